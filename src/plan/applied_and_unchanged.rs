@@ -86,8 +86,8 @@ fn find_redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<Grou
         .collect()
 }
 
-/// Returns whether the member need not be sent. A member with fields of client-side apply is always sent: if such a field
-/// has left the manifest, only an apply that takes the field over removes it.
+/// Returns whether the member need not be sent. A member with fields of client-side apply is always sent: if such a
+/// field has left the manifest, only an apply that takes the field over removes it.
 fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool {
     policy.unchanged == UnchangedMembers::LeftAlone
         && live.presence == Presence::Present
@@ -95,8 +95,8 @@ fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool
         && verdict == Some(&Verdict::Unchanged)
 }
 
-/// Returns the membership of an object whose namespace is not being deleted. `live` is `None` if the object is not among
-/// the members of the set.
+/// Returns the membership of an object whose namespace is not being deleted. `live` is `None` if the object is not
+/// among the members of the set.
 fn read_live_membership(live: Option<&Live>, verdict: Option<&Verdict>) -> LiveMembership {
     match live {
         None => LiveMembership::NotAMember,

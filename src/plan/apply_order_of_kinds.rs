@@ -9,8 +9,8 @@ use crate::model::identity::{GroupKind, ObjectKey};
 pub(super) enum Wave {
     /// Containers of other objects: namespaces and CRDs.
     Containers,
-    /// Objects that limit which other objects the server admits: quotas, limits, address ranges of Services. They have a
-    /// wave of their own because a limit takes effect late: only once a controller has written it into the status.
+    /// Objects that limit which other objects the server admits: quotas, limits, address ranges of Services. They have
+    /// a wave of their own because a limit takes effect late: only once a controller has written it into the status.
     Limits,
     /// Objects that other objects refer to: identities, permissions, configuration, storage, Services.
     Referenced,

@@ -17,8 +17,8 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::text::listed;
 
-/// Returns the kinds that scale other objects, as [`read_scale_target`] reads them. For a `ScaledObject`, KEDA creates a
-/// `HorizontalPodAutoscaler`, but not at once, so the `ScaledObject` counts, too.
+/// Returns the kinds that scale other objects, as [`read_scale_target`] reads them. For a `ScaledObject`, KEDA creates
+/// a `HorizontalPodAutoscaler`, but not at once, so the `ScaledObject` counts, too.
 pub fn autoscaler_kinds() -> [GroupKind; 2] {
     [
         GroupKind::new("autoscaling", "HorizontalPodAutoscaler"),
@@ -68,7 +68,8 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
     targets.collect()
 }
 
-/// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers` has the scaled objects as keys.
+/// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers` has the scaled objects as
+/// keys.
 pub fn note_replicas_left_to_autoscalers(autoscalers: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
     let objects = autoscalers
         .iter()
@@ -76,8 +77,8 @@ pub fn note_replicas_left_to_autoscalers(autoscalers: &BTreeMap<&ObjectKey, &Obj
     (!autoscalers.is_empty()).then(|| format!("replicas are left to autoscalers: {}", listed(objects)))
 }
 
-/// Returns the warning about a number of replicas that is removed, since no autoscaler targets the object. `position` is
-/// the position of its manifest. `None` if the number is the default of a built-in kind already.
+/// Returns the warning about a number of replicas that is removed, since no autoscaler targets the object. `position`
+/// is the position of its manifest. `None` if the number is the default of a built-in kind already.
 pub fn warn_of_removed_replicas(
     position: &impl fmt::Display,
     key: &ObjectKey,

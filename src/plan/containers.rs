@@ -137,8 +137,8 @@ pub fn containers_of_plan(
     containers_of_kept_objects(set, parent, desired, plan.all_prunes(), &plan.skips)
 }
 
-/// Returns the containers of the parent, of desired objects and of `skips`, for a run that deletes `prunes`. Returns none
-/// if no prune is cluster-scoped: a namespaced object cannot own a namespace or a CRD.
+/// Returns the containers of the parent, of desired objects and of `skips`, for a run that deletes `prunes`. Returns
+/// none if no prune is cluster-scoped: a namespaced object cannot own a namespace or a CRD.
 pub(super) fn containers_of_kept_objects<'p>(
     set: &Set,
     parent: Option<&Arc<Resource>>,

@@ -27,8 +27,8 @@ impl Remains {
     /// UIDs of containers that are kept because an object in them has a keep annotation.
     ///
     /// A member that another object owns counts as kept, so that the run does not fail because of it: only its owner
-    /// deletes it, and running the same command again would not help. The parent still has to record the member, because
-    /// an applier labeled it.
+    /// deletes it, and running the same command again would not help. The parent still has to record the member,
+    /// because an applier labeled it.
     pub fn classify(
         objects: Vec<Live>,
         set: &Set,
@@ -54,8 +54,8 @@ impl Remains {
             rest.into_iter().partition(|live| holds_parent_of(set, live));
         let undeleted = remains.keep_needed(rest);
         remains.undeleted.extend(undeleted);
-        // The parent's namespace and CRD are kept as long as the parent is kept: by its own disposition, or because it has
-        // to record kept members.
+        // The parent's namespace and CRD are kept as long as the parent is kept: by its own disposition, or because it
+        // has to record kept members.
         if remains.kept.is_empty() && *parent == ParentDisposition::Goes {
             remains.undeleted.extend(parent_containers);
         } else {

@@ -64,7 +64,8 @@ pub(super) fn warn_of_ignored(live: &Live) -> Vec<String> {
     warnings
 }
 
-/// Sorts applies into steps. Each step is a whole wave, or the part of a wave whose dependencies are all in earlier steps.
+/// Sorts applies into steps. Each step is a whole wave, or the part of a wave whose dependencies are all in earlier
+/// steps.
 pub(super) fn sort_into_steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
     let wave = |object: &DesiredObject| Wave::for_kind(&object.key.group_kind) as usize;
     let graph = desired::graph(&desired.members, wave);

@@ -1,7 +1,7 @@
 //! Objects of the manifests that exist before the run: members of other sets, and objects in no set.
 //!
-//! An object belongs to one set at most (KEP-3659, "ApplySet member objects"). If two sets applied it, one set would prune it
-//! while the other still needs it.
+//! An object belongs to one set at most (KEP-3659, "ApplySet member objects"). If two sets applied it, one set would
+//! prune it while the other still needs it.
 //!
 //! If an object is in no set, its apply makes it a member. A later run prunes it once the manifests no longer hold it.
 
@@ -18,8 +18,8 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::Set;
 
-/// Returns the kinds and namespaces of desired objects that are not members yet. They have to be listed, because such an
-/// object may be a member of another set.
+/// Returns the kinds and namespaces of desired objects that are not members yet. They have to be listed, because such
+/// an object may be a member of another set.
 pub fn scope_of_newcomers(desired: &Desired, members: &[Live]) -> ListTargets {
     let known: HashSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
     let mut resources: BTreeMap<_, Arc<Resource>> = BTreeMap::new();
@@ -103,8 +103,8 @@ pub(super) fn refuse_members_of_other_sets(
     refusals
 }
 
-/// Returns the reason that is reported for an object that was not in a set and becomes a member. It says whether a later
-/// run prunes the object once the manifests no longer hold it.
+/// Returns the reason that is reported for an object that was not in a set and becomes a member. It says whether a
+/// later run prunes the object once the manifests no longer hold it.
 ///
 /// `live` is the object as it was read, without the label of a member.
 pub fn unowned_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {

@@ -63,8 +63,8 @@ impl<A> Graph<A> {
         self.push(Ok(action), before.into_iter().collect())
     }
 
-    /// Adds a barrier after the actions `before`. A later action then needs one edge to the barrier, instead of one edge
-    /// to each action.
+    /// Adds a barrier after the actions `before`. A later action then needs one edge to the barrier, instead of one
+    /// edge to each action.
     pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = ActionId>) -> ActionId {
         let edges = before.into_iter().map(|id| (id, Edge::Follows));
         self.push(Err(barrier), edges.collect())

@@ -176,8 +176,8 @@ fn sort_recorded_kinds(
                 kind: Some(kind),
                 reason,
             }) => scope.kept.push((kind.clone(), reason.clone())),
-            // This record of the deprecated form names a resource, and its kind is not known. It cannot be kept, because
-            // the run writes a record that names kinds.
+            // This record of the deprecated form names a resource, and its kind is not known. It cannot be kept,
+            // because the run writes a record that names kinds.
             RecordedKind::Kept(KeptKind { kind: None, reason }) => {
                 return Err(not_listed(&name, reason));
             }

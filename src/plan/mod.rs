@@ -1,7 +1,7 @@
 //! The plan of a run as a value: every apply, prune, kept object and refusal, with its reason.
 //!
-//! `plan` is pure: it uses no client, no clock and no output. Each rule has a file of its own, and its tests are a table of
-//! cases. `execute` carries the plan out.
+//! `plan` is pure: it uses no client, no clock and no output. Each rule has a file of its own, and its tests are a
+//! table of cases. `execute` carries the plan out.
 
 mod adopt_move_disband;
 mod applied_and_unchanged;
@@ -142,15 +142,16 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     plan
 }
 
-/// Returns the namespaces and CRDs that a run would prune. Their contents would be deleted with them, so these have to be
-/// read before the run is planned.
+/// Returns the namespaces and CRDs that a run would prune. Their contents would be deleted with them, so these have to
+/// be read before the run is planned.
 pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Live> {
     let (prunes, _) = divide_if_cluster_scoped(set, desired, observed, policy);
     prunes.into_iter().filter(is_container).collect()
 }
 
-/// Returns the namespaces and CRDs of desired and kept objects. The run may delete an owner of such a namespace or CRD, so
-/// their owners have to be read before the run is planned. `parent` is the resource of the parent, if there is a parent.
+/// Returns the namespaces and CRDs of desired and kept objects. The run may delete an owner of such a namespace or CRD,
+/// so their owners have to be read before the run is planned. `parent` is the resource of the parent, if there is a
+/// parent.
 pub fn containers_of_kept_objects(
     set: &Set,
     parent: Option<&Arc<Resource>>,
@@ -180,8 +181,8 @@ fn divide_if_cluster_scoped(
     new_judge(set, desired, observed, policy, &with_dependencies).divide(&observed.members)
 }
 
-/// Creates the judge of a plan that is still to be made. `with_dependencies` are the unchanged members whose live objects
-/// name dependencies.
+/// Creates the judge of a plan that is still to be made. `with_dependencies` are the unchanged members whose live
+/// objects name dependencies.
 fn new_judge<'a>(
     set: &'a Set,
     desired: &'a Desired,

@@ -55,9 +55,9 @@ impl fmt::Display for ParentKeptReason {
 
 /// Judges the parent as it was read.
 ///
-/// `content_writers` are the field managers that own fields outside of the parent's metadata, and `managers` are the field
-/// managers of this set's applies. The fields of a custom resource are not evidence of another use: users create the
-/// custom resource, with its fields, to be a parent.
+/// `content_writers` are the field managers that own fields outside of the parent's metadata, and `managers` are the
+/// field managers of this set's applies. The fields of a custom resource are not evidence of another use: users create
+/// the custom resource, with its fields, to be a parent.
 pub fn parent_disposition(
     set: &Set,
     parent: &Live,

@@ -1,5 +1,5 @@
-//! The judgement of a parent before a run writes its set: whether it is a parent, whether its ApplySet metadata are valid,
-//! and whether this program manages it or has to take it over.
+//! The judgement of a parent before a run writes its set: whether it is a parent, whether its ApplySet metadata are
+//! valid, and whether this program manages it or has to take it over.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ pub enum ParentStatus {
 }
 
 impl ParentStatus {
-    /// Returns the status of a set whose first run may have been interrupted: after it created the parent's own namespace
-    /// or CRD, which are members of these `kinds`, and before it created the parent, which would record them.
+    /// Returns the status of a set whose first run may have been interrupted: after it created the parent's own
+    /// namespace or CRD, which are members of these `kinds`, and before it created the parent, which would record them.
     pub fn for_unfinished_run(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
         Self::Recorded(ApplySetRecord {
             tooling: set.tooling.clone(),

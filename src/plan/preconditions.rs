@@ -37,8 +37,8 @@ pub struct Seen {
     pub digest: String,
 }
 
-/// The preconditions of a plan. A plan that is carried out at once has none: only the judgement of each object counts. A
-/// saved plan is bound to the objects as they were when it was made.
+/// The preconditions of a plan. A plan that is carried out at once has none: only the judgement of each object counts.
+/// A saved plan is bound to the objects as they were when it was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Preconditions(Option<BoundObjects>);
 
@@ -120,7 +120,8 @@ pub(super) fn plain_digest(content: impl AsRef<[u8]>) -> String {
 }
 
 impl Seen {
-    /// Returns what to remember of a live object that the plan writes; `None` if it is not a Kubernetes object with a UID.
+    /// Returns what to remember of a live object that the plan writes; `None` if it is not a Kubernetes object with a
+    /// UID.
     pub fn from_object(object: &Value, salt: &Salt) -> Option<Self> {
         let text = |pointer| object.pointer(pointer)?.as_str();
         let mut content = object.clone();
@@ -147,8 +148,8 @@ impl Seen {
 
     /// Returns what to remember of a live parent whose own manifest is applied.
     ///
-    /// The record and the history of the parent are not part of the content. Otherwise the run's own writes to them would
-    /// count as changes. The record is compared separately.
+    /// The record and the history of the parent are not part of the content. Otherwise the run's own writes to them
+    /// would count as changes. The record is compared separately.
     pub fn from_parent(object: &Value, salt: &Salt) -> Option<Self> {
         let mut content = object.clone();
         let metadata = content.get_mut("metadata")?.as_object_mut()?;
@@ -241,15 +242,16 @@ impl Preconditions {
         self.0.as_ref()?.parent.as_ref()
     }
 
-    /// Returns the parent as it is `now`, if only its record, history or resourceVersion have changed since the plan was
-    /// made; `None` if it has changed otherwise, or the plan is not bound to it.
+    /// Returns the parent as it is `now`, if only its record, history or resourceVersion have changed since the plan
+    /// was made; `None` if it has changed otherwise, or the plan is not bound to it.
     pub fn unchanged_parent(&self, now: Option<&Value>) -> Option<Seen> {
         let seen = self.parent()?;
         let now = Seen::from_parent(now?, &self.0.as_ref()?.salt)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
-    /// Returns the object as it is `now`, if it has the UID and content of `seen`. The resourceVersion may have changed.
+    /// Returns the object as it is `now`, if it has the UID and content of `seen`. The resourceVersion may have
+    /// changed.
     pub fn unchanged_since(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
         let now = self.0.as_ref()?.to_seen(now?)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
@@ -264,8 +266,8 @@ impl Preconditions {
         }
     }
 
-    /// Returns what to remember of an object after a write of the run. `object` is the server's answer to that write. Later
-    /// writes of the run require this state instead of the planned one.
+    /// Returns what to remember of an object after a write of the run. `object` is the server's answer to that write.
+    /// Later writes of the run require this state instead of the planned one.
     pub fn after_write(&self, object: &Value) -> Option<Seen> {
         self.0.as_ref()?.to_seen(object)
     }

@@ -67,8 +67,8 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
         .or(copied)
 }
 
-/// Returns whether the object is owned by another object and its part-of label is a copy. Such an object is not a member,
-/// and is deleted with its owner.
+/// Returns whether the object is owned by another object and its part-of label is a copy. Such an object is not a
+/// member, and is deleted with its owner.
 pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> bool {
     live.is_owned_copy(set.parent_uid.as_deref(), appliers)
 }

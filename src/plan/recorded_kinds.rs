@@ -22,8 +22,8 @@ pub enum RecordedKind<'d> {
     Gone,
     /// The kind may have objects, and they cannot be listed now: it stays in the record.
     Kept(&'d KeptKind),
-    /// Discovery does not list the kind, although it should for the reason given; `None` if it was not determined why it
-    /// is missing. The kind may have objects.
+    /// Discovery does not list the kind, although it should for the reason given; `None` if it was not determined why
+    /// it is missing. The kind may have objects.
     UnexpectedlyMissing(Option<&'d Expected>),
     /// Discovery of the kind's group failed.
     Unknowable(&'d FailedVersion),
@@ -87,8 +87,8 @@ fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discove
     }
 }
 
-/// Finds a served kind that the entry spells differently: as a resource (`configmaps`), in other case, or with a version
-/// between kind and group (`Deployment.v1.apps`).
+/// Finds a served kind that the entry spells differently: as a resource (`configmaps`), in other case, or with a
+/// version between kind and group (`Deployment.v1.apps`).
 fn find_misspelled<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
     let named = |text: &str| match discovery.resource_argument(text) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),

@@ -7,8 +7,8 @@ use crate::manifest::desired::Desired;
 use crate::model::generated_name::without_content_hash;
 use crate::model::identity::{GroupKind, ObjectKey};
 
-/// The fewest members that a set must have for [`Refusal::PrunesAll`]. The members of a smaller set are often replaced by
-/// others on purpose.
+/// The fewest members that a set must have for [`Refusal::PrunesAll`]. The members of a smaller set are often replaced
+/// by others on purpose.
 const FEWEST_MEMBERS: usize = 3;
 
 /// Refuses a run without manifests, or whose manifests hold no member of the set.

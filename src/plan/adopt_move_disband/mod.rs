@@ -199,8 +199,8 @@ impl MembershipPlan {
         !(self.changes.is_empty() && self.settled.is_empty())
     }
 
-    /// Refuses a disband, until the user confirms it; `None` if the disband releases no object. An object whose label is a
-    /// copy does not count as a member.
+    /// Refuses a disband, until the user confirms it; `None` if the disband releases no object. An object whose label
+    /// is a copy does not count as a member.
     pub fn refuse_to_forget(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
         let (members, copies): (Vec<&Live>, Vec<&Live>) =
             self.changes.iter().partition(|live| live.is_labeled_by(appliers));
@@ -276,8 +276,8 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) ->
 
 /// Judges one object that is to leave `from` for `to`.
 ///
-/// An object that no applier labeled, or that has an owner, is kept as it is. A controller probably made it and copied the
-/// label from another object; once that object has moved, the controller copies the new label.
+/// An object that no applier labeled, or that has an owner, is kept as it is. A controller probably made it and copied
+/// the label from another object; once that object has moved, the controller copies the new label.
 pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>) -> MembershipChange {
     let set_id = live.part_of.as_deref();
     if set_id == Some(to.id.as_str()) {
@@ -290,8 +290,8 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     } else if live.presence == Presence::Terminating {
         MembershipKeepReason::Terminating
     } else if let Some(owner) = live.owners.first() {
-        // This includes an owner reference to the parent of `from`: if the move deletes that parent, the object would be
-        // deleted with it.
+        // This includes an owner reference to the parent of `from`: if the move deletes that parent, the object would
+        // be deleted with it.
         MembershipKeepReason::Owned(owner.clone())
     } else if live.is_labeled_by(appliers) {
         return MembershipChange::Write(FieldOwnership::Kept);
@@ -312,8 +312,8 @@ pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
     }
 }
 
-/// Decides which objects are adopted. `missing` are the requested objects that do not exist, and `parents` are the parents
-/// of other sets.
+/// Decides which objects are adopted. `missing` are the requested objects that do not exist, and `parents` are the
+/// parents of other sets.
 pub fn plan_adoption(
     set: &Set,
     candidates: &[Candidate],
@@ -373,7 +373,8 @@ pub fn plan_move(
 
 /// Decides which objects are released: all objects with the set's label.
 ///
-/// An object whose label is a copy comes last: it may be deleted together with the object that the label was copied from.
+/// An object whose label is a copy comes last: it may be deleted together with the object that the label was copied
+/// from.
 pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
     let mut changes: Vec<Live> = members
         .into_iter()

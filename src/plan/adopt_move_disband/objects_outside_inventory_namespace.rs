@@ -1,5 +1,5 @@
-//! The refusal of another tool's inventory that reaches outside of one namespace. Everyone who can write the inventory can
-//! put any object of the cluster into it, so the user has to confirm objects outside of the namespace.
+//! The refusal of another tool's inventory that reaches outside of one namespace. Everyone who can write the inventory
+//! can put any object of the cluster into it, so the user has to confirm objects outside of the namespace.
 
 use super::{MembershipKeepReason, MembershipPlan};
 use crate::model::identity::ObjectKey;

@@ -79,8 +79,8 @@ impl<'p> Builder<'p> {
             .partition(|apply| role_of_binding(&self.desired.members[apply.index]).is_some());
         let ordered = others.into_iter().chain(bindings);
         let added: Vec<ActionId> = ordered.map(|apply| self.add_apply(apply)).collect();
-        // An apply is postponed while a webhook does not answer. The Pods of the webhook may be applied in a later step,
-        // so the next step must not wait for postponed applies.
+        // An apply is postponed while a webhook does not answer. The Pods of the webhook may be applied in a later
+        // step, so the next step must not wait for postponed applies.
         let barrier = Barrier::EndedOrPostponed;
         self.last_barrier = Some(self.graph.add_barrier(barrier, added));
     }
@@ -133,8 +133,8 @@ impl<'p> Builder<'p> {
     /// Returns the edge from an object to `earlier`, the apply of its namespace, CRD or role.
     ///
     /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But if
-    /// the namespace, CRD or role has dependencies of its own, it may be skipped because of them, and then the object is
-    /// skipped, too.
+    /// the namespace, CRD or role has dependencies of its own, it may be skipped because of them, and then the object
+    /// is skipped, too.
     fn choose_edge_to(&self, earlier: ActionId) -> Edge {
         let has_dependencies = match self.graph.action(earlier) {
             Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
@@ -152,8 +152,8 @@ impl<'p> Builder<'p> {
         self.applies.get(*self.crds.get(kind)?).copied()
     }
 
-    /// Returns the wait until an object is Current that others depend on. `None` if no wait is needed, because the object
-    /// was Current before the run and is not applied.
+    /// Returns the wait until an object is Current that others depend on. `None` if no wait is needed, because the
+    /// object was Current before the run and is not applied.
     fn find_or_add_wait_until_current(&mut self, dependency: &'p ObjectKey) -> Option<ActionId> {
         if let Some(wait) = self.waits_until_current.get(dependency) {
             return Some(*wait);
@@ -188,8 +188,8 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// Returns the role that a `RoleBinding` or `ClusterRoleBinding` refers to; `None` for any other object. The role has to
-/// be applied first: to a user without the verb `bind`, the server permits a binding only if its role exists.
+/// Returns the role that a `RoleBinding` or `ClusterRoleBinding` refers to; `None` for any other object. The role has
+/// to be applied first: to a user without the verb `bind`, the server permits a binding only if its role exists.
 fn role_of_binding(object: &DesiredObject) -> Option<ObjectKey> {
     const GROUP: &str = "rbac.authorization.k8s.io";
     let kind = &object.key.group_kind;

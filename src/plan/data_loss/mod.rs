@@ -13,8 +13,8 @@ use crate::model::live::Live;
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeletedObjects {
     pub(super) uids: BTreeSet<String>,
-    /// The names of the `APIService`s among the objects. A run deletes an `APIService` before namespaces, and its API goes
-    /// with it. So if that API does not answer, the objects that it may have in a namespace do not count.
+    /// The names of the `APIService`s among the objects. A run deletes an `APIService` before namespaces, and its API
+    /// goes with it. So if that API does not answer, the objects that it may have in a namespace do not count.
     api_services: BTreeSet<String>,
 }
 
@@ -30,7 +30,8 @@ impl DeletedObjects {
         deleted
     }
 
-    /// Returns the resources of a container that could not be listed, except those of `APIService`s that the run deletes.
+    /// Returns the resources of a container that could not be listed, except those of `APIService`s that the run
+    /// deletes.
     fn find_unknown(&self, contents: &Contents) -> Vec<String> {
         let mut unknown = contents.unknown.clone();
         for (name, reason) in &contents.unanswering {
@@ -116,14 +117,14 @@ pub(super) fn objects_with_keep_annotation(contents: &Contents) -> impl Iterator
         .filter(|held| held.keep_annotation.is_some())
 }
 
-/// Returns the objects of a container that would be lost with it. Two kinds of objects are not a loss: those that the run
-/// deletes anyway (`deleted`), and those that the user has agreed to lose (`agreed`).
+/// Returns the objects of a container that would be lost with it. Two kinds of objects are not a loss: those that the
+/// run deletes anyway (`deleted`), and those that the user has agreed to lose (`agreed`).
 ///
 /// An object that a controller makes for another object is not a loss of its own. It is omitted if following its owners
-/// leads to an object that is reported as lost, deleted anyway, or agreed to. Objects that own each other lead to none of
-/// these, so they are reported; and an owner that exists in every namespace, such as `kube-root-ca.crt`, does not count.
-/// An object that also has an owner outside of the container which stays would have outlived its owners inside, so it is a
-/// loss of its own.
+/// leads to an object that is reported as lost, deleted anyway, or agreed to. Objects that own each other lead to none
+/// of these, so they are reported; and an owner that exists in every namespace, such as `kube-root-ca.crt`, does not
+/// count. An object that also has an owner outside of the container which stays would have outlived its owners inside,
+/// so it is a loss of its own.
 fn find_lost_objects<'c>(
     contents: &'c Contents,
     agreed: &[HeldObject],
@@ -189,8 +190,8 @@ fn find_lost_objects<'c>(
     lost
 }
 
-/// Returns the UIDs of the objects that an object was made for: its owners, and for Endpoints the Service of the same name,
-/// because the endpoints controller sets no owner reference.
+/// Returns the UIDs of the objects that an object was made for: its owners, and for Endpoints the Service of the same
+/// name, because the endpoints controller sets no owner reference.
 fn list_owners<'h>(held: &'h HeldObject, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
     let is_endpoints = held.key.group_kind == GroupKind::new("", "Endpoints");
     let service = is_endpoints.then(|| services.get(held.key.name.as_str()).copied());
@@ -198,8 +199,8 @@ fn list_owners<'h>(held: &'h HeldObject, services: &HashMap<&str, &'h str>) -> i
     owners.chain(service.flatten())
 }
 
-/// Returns whether a controller makes the object in every namespace. Such an object is not a loss, but an object that it
-/// owns may be one.
+/// Returns whether a controller makes the object in every namespace. Such an object is not a loss, but an object that
+/// it owns may be one.
 fn is_in_every_namespace(held: &HeldObject) -> bool {
     let kind = &held.key.group_kind;
     match (kind.group.as_str(), kind.kind.as_str()) {

@@ -1,8 +1,8 @@
 //! Dependents of pruned objects that are desired or kept: the garbage collector would delete them after
 //! the prune, because of their owner references.
 //!
-//! An object counts as a dependent as soon as one of its owners is deleted. If it has another owner, the garbage collector
-//! keeps the object until that owner is deleted, too, but nobody knows when that will be.
+//! An object counts as a dependent as soon as one of its owners is deleted. If it has another owner, the garbage
+//! collector keeps the object until that owner is deleted, too, but nobody knows when that will be.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -48,13 +48,14 @@ pub struct Detachment {
 /// Dependents of pruned objects that are desired or kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dependents {
-    /// Key: the UID of an object that is deleted. Value: the pruned object that it is deleted with, which may be itself.
+    /// Key: the UID of an object that is deleted. Value: the pruned object that it is deleted with, which may be
+    /// itself.
     pub deleted: BTreeMap<String, ObjectKey>,
     /// Owner references to remove before the deletes, in the order of keys.
     pub detachments: Vec<Detachment>,
     /// Key: a pruned object. Value: dependents of it that the run cannot keep by removing owner references. There are
-    /// two kinds: desired objects whose manifests name a deleted object as their owner, and the namespace or CRD of a kept
-    /// object that the pruned object owns or may own.
+    /// two kinds: desired objects whose manifests name a deleted object as their owner, and the namespace or CRD of a
+    /// kept object that the pruned object owns or may own.
     pub undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
@@ -81,8 +82,8 @@ impl Dependent {
             resource_version: parent.resource_version.clone(),
             owners: to_uids(&parent.owners),
             part_of: parent.part_of.clone(),
-            // The annotation is only reported as the reason to keep an object. The parent of a set that continues is kept
-            // whatever annotations it has.
+            // The annotation is only reported as the reason to keep an object. The parent of a set that continues is
+            // kept whatever annotations it has.
             keep_annotation: None,
         }
     }

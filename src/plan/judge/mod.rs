@@ -1,5 +1,5 @@
-//! The judgement of a live object that the manifests do not hold, with all rules. A run judges each object when the plan
-//! is made, and again before the write if the object has changed by then.
+//! The judgement of a live object that the manifests do not hold, with all rules. A run judges each object when the
+//! plan is made, and again before the write if the object has changed by then.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
@@ -26,8 +26,8 @@ pub struct Judge<'a> {
     pub(super) set: &'a Set,
     pub(super) policy: &'a Policy,
     desired: HashSet<&'a ObjectKey>,
-    /// UIDs of desired objects. Two API groups can serve one object, such as an Event or an Ingress. If the manifests hold
-    /// it in one group, it is not pruned in the other.
+    /// UIDs of desired objects. Two API groups can serve one object, such as an Event or an Ingress. If the manifests
+    /// hold it in one group, it is not pruned in the other.
     desired_uids: HashSet<String>,
     /// The desired objects and the parent's manifest, by the containers that they are in.
     desired_index: ContainerIndex<'a>,
@@ -46,8 +46,8 @@ pub struct Judge<'a> {
     needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
     /// The objects that the run deletes. If a container holds one, that is not a loss.
     deleted: DeletedObjects,
-    /// Key: a pruned object. Value: desired or kept objects with an owner reference to the pruned object, or to an object
-    /// that is deleted with it.
+    /// Key: a pruned object. Value: desired or kept objects with an owner reference to the pruned object, or to an
+    /// object that is deleted with it.
     attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Dependent>>,
     /// Key: a pruned object. Value: the objects that this run cannot keep; see [`Dependents::undetachable`].
     undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
@@ -141,7 +141,8 @@ impl<'a> Judge<'a> {
             }
         }
         skips.sort_by(|one, other| one.live.key.cmp(&other.live.key));
-        // A kept object keeps its container and its dependencies, and these may keep others: repeat until nothing changes.
+        // A kept object keeps its container and its dependencies, and these may keep others: repeat until nothing
+        // changes.
         loop {
             self.note_kept(&skips);
             self.deleted = DeletedObjects::new(prunes.iter());
@@ -276,8 +277,8 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep a container because of the objects with a keep annotation in it.
     ///
-    /// An annotated object that the run deletes anyway is no reason. Nor is one whose owners are all deleted: the garbage
-    /// collector deletes it, whether the container is kept or not.
+    /// An annotated object that the run deletes anyway is no reason. Nor is one whose owners are all deleted: the
+    /// garbage collector deletes it, whether the container is kept or not.
     fn reason_to_keep_container_of<'h>(
         &self,
         container: &Live,
@@ -373,8 +374,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns whether the object is the parent of a set that is deleted as a whole. Its owner references to members are
-    /// removed, so that it is deleted after them. That needs no consent: the user wants the parent to be deleted.
+    /// Returns whether the object is the parent of a set that is deleted as a whole. Its owner references to members
+    /// are removed, so that it is deleted after them. That needs no consent: the user wants the parent to be deleted.
     pub fn goes_last(&self, dependent: &Dependent) -> bool {
         self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependent.uid)
     }
@@ -397,8 +398,8 @@ impl<'a> Judge<'a> {
         accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter().copied()))
     }
 
-    /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `now`: objects that it has
-    /// gained since the plan was made would be deleted with it.
+    /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `now`: objects that it
+    /// has gained since the plan was made would be deleted with it.
     pub fn reason_to_keep_filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
         let annotated = data_loss::objects_with_keep_annotation(now);
         self.reason_to_keep_container_of(container, annotated)

@@ -1,5 +1,5 @@
-//! Permissions that a planned run needs (`planned_run`), permissions that a set needs for its whole life (`set_lifetime`),
-//! and the RBAC objects that grant them (`rbac_objects`).
+//! Permissions that a planned run needs (`planned_run`), permissions that a set needs for its whole life
+//! (`set_lifetime`), and the RBAC objects that grant them (`rbac_objects`).
 //!
 //! This module only computes the permissions. `session/permissions` has them checked before the first write, and
 //! `read/permissions` asks the server whether the user has them.
@@ -21,7 +21,8 @@ use crate::model::permission::{Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
 
-/// Returns the permissions to write the labels of these objects. `get` is needed to read an object again if it has changed.
+/// Returns the permissions to write the labels of these objects. `get` is needed to read an object again if it has
+/// changed.
 pub fn needed_to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
     let permissions = objects.iter().flat_map(|live| {
         [Verb::Get, Verb::Patch].map(|verb| Permission::on_object(verb, &live.resource, &live.key))
@@ -29,8 +30,8 @@ pub fn needed_to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
     permissions.collect()
 }
 
-/// Returns the permissions to write the parent in a run that labels `changes` as members and needs `record`. Returns none
-/// if the run does not write the parent.
+/// Returns the permissions to write the parent in a run that labels `changes` as members and needs `record`. Returns
+/// none if the run does not write the parent.
 pub fn needed_to_record(
     set: &Set,
     resource: &Resource,

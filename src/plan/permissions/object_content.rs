@@ -55,8 +55,8 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// Returns the permission that a binding needs: `bind` for its role, in the namespace of the binding even if the role is a
-/// `ClusterRole`. Source: `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`.
+/// Returns the permission that a binding needs: `bind` for its role, in the namespace of the binding even if the role
+/// is a `ClusterRole`. Source: `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`.
 fn needed_to_bind(object: &DesiredObject) -> Option<Permission> {
     let value = object.object.value();
     let resource = match text(&value, "/roleRef/kind")? {
@@ -94,8 +94,8 @@ fn needed_to_read_parameters(policy: &DesiredObject, discovery: &Discovery) -> O
     })
 }
 
-/// Returns the permission that the binding of an admission policy needs: to read its parameters. The policy says of which
-/// kind they are, so the permission is known only if the manifests hold the policy. Source:
+/// Returns the permission that the binding of an admission policy needs: to read its parameters. The policy says of
+/// which kind they are, so the permission is known only if the manifests hold the policy. Source:
 /// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`.
 fn needed_to_read_bound_parameters(
     binding: &DesiredObject,

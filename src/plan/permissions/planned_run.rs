@@ -11,8 +11,8 @@ use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
 use crate::plan::{Apply, Detachment, LiveMembership, Plan, is_not_yet_served, may_hold_record};
 
-/// Returns the permissions for all writes of `plan`, and for the reads that go with them. `parent` is the parent as it was
-/// read, and `field_manager` is the field manager that applies members.
+/// Returns the permissions for all writes of `plan`, and for the reads that go with them. `parent` is the parent as it
+/// was read, and `field_manager` is the field manager that applies members.
 ///
 /// The permissions do not include `escalate` and `bind`. A user who has all permissions of a role does not need them to
 /// write that role or its binding, and finding out whether the user has these is expensive.
@@ -147,8 +147,8 @@ impl NeededPermissions {
         }
     }
 
-    /// Adds the permissions to delete the prunes, and to remove owner references before the deletes. Both include `get`: an
-    /// object that has changed since the plan is read again.
+    /// Adds the permissions to delete the prunes, and to remove owner references before the deletes. Both include
+    /// `get`: an object that has changed since the plan is read again.
     fn add_deletes(&mut self, plan: &Plan) {
         for live in plan.all_prunes() {
             self.add_read_and(Verb::Delete, &live.key, &live.resource);

@@ -25,12 +25,12 @@ pub enum RbacSubject {
     },
 }
 
-/// Returns the name of all RBAC objects of a set: `applyset:NAMESPACE:NAME`. If the parent is not a Secret, its kind stands
-/// before its name.
+/// Returns the name of all RBAC objects of a set: `applyset:NAMESPACE:NAME`. If the parent is not a Secret, its kind
+/// stands before its name.
 ///
-/// The name includes the namespace of the set, because cluster roles have none, and because two sets may need roles in the
-/// same namespace. Otherwise two sets of the same name would overwrite each other's permissions. No part can contain a
-/// colon, so different sets have different names.
+/// The name includes the namespace of the set, because cluster roles have none, and because two sets may need roles in
+/// the same namespace. Otherwise two sets of the same name would overwrite each other's permissions. No part can
+/// contain a colon, so different sets have different names.
 pub fn name_for_set(parent: &ParentIdentity) -> String {
     let kind = &parent.group_kind;
     let mut parts = vec!["applyset".to_owned()];
@@ -115,9 +115,9 @@ fn new_role_and_binding(
 
 type Verbs = BTreeSet<Verb>;
 
-/// Groups permissions of one namespace into as few rules as possible. Resources of a group share a rule if they have the
-/// same verbs, and so do names of a resource. A verb that holds for all objects of a resource is not repeated for single
-/// objects.
+/// Groups permissions of one namespace into as few rules as possible. Resources of a group share a rule if they have
+/// the same verbs, and so do names of a resource. A verb that holds for all objects of a resource is not repeated for
+/// single objects.
 fn group_into_rules(permissions: &[&Permission]) -> Vec<Value> {
     // Key: group and resource.
     let mut on_all: BTreeMap<(&str, &str), Verbs> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The order of prunes: the reverse of the order of applying, with two exceptions. Objects with `PruneLast=true` are pruned
-//! last, and an object is pruned after its dependents.
+//! The order of prunes: the reverse of the order of applying, with two exceptions. Objects with `PruneLast=true` are
+//! pruned last, and an object is pruned after its dependents.
 //!
 //! The namespace or CRD of an object that is pruned last is pruned last as well: deleting it earlier would delete the
 //! object with it. The dependencies of such an object are pruned last, too, because the object still needs them.
@@ -104,8 +104,8 @@ impl<'l> Leaving<'l> {
         }
     }
 
-    /// Ranks the prunes. Dependencies that are part of a cycle are dropped, so that a set can always be deleted; `ignored`
-    /// gets a warning for each cycle.
+    /// Ranks the prunes. Dependencies that are part of a cycle are dropped, so that a set can always be deleted;
+    /// `ignored` gets a warning for each cycle.
     fn rank_prunes(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
         let mut ranks = self.rank_objects(ignored);
         ranks.truncate(self.prune_count);
@@ -131,8 +131,8 @@ impl<'l> Leaving<'l> {
             let is_on_cycle = |edge: &OrderEdge| on_cycles.contains(&edge.0) && on_cycles.contains(&edge.1);
             let dropped: Vec<OrderEdge> = self.edges.iter().copied().filter(is_on_cycle).collect();
             if dropped.is_empty() {
-                // Only fixed edges form the cycle: containers that contain each other. No order satisfies all of them, so
-                // the order of the waves is as good as any.
+                // Only fixed edges form the cycle: containers that contain each other. No order satisfies all of them,
+                // so the order of the waves is as good as any.
                 return self.rank_by_wave();
             }
             self.edges.retain(|edge| !is_on_cycle(edge));
@@ -146,8 +146,8 @@ impl<'l> Leaving<'l> {
         }
     }
 
-    /// Returns a warning about one cycle. It also names the dependencies that were dropped from other cycles which share
-    /// objects with this one.
+    /// Returns a warning about one cycle. It also names the dependencies that were dropped from other cycles which
+    /// share objects with this one.
     fn warn_of_cycle(&self, cycle: &[usize], dropped: &[OrderEdge]) -> String {
         let name = |index: usize| self.objects[index].key.to_string();
         let path: Vec<String> = cycle
@@ -241,8 +241,8 @@ fn prune_wave_of(live: &Live) -> usize {
 }
 
 impl Plan {
-    /// Returns the times of prunes as clauses, such as `last, because of PruneLast=true`, by UID. A prune that only has to
-    /// follow the applies has none.
+    /// Returns the times of prunes as clauses, such as `last, because of PruneLast=true`, by UID. A prune that only has
+    /// to follow the applies has none.
     pub fn prune_times(&self, policy: &Policy) -> HashMap<&str, String> {
         let last: HashSet<&str> = self.last_prunes.iter().flatten().map(|live| &*live.uid).collect();
         let prunes = self.all_prunes();
@@ -250,7 +250,8 @@ impl Plan {
         times.filter(|(_, time)| !time.is_empty()).collect()
     }
 
-    /// Returns the time of one prune; empty if it only has to follow the applies. `last` are the UIDs of the last prunes.
+    /// Returns the time of one prune; empty if it only has to follow the applies. `last` are the UIDs of the last
+    /// prunes.
     fn describe_prune_time(&self, live: &Live, last: &HashSet<&str>, policy: &Policy) -> String {
         let mut clauses = Vec::new();
         if policy.prune_when == PruneWhen::Ready {

@@ -1,7 +1,7 @@
 //! The prunes of a plan, judged again after a wait, with the members as they are by then.
 //!
-//! While a run waits, another client may add a dependency on an object that is to be pruned, or a keep annotation. Such an
-//! object is kept, as if the plan were made after the wait. A prune that is gone by then stays in the plan, and is
+//! While a run waits, another client may add a dependency on an object that is to be pruned, or a keep annotation. Such
+//! an object is kept, as if the plan were made after the wait. A prune that is gone by then stays in the plan, and is
 //! reported as pruned (`execute/deletion/delete`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,8 +33,8 @@ pub struct PrunesJudgedAgain<'a> {
 }
 
 impl PrunesJudgedAgain<'_> {
-    /// Returns the plan with its prunes judged again: for `Regular` all prunes, for `Last` only the last prunes. Objects
-    /// that are kept now are added to the skips.
+    /// Returns the plan with its prunes judged again: for `Regular` all prunes, for `Last` only the last prunes.
+    /// Objects that are kept now are added to the skips.
     ///
     /// An object that is not among the members stays as it was planned: its delete finds out whether it is gone. The
     /// objects of a saved plan stay as planned, too, so that each delete compares the object with the saved one.
@@ -53,8 +53,8 @@ impl PrunesJudgedAgain<'_> {
         let mut judge = Judge::new(self.set, self.policy, self.desired, self.contents, uids);
         judge.note_needed(needed.iter());
         let (mut prunes, skips) = judge.divide_with_kept(&candidates, skips);
-        // The judge ignores prunes that turned out to be desired objects. They stay in the plan, so that each is reported
-        // when its delete is due.
+        // The judge ignores prunes that turned out to be desired objects. They stay in the plan, so that each is
+        // reported when its delete is due.
         prunes.extend(candidates.iter().filter(|live| judge.is_desired(live)).cloned());
         let mut steps = PruneSteps::new(self.set, prunes, &skips);
         if plan.preconditions.require_unchanged() {
@@ -76,8 +76,8 @@ impl PrunesJudgedAgain<'_> {
         judged
     }
 
-    /// Divides the members other than `prunes`. Returns those that are kept or being deleted, and the dependencies of the
-    /// rest, each with one dependent.
+    /// Divides the members other than `prunes`. Returns those that are kept or being deleted, and the dependencies of
+    /// the rest, each with one dependent.
     ///
     /// The rest are the desired objects, and members that another run has added. These count like desired objects, so
     /// what they depend on is kept.
@@ -114,8 +114,8 @@ impl PrunesJudgedAgain<'_> {
     }
 }
 
-/// Returns the object as it is among the `members` by UID, or as it was planned if it is not among them. A member with the
-/// same UID and another key is the same object in another API group, so the planned one is used.
+/// Returns the object as it is among the `members` by UID, or as it was planned if it is not among them. A member with
+/// the same UID and another key is the same object in another API group, so the planned one is used.
 fn find_current(members: &HashMap<&str, &Live>, planned: &Live) -> Live {
     match members.get(planned.uid.as_str()) {
         Some(member) if member.key == planned.key => (*member).clone(),

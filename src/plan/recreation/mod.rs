@@ -1,8 +1,8 @@
 //! Recreation: which members are deleted and created again if the server refuses to update them, and
 //! what prevents that.
 //!
-//! Only the server knows whether an update is possible. So a plan holds which objects may be recreated, and `execute` finds
-//! out which of them have to be, in a run and in a dry run.
+//! Only the server knows whether an update is possible. So a plan holds which objects may be recreated, and `execute`
+//! finds out which of them have to be, in a run and in a dry run.
 
 mod pods_and_claims;
 
@@ -110,7 +110,8 @@ pub enum RecreationObstacle {
     ParentOfAnotherSet,
     /// The data of the object would be lost.
     LosesData,
-    /// The object owns, or may own, these objects that stay. The map has the annotation or label that keeps one of them.
+    /// The object owns, or may own, these objects that stay. The map has the annotation or label that keeps one of
+    /// them.
     Owns(Vec<ObjectKey>, BTreeMap<ObjectKey, String>),
     /// The set leaves these fields to others, and a new object would not have their values.
     ResetsIgnored(Vec<Pointer>),
@@ -257,8 +258,8 @@ impl Judge<'_> {
 }
 
 impl Plan {
-    /// Returns a plan that only deletes this object and has the skips of this plan. A judge for it finds the same obstacles
-    /// as for a prune, such as kept objects that the object owns.
+    /// Returns a plan that only deletes this object and has the skips of this plan. A judge for it finds the same
+    /// obstacles as for a prune, such as kept objects that the object owns.
     #[must_use]
     pub fn to_delete(&self, live: &Live) -> Self {
         Self {

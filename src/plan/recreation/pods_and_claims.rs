@@ -50,8 +50,8 @@ pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
     }
 }
 
-/// Returns the data that is deleted with an object and that no manifest holds, as words for a message; `None` if there is
-/// no such data.
+/// Returns the data that is deleted with an object and that no manifest holds, as words for a message; `None` if there
+/// is no such data.
 pub fn data_of_volumes(kind: &GroupKind, live: &Value) -> Option<&'static str> {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "PersistentVolumeClaim") => Some("the data of its volume"),

@@ -11,8 +11,8 @@ impl Refusal {
         shown.into_iter().any(|shown| self.is_within(shown))
     }
 
-    /// Returns whether the consent to `shown` covers this refusal: both are the same, or this one is about a smaller loss
-    /// of the same object.
+    /// Returns whether the consent to `shown` covers this refusal: both are the same, or this one is about a smaller
+    /// loss of the same object.
     pub fn is_within(&self, shown: &Self) -> bool {
         match (self, shown) {
             (

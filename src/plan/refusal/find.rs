@@ -66,8 +66,8 @@ pub fn refuse_hooks(desired: &Desired, hooks: Hooks) -> Option<Refusal> {
     (!refused.is_empty()).then_some(Refusal::HoldsHooks { hooks: refused })
 }
 
-/// Refuses a record that is too large for the parent, together with the parent's other annotations. `record` is the widest
-/// record that the run writes, and `annotations` are the annotations that the parent has before the run.
+/// Refuses a record that is too large for the parent, together with the parent's other annotations. `record` is the
+/// widest record that the run writes, and `annotations` are the annotations that the parent has before the run.
 pub fn refuse_large_annotations(record: &Record, set: &Set, annotations: &Pairs) -> Option<Refusal> {
     let own = [
         (TOOLING_ANNOTATION, set.tooling.to_string()),

@@ -1,5 +1,5 @@
-//! The messages of refusals, and the phrases in them. Refusals that differ only in their object share one message, with one
-//! hint below it.
+//! The messages of refusals, and the phrases in them. Refusals that differ only in their object share one message, with
+//! one hint below it.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ impl Refusal {
             .collect()
     }
 
-    /// Returns the part of a message that follows `N objects`, for several objects that are refused for the same reason.
-    /// `None` if each refusal of this kind has a message of its own.
+    /// Returns the part of a message that follows `N objects`, for several objects that are refused for the same
+    /// reason. `None` if each refusal of this kind has a message of its own.
     fn shared_predicate(&self) -> Option<String> {
         Some(match self {
             Self::Overlap { parent, id, .. } | Self::OfAnotherSet { parent, id, .. } => {

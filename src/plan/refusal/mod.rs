@@ -286,7 +286,8 @@ impl Refusal {
         }
     }
 
-    /// Returns whether the refusal is about a loss of data. `--allow-data-loss` or the consent of the user overrides it.
+    /// Returns whether the refusal is about a loss of data. `--allow-data-loss` or the consent of the user overrides
+    /// it.
     pub fn is_data_loss(&self) -> bool {
         matches!(
             self,
@@ -297,14 +298,14 @@ impl Refusal {
         )
     }
 
-    /// Returns whether the refusal is about pruning all members. `--allow-prune-all` or the consent of the user overrides
-    /// it.
+    /// Returns whether the refusal is about pruning all members. `--allow-prune-all` or the consent of the user
+    /// overrides it.
     pub fn is_prune_all(&self) -> bool {
         matches!(self, Self::EmptyManifests { .. } | Self::PrunesAll { .. })
     }
 
-    /// Returns whether the refusal is about a set or object of another owner. `--take-over-set` overrides it, together with
-    /// the consent of the user: the refusal says whose set it is.
+    /// Returns whether the refusal is about a set or object of another owner. `--take-over-set` overrides it, together
+    /// with the consent of the user: the refusal says whose set it is.
     pub fn is_take_over(&self) -> bool {
         matches!(
             self,

@@ -142,8 +142,8 @@ impl fmt::Display for ChangeSincePlan {
     }
 }
 
-/// Returns the objects that have to be read to find the drift: the objects that the saved plan or the new `plan` writes,
-/// and the objects that the new plan does not know any more.
+/// Returns the objects that have to be read to find the drift: the objects that the saved plan or the new `plan`
+/// writes, and the objects that the new plan does not know any more.
 pub fn objects_to_read(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
     let is_write = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
     let now = intents(plan, desired);
@@ -161,8 +161,8 @@ pub fn objects_to_read(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTr
     keys
 }
 
-/// Returns all drift. An object has at most one change of itself. If the cluster is not the cluster of the plan, that is
-/// the only change returned.
+/// Returns all drift. An object has at most one change of itself. If the cluster is not the cluster of the plan, that
+/// is the only change returned.
 pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSincePlan> {
     if let Some(other) = find_other_cluster(saved, current.cluster, current.namespaces, current.parent) {
         return vec![other];
@@ -175,8 +175,8 @@ pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSi
         let key = object.key.clone();
         let new_intent = new_intents.get(&object.key);
         let now = match (&object.intent, new_intent) {
-            // The content of an object that neither plan writes was not read. It is enough that the UIDs and the intents
-            // are equal.
+            // The content of an object that neither plan writes was not read. It is enough that the UIDs and the
+            // intents are equal.
             (Intent::LeaveAlone | Intent::Skip(_), Some((_, Some(uid)))) => Some(Seen::left_alone(uid)),
             _ => current.seen.get(&object.key).cloned(),
         };
@@ -239,8 +239,8 @@ fn index_by_key(detachments: &[SavedDetachment]) -> BTreeMap<&ObjectKey, &SavedD
 
 /// Returns whether the content of an object has changed; `false` if the saved plan does not have its content.
 ///
-/// The digest decides, not the resourceVersion: a change of only the status or the field ownership is not a change of the
-/// content.
+/// The digest decides, not the resourceVersion: a change of only the status or the field ownership is not a change of
+/// the content.
 fn has_other_content(then: &Seen, now: &Seen) -> bool {
     let is_content_saved = !then.digest.is_empty();
     is_content_saved && then.resource_version != now.resource_version && then.digest != now.digest

@@ -18,7 +18,8 @@ const API_VERSION: &str = "kubectl-applyset/v1";
 const KIND: &str = "Plan";
 /// Version of the format. It has to be raised if a newer program would read another plan from the same file.
 const VERSION: u64 = 1;
-/// The longest plan that is read, in bytes: twice the longest source of manifests, because a plan contains its manifests.
+/// The longest plan that is read, in bytes: twice the longest source of manifests, because a plan contains its
+/// manifests.
 const LIMIT: u64 = 512 << 20;
 
 /// Error if a file is not a saved plan.
@@ -44,7 +45,8 @@ pub enum PlanFileError {
     Damaged(serde_json::Error),
 }
 
-/// Writes the file of a plan atomically: if the write fails, the old file is still there. Only its owner may read the file.
+/// Writes the file of a plan atomically: if the write fails, the old file is still there. Only its owner may read the
+/// file.
 ///
 /// # Errors
 ///
@@ -56,8 +58,8 @@ pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes an existing plan before a new one is made, and returns whether there was one. Otherwise, if no new plan can be
-/// made, the user might apply the old one by mistake. A file that is not a plan is kept.
+/// Removes an existing plan before a new one is made, and returns whether there was one. Otherwise, if no new plan can
+/// be made, the user might apply the old one by mistake. A file that is not a plan is kept.
 ///
 /// # Errors
 ///

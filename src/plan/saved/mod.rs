@@ -1,9 +1,9 @@
 //! Plans that are saved in a file, reviewed, and applied later: exactly
 //! as saved, or not at all.
 //!
-//! A saved plan contains the manifests, the policy, and the state of the cluster when the plan was made. `file` writes it
-//! to a file with a digest, which shows damage and edits. `secrets` keeps values of Secrets out of the file. A run that
-//! applies the saved plan makes a new plan first, and `drift` compares both: any difference ends the run.
+//! A saved plan contains the manifests, the policy, and the state of the cluster when the plan was made. `file` writes
+//! it to a file with a digest, which shows damage and edits. `secrets` keeps values of Secrets out of the file. A run
+//! that applies the saved plan makes a new plan first, and `drift` compares both: any difference ends the run.
 
 mod drift;
 mod file;
@@ -73,7 +73,8 @@ pub struct SavedPlan {
     pub detached: Vec<SavedDetachment>,
 }
 
-/// Namespaces that exist, with their UIDs; `None` for a namespace that the user may not read, which is assumed to exist.
+/// Namespaces that exist, with their UIDs; `None` for a namespace that the user may not read, which is assumed to
+/// exist.
 pub type NamespaceUids = BTreeMap<String, Option<String>>;
 
 /// Identity of a cluster.
@@ -184,8 +185,8 @@ pub struct SavedObject {
     /// The JSON pointer of the number of replicas, if it is left to an autoscaler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_to_autoscaler: Option<String>,
-    /// The time of the prune as a clause, as [`Plan::prune_times`] returns it; empty if the prune only has to follow the
-    /// applies, or the object is not pruned.
+    /// The time of the prune as a clause, as [`Plan::prune_times`] returns it; empty if the prune only has to follow
+    /// the applies, or the object is not pruned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prune_time: String,
 }
@@ -228,8 +229,8 @@ impl SavedManifest {
         }
     }
 
-    /// Returns the saved object as a manifest. Hidden values are not restored. `None` if the object is not valid: it has no
-    /// kind or name.
+    /// Returns the saved object as a manifest. Hidden values are not restored. `None` if the object is not valid: it
+    /// has no kind or name.
     fn to_manifest(&self) -> Option<Manifest> {
         let text = |pointer: &str| self.object.pointer(pointer).and_then(Value::as_str);
         // The source is only used in messages here.
@@ -284,7 +285,8 @@ impl SavedCluster {
         Self {
             uid,
             server: endpoint.address.clone(),
-            // The certificates are in DER, which contains the length of each, so different lists differ when concatenated.
+            // The certificates are in DER, which contains the length of each, so different lists differ when
+            // concatenated.
             certificate_authority: (!authorities.is_empty()).then(|| plain_digest(authorities.concat())),
         }
     }
@@ -308,7 +310,8 @@ impl SavedParent {
 }
 
 /// Returns whether a later run can read the same manifests from this path. It cannot if the path is a pipe, such as the
-/// shell's `<(…)`, or if the path is not UTF-8 and so cannot be saved in JSON. A path that does not exist counts as a file.
+/// shell's `<(…)`, or if the path is not UTF-8 and so cannot be saved in JSON. A path that does not exist counts as a
+/// file.
 fn can_be_read_again(path: &Path) -> bool {
     let is_not_a_file = path.metadata().is_ok_and(|found| !found.is_file());
     path.to_str().is_some() && !is_not_a_file
@@ -325,8 +328,8 @@ pub fn saved_detachments(plan: &Plan) -> Vec<SavedDetachment> {
     saved.collect()
 }
 
-/// Returns the intent for each object of a plan, with the UID of an object that the plan does not write. The UID is `None`
-/// for an object that the plan writes: it is read again, with its content, to be compared.
+/// Returns the intent for each object of a plan, with the UID of an object that the plan does not write. The UID is
+/// `None` for an object that the plan writes: it is read again, with its content, to be compared.
 pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
     let mut intents = BTreeMap::new();
     for apply in plan.all_applies() {

@@ -53,7 +53,8 @@ fn hide_at<'p>(
 }
 
 impl SavedManifest {
-    /// Hides annotations and labels that contain a value of the live Secret, such as an annotation with a former password.
+    /// Hides annotations and labels that contain a value of the live Secret, such as an annotation with a former
+    /// password.
     pub fn hide_copies_of_live(&mut self, live: &Value, salt: &Salt) {
         let to_hide = copies(&self.object, &[live]);
         let (object, hidden) = hide_at(&to_hide, std::mem::take(&mut self.object), salt);
@@ -61,9 +62,9 @@ impl SavedManifest {
         self.hidden.extend(hidden);
     }
 
-    /// Returns whether the key of an annotation or label contains a value of the Secret. Such a manifest cannot be saved
-    /// without the value, because a hidden annotation is found by its key. It is recognized by all annotations or labels
-    /// being hidden as a whole.
+    /// Returns whether the key of an annotation or label contains a value of the Secret. Such a manifest cannot be
+    /// saved without the value, because a hidden annotation is found by its key. It is recognized by all annotations or
+    /// labels being hidden as a whole.
     pub fn has_value_in_key(&self) -> bool {
         FIELDS_WITH_COPIES
             .iter()
@@ -89,7 +90,8 @@ impl SavedManifest {
 ///
 /// # Errors
 ///
-/// The outer error: a source cannot be read. The inner error: a message for each Secret that has changed since the plan.
+/// The outer error: a source cannot be read. The inner error: a message for each Secret that has changed since the
+/// plan.
 pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<String>>, ManifestErrors> {
     let mut manifests_by_source = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
@@ -131,8 +133,9 @@ fn describe_changed_secret(saved: &SavedManifest) -> String {
 
 /// Returns a manifest of a plan for a comparison with the live object, and whether the manifest is complete.
 ///
-/// If the digest of a hidden value is the digest of the live value, the live value is filled in. Otherwise a placeholder is
-/// filled in that differs from the live value, and the manifest is not complete. `None` if the manifest is not valid.
+/// If the digest of a hidden value is the digest of the live value, the live value is filled in. Otherwise a
+/// placeholder is filled in that differs from the live value, and the manifest is not complete. `None` if the manifest
+/// is not valid.
 pub fn fill_in_for_comparison(
     saved: &SavedManifest,
     live: Option<&Value>,
@@ -156,8 +159,8 @@ pub fn fill_in_for_comparison(
     Some((filled.to_manifest()?, is_complete))
 }
 
-/// Returns the value that a live Secret has for this JSON pointer of a manifest. For a pointer into `stringData`, that is
-/// the decoded value from `data`.
+/// Returns the value that a live Secret has for this JSON pointer of a manifest. For a pointer into `stringData`, that
+/// is the decoded value from `data`.
 fn read_live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
     let Some(key) = pointer.strip_prefix("/stringData/") else {
         return live?.pointer(pointer).cloned();

@@ -37,12 +37,12 @@ pub struct Past {
 /// Returns the permissions that runs with these manifests need, whatever the state of the set is when
 /// they begin.
 ///
-/// For a namespaced kind, the permissions hold for all its objects in each namespace of the set, so that manifests may gain
-/// objects of the same kinds. For a cluster-scoped kind, they hold for single objects by name: a set does not need
+/// For a namespaced kind, the permissions hold for all its objects in each namespace of the set, so that manifests may
+/// gain objects of the same kinds. For a cluster-scoped kind, they hold for single objects by name: a set does not need
 /// permissions for all namespaces or cluster roles of a cluster.
 ///
-/// The permission to list all namespaces is not among them, because runs work without it. If a parent was lost, a run that
-/// creates it again uses that permission to find the members in namespaces that the manifests do not name.
+/// The permission to list all namespaces is not among them, because runs work without it. If a parent was lost, a run
+/// that creates it again uses that permission to find the members in namespaces that the manifests do not name.
 pub fn needed_for_set(
     set: &Set,
     parent_resource: &Resource,
@@ -94,8 +94,8 @@ pub fn needed_to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Pe
     needed
 }
 
-/// Returns the permission for a member: by name for a cluster-scoped member, and otherwise for all objects of its kind in
-/// its namespace.
+/// Returns the permission for a member: by name for a cluster-scoped member, and otherwise for all objects of its kind
+/// in its namespace.
 fn needed_for_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
     match resource.scope {
         Scope::Namespaced => Permission::on(verb, resource, key.namespace.as_deref()),
@@ -118,8 +118,8 @@ fn needed_to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTre
 }
 
 /// Returns the permissions to list the autoscalers of objects whose number of replicas is not in their manifests: the
-/// number may have been removed from the manifest since the last run (`plan::autoscalers`). Without these permissions, a
-/// run keeps the number.
+/// number may have been removed from the manifest since the last run (`plan::autoscalers`). Without these permissions,
+/// a run keeps the number.
 fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
     let known = autoscalers_by_target(desired);
     let mut namespaces: BTreeSet<Option<&str>> = BTreeSet::new();
@@ -142,8 +142,8 @@ fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTree
     needed
 }
 
-/// Returns the permissions to find out why discovery does not list a kind: the kind is gone only if neither a CRD nor an
-/// `APIService` defines it (`read::kinds_missing_from_discovery`).
+/// Returns the permissions to find out why discovery does not list a kind: the kind is gone only if neither a CRD nor
+/// an `APIService` defines it (`read::kinds_missing_from_discovery`).
 ///
 /// A set needs them if a kind is missing now, or may be missing in a later run: any kind that is not built into the API
 /// server may be. A set with a namespace needs them, too: before a run prunes the namespace, it lists the contents, and
@@ -173,8 +173,8 @@ fn needed_to_explain_missing_kinds(desired: &Desired, past: &Past) -> Vec<Permis
     .to_vec()
 }
 
-/// Returns the permission to list the objects of a CRD; `None` if the object is not a CRD. Before a run prunes the CRD, it
-/// lists its objects: all of them have to be members that are pruned with it (`plan::data_loss`).
+/// Returns the permission to list the objects of a CRD; `None` if the object is not a CRD. Before a run prunes the CRD,
+/// it lists its objects: all of them have to be members that are pruned with it (`plan::data_loss`).
 fn needed_to_list_objects_of_crd(key: &ObjectKey) -> Option<Permission> {
     if key.group_kind != GroupKind::custom_resource_definition() {
         return None;
@@ -193,8 +193,8 @@ fn needed_to_list_objects_of_crd(key: &ObjectKey) -> Option<Permission> {
 /// Returns the permissions for the parent.
 ///
 /// A parent with a manifest is created by an apply, so `create` is limited to its name. A parent without a manifest is
-/// created by POST. For RBAC, a POST names no object, so `create` holds for all objects of the kind. A custom resource is
-/// never created without a manifest.
+/// created by POST. For RBAC, a POST names no object, so `create` holds for all objects of the kind. A custom resource
+/// is never created without a manifest.
 fn needed_for_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permission> {
     let on_parent = |verb| Permission::on_object(verb, resource, &set.parent);
     let mut needed = vec![
@@ -222,8 +222,8 @@ fn needed_for_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<P
     needed
 }
 
-/// Returns the permission to read a namespace, which a role in that namespace can grant: the API server treats the name in
-/// the path `/api/v1/namespaces/NAME` as the namespace of the request.
+/// Returns the permission to read a namespace, which a role in that namespace can grant: the API server treats the name
+/// in the path `/api/v1/namespaces/NAME` as the namespace of the request.
 fn needed_to_read_namespace(namespace: &str) -> Permission {
     Permission {
         namespace: Some(namespace.to_owned()),
