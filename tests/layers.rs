@@ -12,6 +12,7 @@ use crate::packaging::CHECKOUT;
 /// The stages from left to right. A new module below `src` needs a place here.
 const ORDER: [&str; 19] = [
     "model",
+    "error",
     "find_program",
     "regular_file",
     "cluster",
@@ -24,7 +25,6 @@ const ORDER: [&str; 19] = [
     "verify",
     "execute",
     "wait",
-    "error",
     "report",
     "cli",
     "settings",

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
-
 use super::apiserver::ApiServer;
 
 /// The namespace that every cluster has and that cannot be deleted.
@@ -25,7 +23,7 @@ impl ClusterUid {
         let Ok(reply) = server.get(&path, "application/json").await else {
             return;
         };
-        let namespace: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let namespace = reply.json_or_null();
         if let Some(uid) = namespace["metadata"]["uid"].as_str() {
             let _ = self.0.set(uid.to_owned());
         }

@@ -20,8 +20,7 @@ use crate::session::manifest_files;
 use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
-use crate::session::wait_targets::Done;
-use crate::session::waits_of_apply::{DependencyWait, RunWait};
+use crate::session::waits::{DependencyWait, Done, RunWait};
 use crate::settings::{self, ApplyOptions};
 
 /// Runs `apply`.

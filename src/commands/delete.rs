@@ -2,7 +2,7 @@
 
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{Execution, RunOnParent, TerminatingObjects, parent_managers};
 use crate::manifest::desired::Desired;
@@ -12,8 +12,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted,
-    cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, cluster_state, named_set,
 };
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
@@ -21,10 +20,9 @@ use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
-use crate::session::wait_targets;
-use crate::session::waits_of_apply::DependencyWait;
+use crate::session::waits::{self, DependencyWait};
 use crate::settings::{self, DeleteOptions};
-use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
+use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, RELIST, Waiting};
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -72,7 +70,7 @@ impl Script for DeleteScript<'_> {
         let mut named = named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read(&mut cluster, &mut named, options).await {
-            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.ignore_not_found => {
+            Err(error) if error.kind == ErrorKind::NoSuchSet && options.ignore_not_found => {
                 return Ok(None);
             }
             read => read?,
@@ -198,7 +196,7 @@ async fn delete_and_wait(
     patience: Patience,
 ) -> Ending {
     let reporter = &mut run.reporter;
-    let mut done = wait_targets::Done::default();
+    let mut done = waits::Done::default();
     let mut sink = |event| {
         done.note(&event);
         reporter.event(event);
@@ -220,7 +218,9 @@ async fn delete_and_wait(
         relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
-    let going = deletion.going().filter(|live| done.is_going(live));
+    let going = deletion
+        .deleted_or_terminating()
+        .filter(|live| done.is_going(live));
     let targets = going.map(|live| done.gone(live)).collect();
     let mut report = |event| reporter.event(event);
     let awaited = waiting.run(targets, &mut report);
@@ -241,10 +241,10 @@ async fn delete_and_wait(
         )
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
-        return wait_targets::ending(outcome, ending);
+        return waits::ending(outcome, ending);
     }
     let found = prepared.state.parent.iter();
-    let parent = found.map(|parent| wait_targets::gone(&parent.live, Path::Name));
+    let parent = found.map(|parent| waits::gone(&parent.live, Lookup::Name));
     let parent_containers = deletion.parent_containers().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent
@@ -253,14 +253,14 @@ async fn delete_and_wait(
     let outcome = waiting
         .run(last.collect(), &mut |event| reporter.event(event))
         .await;
-    wait_targets::ending(outcome, ending)
+    waits::ending(outcome, ending)
 }
 
 async fn read(
     cluster: &mut Cluster,
     named: &mut NamedSet,
     options: &DeleteOptions,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let manager = &options.writing.field_manager;
     let rules = Rules {
         status: None,

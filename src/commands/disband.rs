@@ -14,7 +14,7 @@ use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
-use crate::read::{Cluster, NamedSet, ParentError, Wanted, named_set};
+use crate::read::{Cluster, NamedSet, Wanted, named_set, no_such_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -72,7 +72,7 @@ impl Script for DisbandScript<'_> {
         let mut read =
             adopt_move_disband::read_existing(&mut cluster, named, Operation::Disband, membership).await?;
         let Some(parent) = read.parent().cloned() else {
-            return Err(ParentError::NoSuchSet(read.named.set.parent).into());
+            return Err(no_such_set(&read.named.set.parent));
         };
         run.set.tooling = tooling_of(&parent).map(Tooling::to_string);
         if let Some(tooling) = tooling_of(&parent) {

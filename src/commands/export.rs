@@ -4,7 +4,7 @@ use std::slice;
 
 use crate::cli::{Export, GlobalFlags};
 use crate::compare::ownership::member_field_manager;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::model::set::Set;
 use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};
@@ -21,10 +21,10 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
     let reference = SetReference::new(&arguments.set)?;
     if let Some(directory) = &arguments.out {
         if !matches!(style.format, Format::Lines | Format::Yaml) {
-            return Err(Error::Usage {
-                message: "--out: the files are YAML, and nothing is printed".to_owned(),
-                hint: "omit -o, or print the manifests without --out".to_owned(),
-            });
+            return Err(Error::usage(
+                "--out: the files are YAML, and nothing is printed",
+                "omit -o, or print the manifests without --out",
+            ));
         }
         manifest_files::check_directory(directory)?;
     }
@@ -99,7 +99,12 @@ async fn read_and_export(
     cluster.look_up(slice::from_ref(&found)).await;
     // Nothing is listed yet, so what is not visible is a kind that the server does not list.
     if found.visibility(&cluster.discovery) != Visibility::Whole {
-        return Err(Error::ExportIncomplete(named.set.parent));
+        let parent = &named.set.parent;
+        let text = format!(
+            "{parent}: not exported: its record is faulty, or names a kind that the server does not list"
+        );
+        let hint = format!("see `kubectl applyset verify {}`", parent.argument());
+        return Err(Error::new(ErrorKind::Cluster, text).with_hint(hint));
     }
     let tooling = found
         .recorded()

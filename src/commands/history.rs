@@ -17,7 +17,11 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
     let found = unless_stopped(&listen(), history(&reference, shared, &mut known)).await;
     let document = match found {
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(&HistoryDocument::failed(known.set, &error), &known.place, style);
+            report::document(
+                &HistoryDocument::from_error(known.set, &error),
+                &known.place,
+                style,
+            );
             return Err(error);
         }
         found => found?,
@@ -26,18 +30,12 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
         report::note(
             &format!(
                 "{}: no run is recorded; runs without changes are not recorded",
-                document.reference()
+                document.set.reference()
             ),
             style,
         );
     }
-    report::data(
-        &document,
-        &known.place,
-        style,
-        report::history_table,
-        |document| vec![document.reference()],
-    );
+    report::listing(&document, &known.place, style);
     Ok(Exit::Done)
 }
 

@@ -22,7 +22,7 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {
-        report::document(&ListDocument::failed(error), &place, style);
+        report::document(&ListDocument::from_error(error), &place, style);
     }
     listed.map(|()| Exit::Done)
 }
@@ -90,8 +90,6 @@ async fn list(
         };
         report::note(&format!("{found}{searched}"), style);
     }
-    report::data(&document, place, style, report::list_text, |document| {
-        document.sets.iter().map(SetListing::reference).collect()
-    });
+    report::listing(&document, place, style);
     Ok(())
 }

@@ -116,19 +116,18 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         ),
         _ => of_markdown?,
     };
-    Some(Error::Usage {
-        message: message.to_owned(),
-        hint: hint.to_owned(),
-    })
+    Some(Error::usage(message, hint))
 }
 
 /// Writes a page for the program and one for each command into an existing directory.
 fn write_manual(directory: &Path) -> Result<Exit, Error> {
     clap_mangen::generate_to(Cli::command(), directory)
         .map(|()| Exit::Done)
-        .map_err(|error| Error::Usage {
-            message: format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
-            hint: "pass a directory".to_owned(),
+        .map_err(|error| {
+            Error::usage(
+                format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
+                "pass a directory",
+            )
         })
 }
 
@@ -141,9 +140,9 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(Error::Usage {
-            message: format!("cannot start: {}", os_cause(&error)),
-            hint: "check the limit of open files with `ulimit -n`".to_owned(),
-        }),
+        Err(error) => Err(Error::usage(
+            format!("cannot start: {}", os_cause(&error)),
+            "check the limit of open files with `ulimit -n`",
+        )),
     }
 }

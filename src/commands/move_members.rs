@@ -20,7 +20,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
-use crate::read::{Cluster, NamedSet, ParentError, ReadError, members_without_label, named_set};
+use crate::read::{Cluster, NamedSet, members_without_label, named_set, no_set_to_move};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -125,8 +125,7 @@ impl Script for MoveScript<'_> {
         if members.is_empty() {
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
-            from.state
-                .keep_recorded(&unlabeled.map_err(ReadError::from)?, &from.named);
+            from.state.keep_recorded(&unlabeled?, &from.named);
             run.report_warnings(&from.state.warnings);
         }
         let obstacles = Obstacles {
@@ -225,7 +224,7 @@ async fn read_and_plan(
     check_names(&old, &new, options)?;
     let from = adopt_move_disband::read_existing(&mut cluster, old, Operation::Move, membership).await?;
     let Some(former) = from.parent().cloned() else {
-        return Err(ParentError::NoSetToMove(from.named.set.parent).into());
+        return Err(no_set_to_move(&from.named.set.parent));
     };
     let into =
         adopt_move_disband::read_target(&mut cluster, &options.new, membership, Operation::Move).await?;
@@ -242,10 +241,10 @@ async fn read_and_plan(
     let sets = [&from, &into].map(|read| &read.named.set);
     let mut plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
-        return Err(Error::Usage {
-            message: format!("no member has the labels {:?}", labels.unwrap_or_default()),
-            hint: "list the members with `kubectl applyset view SET`".to_owned(),
-        });
+        return Err(Error::usage(
+            format!("no member has the labels {:?}", labels.unwrap_or_default()),
+            "list the members with `kubectl applyset view SET`",
+        ));
     }
     let (record, too_large) = into.record_with(&plan.record(sets[1]));
     plan.refusals.extend(too_large);
@@ -267,19 +266,19 @@ async fn read_and_plan(
 /// Refuses a namespace for a parent without one, and a move of a set into itself.
 fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<(), Error> {
     if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
-        return Err(Error::Usage {
-            message: format!(
+        return Err(Error::usage(
+            format!(
                 "{}: --to-namespace: a {} has no namespace",
                 new.set.parent, new.resource.kind
             ),
-            hint: "omit --to-namespace".to_owned(),
-        });
+            "omit --to-namespace",
+        ));
     }
     if old.set.parent == new.set.parent {
-        return Err(Error::Usage {
-            message: format!("{}: source and target are the same set", old.set.parent),
-            hint: "name another set as the target, or another namespace with --to-namespace".to_owned(),
-        });
+        return Err(Error::usage(
+            format!("{}: source and target are the same set", old.set.parent),
+            "name another set as the target, or another namespace with --to-namespace",
+        ));
     }
     Ok(())
 }

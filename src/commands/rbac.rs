@@ -4,20 +4,20 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Rbac};
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::applyset::Tooling;
 use crate::model::permission::{Permission, Verb};
 use crate::model::text::{counted, listed};
-use crate::plan;
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
+use crate::plan::{self, Refusal};
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
-use crate::session::recreate_kinds::recreate;
+use crate::session::prepare::recreate;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 
@@ -55,7 +55,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     )?;
     let desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
     if let Some(refusal) = plan::refuse_hooks(&desired, options.hooks) {
-        return Err(Error::Refused(vec![refusal]));
+        return Err(Refusal::error(&[refusal]));
     }
     let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);
     let (past, writers) = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
@@ -133,11 +133,7 @@ fn note_on_left_out(left_out: &BTreeSet<Permission>, writers: &[String]) -> Opti
 }
 
 fn is_forbidden(error: &Error) -> bool {
-    match error {
-        Error::Read { error, .. } => error.is(http::StatusCode::FORBIDDEN),
-        Error::List(failed) => failed.error.is_forbidden(),
-        _ => false,
-    }
+    matches!(error.kind, ErrorKind::Forbidden | ErrorKind::ListForbidden)
 }
 
 /// Returns notes to read before granting these permissions.

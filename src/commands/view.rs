@@ -24,7 +24,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let viewed = unless_stopped(&listen(), view(&reference, shared, &rules, &mut known)).await;
     let document = match viewed {
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(&ViewDocument::failed(known.set, &error), &known.place, style);
+            report::document(&ViewDocument::from_error(known.set, &error), &known.place, style);
             return Err(error);
         }
         viewed => viewed?,
@@ -32,13 +32,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     for warning in &document.warnings {
         report::warning(warning, style);
     }
-    report::data(
-        &document.with_detail_of(style),
-        &known.place,
-        style,
-        report::view_text,
-        ViewDocument::member_names,
-    );
+    report::listing(&document, &known.place, style);
     Ok(Exit::Done)
 }
 

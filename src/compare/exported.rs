@@ -3,7 +3,7 @@
 //! Like client-go's extract functions, it takes the fields that the field manager owns. Pure; `session/export` decides
 //! what is exported, and how, and which objects an autoscaler scales.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::changes::CrdVersion;
 use super::field_paths::has_other_fields;
@@ -211,10 +211,7 @@ fn remove_binding(claim: &mut Value) {
 /// Removes these fields of the map at a place.
 fn remove(object: &mut Value, pointer: &str, is_removed: impl Fn(&str) -> bool) {
     if let Some(fields) = object.pointer_mut(pointer).and_then(Value::as_object_mut) {
-        *fields = std::mem::take(fields)
-            .into_iter()
-            .filter(|(field, _)| !is_removed(field))
-            .collect::<Map<_, _>>();
+        fields.retain(|field, _| !is_removed(field));
     }
 }
 

@@ -38,14 +38,14 @@ pub enum Fault<F> {
 }
 
 /// The format of a file of rules.
-pub(super) struct Format {
+pub(super) struct RuleFormat {
     /// The names under which documents have their lists.
     pub(super) names: &'static [&'static str],
     /// What a file must be.
     pub(super) described: &'static str,
 }
 
-impl Format {
+impl RuleFormat {
     /// Passes each rule of a file to `take`, in their order.
     pub(super) fn read<F>(
         &self,

@@ -1,7 +1,6 @@
 //! Events of a run, outcomes of objects, and the end of a run.
 //!
-//! `execute` makes events, and `report` makes all output from them: lines, documents and progress. No
-//! text is formatted here.
+//! `execute` and `wait` send events, and `report` makes all output from them: lines, documents and progress.
 
 mod outcome;
 mod summary;
@@ -20,30 +19,30 @@ pub use summary::Summary;
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A phase begins in which `total` objects will be worked on.
+    /// A phase begins.
     Phase {
         phase: Phase,
-        /// The number of objects.
+        /// The number of objects that the phase processes.
         total: usize,
     },
-    /// The object whose request has taken longest, and for how long, if it is slow; `None` once none is
+    /// The object whose request is under way for longest, and for how long, if it is slow; `None` once no request is
     /// slow.
     Slowest(Option<(ObjectKey, Duration)>),
     /// One object was processed.
     Object(ObjectOutcome),
     /// The outcome of an object that was reported before has changed.
     Revised {
-        /// The action that was reported.
+        /// The action that was reported before.
         before: Action,
         now: ObjectOutcome,
     },
     /// A warning; the run continues.
     Warning(String),
-    /// A warning about one object. Those with the same text are printed as one.
+    /// A warning of the server about one object. Warnings with the same text are printed as one.
     WarningOfObject {
-        /// The object, and where it was written.
+        /// The object, and its position in the manifests if that is known.
         object: String,
-        /// What the server says of it.
+        /// The warning.
         text: String,
     },
     /// A failure that is not about an object of the set.
@@ -52,20 +51,19 @@ pub enum Event {
     Note(String),
     /// A hint for the failure before it.
     Hint(String),
-    /// The objects of the plan, each with its outcome if the run ends before it reaches the object.
+    /// The objects of the plan. Each has the outcome that it gets if the run ends before it reaches the object.
     Planned(Vec<ObjectOutcome>),
-    /// The run writes this parent of a set, which has no result.
+    /// The run may write this parent of a set, and reports no outcome for it: it is not a member.
     ParentWithoutResult(Subject),
     /// Planned objects without an outcome so far are skipped, all for one reason.
     NotDone(NotDone),
-    /// The set's parent was created or configured by its own manifest. It is not a member, so it has no
-    /// result.
+    /// The run has created the set's parent, or its own manifest has changed it.
     Parent(ObjectKey, Action),
-    /// The wait for these objects begins.
+    /// A wait begins.
     Waiting {
-        /// All of them.
+        /// All objects that are waited for.
         objects: Vec<Subject>,
-        /// The time limit; `None` without one.
+        /// The time limit; `None` if there is none.
         limit: Option<Duration>,
     },
     /// The status of an object that the run waits for.
@@ -73,13 +71,13 @@ pub enum Event {
 }
 
 impl Event {
-    /// A failure that is not about an object of the set.
+    /// Returns the event of a failure that is not about an object of the set.
     pub fn failure(message: impl Into<Message>) -> Self {
         Self::Failure(message.into())
     }
 }
 
-/// The way to finish what an interrupted run has left.
+/// The way for the user to finish an interrupted run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resume {
     #[default]
@@ -101,11 +99,10 @@ impl fmt::Display for Resume {
     }
 }
 
-/// Planned objects that a run did not process, because something else failed or the run was stopped. A
-/// warning or an error reports the cause once, not for each object.
+/// Planned objects that a run did not process, because something else failed or the user stopped the run. A warning or
+/// an error reports the cause once, not for each object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotDone {
-    /// The objects.
     pub scope: NotDoneScope,
     pub reason: String,
 }
@@ -113,14 +110,14 @@ pub struct NotDone {
 /// The planned objects that were not processed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotDoneScope {
-    /// All that are left.
+    /// All planned objects without an outcome.
     All,
-    /// These.
+    /// The objects with these keys.
     Objects(Vec<ObjectKey>),
 }
 
 impl NotDone {
-    /// Returns the event for all planned objects that are left.
+    /// Returns the event for all planned objects without an outcome.
     pub fn all(reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
             scope: NotDoneScope::All,
@@ -150,7 +147,7 @@ pub enum Phase {
     Releasing,
     /// Objects get the set's label.
     Adopting,
-    /// The run waits until the objects are ready or gone.
+    /// The run waits until the objects are Current or gone.
     Waiting,
     /// The server predicts changes in dry runs.
     Comparing,
@@ -173,13 +170,12 @@ impl fmt::Display for Phase {
 /// The status of an object that the run waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Awaited {
-    /// The object.
     #[serde(flatten)]
     pub subject: Subject,
     pub status: State,
     /// The reason for the status.
     pub reason: String,
-    /// Progress of the wait for it.
+    /// Progress of the wait for the object.
     #[serde(skip)]
     pub wait_status: WaitStatus,
 }
@@ -187,17 +183,17 @@ pub struct Awaited {
 /// Progress of the wait for one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitStatus {
-    /// Its status changed, and the wait continues.
+    /// The status of the object has changed, and the wait continues.
     Changed,
-    /// The wait continues, and the reason was looked up.
+    /// The wait continues, and the reason for the status was looked up.
     Explained,
     /// The wait continues and has taken a while.
     Slow,
-    /// It is ready or gone.
+    /// The object has reached the state that is waited for: it is Current or gone.
     Arrived,
-    /// The wait is over, and it is not ready or gone.
+    /// The wait is over, and the object has not reached the state that is waited for.
     Missed,
-    /// The wait is over, and it was not looked at.
+    /// The wait is over, and the object was not observed before.
     Unseen,
 }
 
@@ -248,24 +244,25 @@ impl Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// It did not exist before.
+    /// The object did not exist, and was created.
     Created,
-    /// It was changed.
+    /// The object existed, and was changed.
     Configured,
-    /// It could not be changed: it was deleted and created again.
+    /// The object could not be changed, so it was deleted and created again.
     Recreated,
-    /// It matched its manifest.
+    /// The object matched its manifest.
     Unchanged,
-    /// It was no longer in the manifests and was deleted.
+    /// The object was no longer in the manifests, and was deleted.
     Pruned,
-    /// It was deleted with its set.
+    /// The object was deleted with its set.
     Deleted,
-    /// It was removed from the set and is otherwise unchanged.
+    /// The object was removed from the set, and is otherwise unchanged.
     Released,
-    /// It was added to the set and is otherwise unchanged.
+    /// The object was added to the set, and is otherwise unchanged.
     Adopted,
-    /// It was kept unchanged, for the given reason.
+    /// The object was kept unchanged, for the given reason.
     Skipped,
+    /// The action on the object failed.
     Failed,
 }
 
@@ -291,8 +288,8 @@ impl fmt::Display for Action {
 pub enum Ending {
     /// Everything was done.
     Done,
-    /// Some of it failed; the parent's record was not narrowed.
+    /// A part of the work failed, or was not done.
     Incomplete,
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
 }

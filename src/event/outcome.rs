@@ -10,15 +10,15 @@ use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::resource::Resource;
 
-/// The object of an outcome. A run holds one for each member, so members share their resource.
+/// The object of an outcome. A run holds one subject for each member, so subjects of one kind share their resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// The resource of the request.
+    /// The resource through which the object is read and written.
     pub resource: Arc<Resource>,
-    /// Namespace; `None` for a cluster-scoped object.
+    /// The namespace; `None` for a cluster-scoped object.
     pub namespace: Option<String>,
     pub name: String,
-    /// UID, if it is known.
+    /// The UID, if it is known.
     pub uid: Option<String>,
 }
 
@@ -42,13 +42,12 @@ impl Subject {
         }
     }
 
-    /// Returns whether both have the same kind, namespace and name.
+    /// Returns whether both subjects have the same kind, namespace and name.
     pub fn has_key_of(&self, other: &Self) -> bool {
-        let [ours, theirs] = [&self.resource, &other.resource];
         self.name == other.name
             && self.namespace == other.namespace
-            && ours.kind == theirs.kind
-            && ours.group == theirs.group
+            && self.resource.kind == other.resource.kind
+            && self.resource.group == other.resource.group
     }
 }
 
@@ -70,13 +69,12 @@ impl Serialize for Subject {
 /// A subject in output documents.
 #[derive(Serialize)]
 struct SubjectDocument<'a> {
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     group: &'a str,
-    /// API version of the request.
+    /// The API version through which the object is read and written.
     version: &'a str,
-    /// CamelCase kind.
     kind: &'a str,
-    /// Plural name of the resource.
+    /// The plural name of the resource.
     resource: &'a str,
     namespace: Option<&'a str>,
     name: &'a str,
@@ -86,11 +84,10 @@ struct SubjectDocument<'a> {
 /// The outcome of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectOutcome {
-    /// The object.
     #[serde(flatten)]
     pub subject: Subject,
     pub action: Action,
-    /// The reason; empty if the action explains itself.
+    /// The reason of the action; empty if there is none to report.
     pub reason: String,
     /// The error of a failed object.
     pub error: Option<Box<Message>>,
@@ -100,40 +97,41 @@ pub struct ObjectOutcome {
     /// `true` if the object failed after it was deleted to be created again.
     #[serde(skip)]
     pub was_deleted: bool,
-    /// What is left of a deleted object.
+    /// The rest of a deleted object after its DELETE.
     #[serde(skip)]
     pub remainder: Remainder,
-    /// What becomes of the claims of an object that is to be deleted and created again.
+    /// What becomes of the `PersistentVolumeClaims` of an object that is deleted and created again.
     #[serde(skip)]
     pub claims: Claims,
-    /// Position in the manifests; `None` for an object that is not in them.
+    /// The position in the manifests; `None` for an object that is not in the manifests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
 }
 
-/// What is left of a deleted object, by the answer to its DELETE.
+/// The rest of a deleted object, by the answer to its DELETE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remainder {
-    /// It was not deleted, or the answer does not show it.
+    /// The object was not deleted, or the answer does not say whether it is gone.
     Unknown,
+    /// The object is gone.
     Nothing,
-    /// The object, which finalizers hold.
+    /// The object still exists, because finalizers hold it.
     HeldByFinalizers,
 }
 
-/// What becomes of the claims of an object that is deleted and created again.
+/// What becomes of the `PersistentVolumeClaims` of an object that is deleted and created again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claims {
-    /// It has none, or they are not deleted with it.
+    /// The object has no such claims, or they are not deleted with it.
     NotTouched,
-    /// They stay with its Pods, which the new object adopts.
+    /// The claims are kept with the object's Pods, which the new object adopts.
     Stay,
-    /// They are deleted, and so are their data.
+    /// The claims are deleted, and so are their data. Also for an object that is a claim or a volume itself.
     Lost,
 }
 
 impl ObjectOutcome {
-    /// Returns an outcome without a reason.
+    /// Creates an outcome without a reason.
     pub fn new(subject: Subject, action: Action) -> Self {
         Self {
             subject,
@@ -148,7 +146,7 @@ impl ObjectOutcome {
         }
     }
 
-    /// Returns an outcome with its reason.
+    /// Creates an outcome with a reason.
     pub fn with_reason(subject: Subject, action: Action, reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
@@ -161,7 +159,7 @@ impl ObjectOutcome {
         self.taken_in && self.action != Action::Failed
     }
 
-    /// Returns the outcome of an object that failed.
+    /// Creates the outcome of an object that failed.
     pub fn failed(subject: Subject, error: impl Into<Message>) -> Self {
         Self {
             error: Some(Box::new(error.into())),

@@ -1,20 +1,20 @@
-//! The number of objects for each action of a run.
+//! The summary of a run.
 
 use std::collections::BTreeMap;
 
 use super::Action;
 
-/// Number of objects for each action.
+/// The number of objects for each action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary(BTreeMap<Action, usize>);
 
 impl Summary {
-    /// Adds an object.
+    /// Counts an object with this action.
     pub fn add(&mut self, action: Action) {
         *self.0.entry(action).or_default() += 1;
     }
 
-    /// Moves an object from one action to another.
+    /// Counts an object for the action `now` that was counted for the action `before`.
     pub fn recount(&mut self, before: Action, now: Action) {
         if let Some(count) = self.0.get_mut(&before) {
             *count = count.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Carries out the graph of applies: sends objects, and waits for what they need.
+//! Carries out the graph of applies: applies objects, and waits for the kinds, schemas and objects that they need.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -11,7 +11,7 @@ use crate::compare::status::Written;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::NotServed;
-use crate::execute::kinds::schema_change::Redefined;
+use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
@@ -21,6 +21,9 @@ use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::listed;
 use crate::plan::{ActionId, Apply, ApplyAction, Graph};
+
+const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
+const NOT_SERVED: &str = "its kind is not served";
 
 impl Execution<'_> {
     /// Applies the objects of these steps.
@@ -42,8 +45,8 @@ impl Execution<'_> {
             execution: self,
             applied: RefCell::new(applied),
             kinds,
-            begun: RefCell::default(),
-            named: self
+            begun_recreations: RefCell::default(),
+            depended_on: self
                 .desired
                 .members
                 .iter()
@@ -53,18 +56,19 @@ impl Execution<'_> {
         driver.run(&graph, &work, sink).await;
     }
 
-    /// Returns these dependencies, each with the resource to read it through and its relation to the set.
-    fn dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
-        let desired = self.desired.members.iter();
-        let needed = desired.filter(|member| keys.contains(&member.key));
-        let members = needed.map(|member| Dependency {
+    /// Returns the dependencies with these keys, each with the resource through which it is read and its relation to
+    /// the set.
+    fn collect_dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
+        let members = self.desired.members.iter();
+        let members = members.filter(|member| keys.contains(&member.key));
+        let members = members.map(|member| Dependency {
             key: member.key.clone(),
             resource: Arc::clone(&member.resource),
             membership: Membership::Member,
         });
-        let known = self.plan.edges.known.outside.iter();
-        let needed = known.filter(|(key, _)| keys.contains(key));
-        let outside = needed.map(|(key, resource)| Dependency {
+        let outside = self.plan.edges.known.outside.iter();
+        let outside = outside.filter(|(key, _)| keys.contains(key));
+        let outside = outside.map(|(key, resource)| Dependency {
             key: key.clone(),
             resource: Arc::clone(resource),
             membership: Membership::Outside,
@@ -73,26 +77,29 @@ impl Execution<'_> {
     }
 }
 
-/// The applies of a run.
+/// The work of the graph of applies.
 struct Applies<'r, 'a> {
     execution: &'r Execution<'a>,
     applied: RefCell<&'r mut Applied>,
     kinds: &'r Kinds,
-    /// The objects that were deleted to be created again, and are not, by their index.
-    begun: RefCell<BTreeMap<usize, BegunRecreation>>,
+    /// The recreations that have deleted an object and not yet created it, by `Apply::index`.
+    begun_recreations: RefCell<BTreeMap<usize, BegunRecreation>>,
     /// The objects that others depend on.
-    named: HashSet<&'r ObjectKey>,
+    depended_on: HashSet<&'r ObjectKey>,
 }
 
 /// The answer to an action.
 enum Answer {
-    /// The reply to an apply; with the former CRD, if the object is a CRD with objects in this run.
-    Applied(Box<MemberReply>, Option<Redefined>),
-    /// The wait for a new kind has ended.
+    Applied {
+        reply: Box<MemberReply>,
+        /// Set if the object is a CRD with objects in this run.
+        crd: Option<ChangedCrd>,
+    },
+    /// The result of the wait for a new kind.
     Kind(Result<(), NotServed>),
-    /// The server uses the changed CRD, or the wait for that is over.
-    SchemaInUse,
-    /// The wait for an object that others depend on has ended with this result.
+    /// The server uses the changed CRD, or the wait for that is over: objects are applied in both cases.
+    SchemaAwaited,
+    /// The result of the wait for an object that others depend on.
     Awaited(CurrentResult),
 }
 
@@ -117,9 +124,9 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn key<'k>(&'k self, action: &'k ApplyAction<'r>) -> &'k ObjectKey {
         match action {
-            ApplyAction::Apply(apply) => self.execution.key(apply),
+            ApplyAction::Apply(apply) => self.execution.key_of(apply),
             ApplyAction::AwaitKind(object) => &object.key,
-            ApplyAction::AwaitSchema(applies) => self.execution.key(applies[0]),
+            ApplyAction::AwaitSchema(applies) => self.execution.key_of(applies[0]),
             ApplyAction::AwaitCurrent(key) => key,
         }
     }
@@ -129,18 +136,21 @@ impl<'r> Work for Applies<'r, '_> {
         match action {
             ApplyAction::Apply(apply) => {
                 let object = &execution.desired.members[apply.index];
-                let former = execution.former_definition(object).await;
-                let begun = self.begun.borrow_mut().remove(&apply.index);
+                let crd = execution.read_crd_before_apply(object).await;
+                let begun = self.begun_recreations.borrow_mut().remove(&apply.index);
                 let mut reply = execution.apply_member(apply, begun, self.kinds).await;
-                if let Some(begun) = reply.begun.take() {
-                    self.begun.borrow_mut().insert(apply.index, begun);
+                if let Some(begun) = reply.begun_recreation.take() {
+                    self.begun_recreations.borrow_mut().insert(apply.index, begun);
                 }
-                Answer::Applied(Box::new(reply), former)
+                Answer::Applied {
+                    reply: Box::new(reply),
+                    crd,
+                }
             }
             ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),
             ApplyAction::AwaitSchema(applies) => {
                 execution.await_schema_of_kind(applies, self.kinds).await;
-                Answer::SchemaInUse
+                Answer::SchemaAwaited
             }
             // Never called: `wait_together` carries out these waits.
             ApplyAction::AwaitCurrent(_) => Answer::Awaited(CurrentResult::NotCurrent),
@@ -149,8 +159,8 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn unreachable_webhook<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
         match answer {
-            Answer::Applied(reply, _) => reply.webhook.as_ref(),
-            Answer::Kind(_) | Answer::SchemaInUse | Answer::Awaited(_) => None,
+            Answer::Applied { reply, .. } => reply.webhook.as_ref(),
+            Answer::Kind(_) | Answer::SchemaAwaited | Answer::Awaited(_) => None,
         }
     }
 
@@ -166,20 +176,20 @@ impl<'r> Work for Applies<'r, '_> {
     fn wait_together<'s>(
         &'s self,
         actions: Vec<(ActionId, &'s ApplyAction<'r>)>,
-        found: AnswerSender<Answer>,
+        answers: AnswerSender<Answer>,
         sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         let ids = actions.into_iter().filter_map(|(id, action)| match action {
             ApplyAction::AwaitCurrent(key) => Some((*key, id)),
             _ => None,
         });
-        Box::pin(self.await_current(ids.collect(), found, sink))
+        Box::pin(self.await_current(ids.collect(), answers, sink))
     }
 
     fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
         match (action, answer) {
-            (ApplyAction::Apply(apply), Answer::Applied(reply, former)) => {
-                self.take_reply(apply, *reply, former, sink)
+            (ApplyAction::Apply(apply), Answer::Applied { reply, crd }) => {
+                self.take_reply(apply, *reply, crd, sink)
             }
             (_, Answer::Kind(Err(NotServed::Because(reason)))) => {
                 sink(Event::failure(reason));
@@ -197,12 +207,13 @@ impl<'r> Work for Applies<'r, '_> {
         schedule: &Schedule,
         sink: &mut Sink<'_>,
     ) {
+        // One report for each cause, in the order of the causes.
         let mut groups: Vec<(ActionId, Vec<ObjectKey>)> = Vec::new();
         for Skipped { action, because } in skipped {
             let Some(ApplyAction::Apply(apply)) = graph.action(*action) else {
                 continue;
             };
-            let key = self.execution.key(apply).clone();
+            let key = self.execution.key_of(apply).clone();
             match groups.iter_mut().find(|(id, _)| id == because) {
                 Some((_, keys)) => keys.push(key),
                 None => groups.push((*because, vec![key])),
@@ -243,12 +254,13 @@ impl<'r> Work for Applies<'r, '_> {
 }
 
 impl Applies<'_, '_> {
-    /// Records and reports the reply to the apply of an object.
+    /// Records and reports the reply to the apply of an object. `crd` is set if the object is a CRD with objects in
+    /// this run.
     fn take_reply(
         &self,
         apply: &Apply,
         reply: MemberReply,
-        former: Option<Redefined>,
+        crd: Option<ChangedCrd>,
         sink: &mut Sink<'_>,
     ) -> End {
         let object = &self.execution.desired.members[apply.index];
@@ -258,9 +270,9 @@ impl Applies<'_, '_> {
         }
         let outcome = reply.outcome;
         if outcome.action == Action::Configured
-            && let Some(former) = former
+            && let Some(crd) = crd
         {
-            self.kinds.note_redefined(former);
+            self.kinds.add_changed_crd(crd);
         }
         let mut applied = self.applied.borrow_mut();
         match outcome.action {
@@ -281,7 +293,7 @@ impl Applies<'_, '_> {
         end
     }
 
-    /// Records whether a written object is Current by the write alone, so that it need not be read.
+    /// Records whether an object that others depend on is Current by the write alone, so that it need not be read.
     fn note_whether_current(&self, outcome: &ObjectOutcome, applied: &mut Applied) {
         let written = match outcome.action {
             Action::Created | Action::Recreated => Written::Created,
@@ -289,7 +301,7 @@ impl Applies<'_, '_> {
             _ => return,
         };
         let key = outcome.subject.key();
-        if !self.named.contains(&key) {
+        if !self.depended_on.contains(&key) {
             return;
         }
         let resource = &outcome.subject.resource;
@@ -301,20 +313,20 @@ impl Applies<'_, '_> {
         }
     }
 
-    /// Waits for objects that others depend on, and sends the result for each.
+    /// Waits for objects that others depend on, and sends the result of each as soon as it is known.
     async fn await_current(
         &self,
         ids: BTreeMap<&ObjectKey, ActionId>,
-        found: AnswerSender<Answer>,
+        answers: AnswerSender<Answer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {
-        let arrived = RefCell::new(BTreeSet::new());
+        let answered = RefCell::new(BTreeSet::new());
         let send = |key: &ObjectKey, result| {
             if let Some(id) = ids.get(key)
-                && arrived.borrow_mut().insert(*id)
+                && answered.borrow_mut().insert(*id)
             {
-                // The receiver lives as long as the run.
-                let _ = found.send((*id, Answer::Awaited(result)));
+                // An error would mean that the receiver is gone. The driver keeps it until its graph is carried out.
+                let _ = answers.send((*id, Answer::Awaited(result)));
             }
         };
         let mut noting = |event: Event| {
@@ -326,15 +338,16 @@ impl Applies<'_, '_> {
             (sink.borrow_mut())(event);
         };
         let keys: BTreeSet<&ObjectKey> = ids.keys().copied().collect();
-        let missed = match self.execution.dependencies {
+        let not_current = match self.execution.dependencies {
             Some(waits) => {
-                let dependencies = self.execution.dependencies(&keys);
+                let dependencies = self.execution.collect_dependencies(&keys);
                 waits.current(dependencies, &mut noting).await
             }
+            // A run without waits writes nothing, so nothing becomes Current.
             None => keys.iter().copied().cloned().collect(),
         };
         for key in keys {
-            let result = if missed.contains(key) {
+            let result = if not_current.contains(key) {
                 CurrentResult::NotCurrent
             } else {
                 CurrentResult::Current
@@ -343,6 +356,3 @@ impl Applies<'_, '_> {
         }
     }
 }
-
-const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
-const NOT_SERVED: &str = "its kind is not served";

@@ -2,22 +2,29 @@
 
 use std::collections::HashSet;
 
-use super::parent_record::begin::Known;
+use super::parent_record::begin::KnownParent;
 use super::parent_record::run::RunOnParent;
 use super::{Execution, ParentWriteError, RunState, Sink};
+use crate::error::{Error, ErrorKind};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::Run;
+use crate::model::message::Message;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
+use crate::plan::Refusal;
 
 impl Execution<'_> {
-    /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
-    pub(super) async fn begin(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
+    /// Writes the parent before the first member, if the run has to. Returns the parent, or how the run ends if it was
+    /// not written.
+    pub(super) async fn begin(
+        &self,
+        sink: &mut Sink<'_>,
+    ) -> Result<Result<KnownParent, Ending>, ParentWriteError> {
         if let Some(parent) = self.parent()
-            && !self.writes_members(parent)
+            && !self.needs_to_begin(parent)
         {
-            return Ok(Ok(Known::read(parent.clone())));
+            return Ok(Ok(KnownParent::from_read(parent.clone())));
         }
         let run = self.entry_under_way().await;
         if self.interrupt.is_requested() {
@@ -31,7 +38,8 @@ impl Execution<'_> {
             Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
                 Ok(Err(Ending::Interrupted))
             }
-            // Members have been written already: that is a failure of writing.
+            // The run has already applied members, the prerequisites. So it reports the error and ends as incomplete,
+            // as after any write that fails, instead of ending as a run that has written nothing.
             Err(error)
                 if self.parent().is_none()
                     && !self.plan.prerequisites.is_empty()
@@ -44,9 +52,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the record to leave after a run in which everything was done; `None` if it could not be determined,
-    /// which is reported.
-    async fn exact_or_reported(&self, settled: &HashSet<String>, sink: &mut Sink<'_>) -> Option<Record> {
+    /// Returns the record to leave after a run in which everything was done. If the record cannot be determined,
+    /// reports the error and returns `None`.
+    async fn determine_record_after(&self, settled: &HashSet<String>, sink: &mut Sink<'_>) -> Option<Record> {
         if self.plan.record_after == self.plan.record_during {
             return Some(self.plan.record_after.clone());
         }
@@ -59,16 +67,20 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns whether the run may write a member, or writes the record for another reason than to narrow it. The
-    /// manifest of the parent is a reason for a run that is to be alone.
-    pub(super) fn writes_members(&self, parent: &ParentObject) -> bool {
-        let is_alone = self.writing.exclusive != Exclusive::No;
-        self.plan.applies() + self.plan.deletions() > 0
-            || (is_alone && self.desired.parent.is_some())
+    /// Returns whether the run has to write the parent before anything else: because it may write a member, because the
+    /// record lacks something, or because it applies the parent's manifest with `--exclusive`. (The write with which a
+    /// run begins fails if another run has begun since the plan was made.) A run that only narrows the record need not
+    /// begin.
+    pub(super) fn needs_to_begin(&self, parent: &ParentObject) -> bool {
+        let may_write_members = self.plan.applies() + self.plan.deletions() > 0;
+        let is_exclusive = self.writing.exclusive != Exclusive::No;
+        may_write_members
+            || (is_exclusive && self.desired.parent.is_some())
             || !parent.has_record(&self.set.tooling, &self.plan.record_during)
     }
 
-    /// Applies the parent's own manifest, and begins again if the parent is not there any more.
+    /// Applies the parent's own manifest. If that fails because the parent was deleted, the run begins again on a new
+    /// parent. Any other failure is only reported: the record is written already.
     ///
     /// # Errors
     ///
@@ -83,24 +95,24 @@ impl Execution<'_> {
             return Ok(());
         };
         let sink = &mut entry.counting_sink(sink);
-        let version = known.parent.resource_version.clone();
+        let version_before = known.parent.resource_version.clone();
         let parent = self.parent_writing();
         let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
-            self.report_parent(&version, known, sink);
+            self.report_parent(&version_before, known, sink);
             return Ok(());
         };
         run_state.applied.failed += 1;
         sink(Event::failure(error.to_string()));
         match known.run.clone() {
-            Some(run) if !parent.is_there(&known.parent.uid).await? => {
+            Some(run) if !parent.parent_has_uid(&known.parent.uid).await? => {
                 self.begin_again(known, run, sink).await
             }
             _ => Ok(()),
         }
     }
 
-    /// Ends the run on the parent. `settled` are the UIDs of the members that it has applied or left as they are, if
-    /// all was done.
+    /// Ends the run on the parent. `settled` are the UIDs of the members that the run has applied or left unchanged;
+    /// `None` if something was not done, so that the record is not narrowed.
     pub(super) async fn end(
         &self,
         run: &mut RunOnParent<'_>,
@@ -112,7 +124,7 @@ impl Execution<'_> {
             return ending;
         };
         let exact = match settled {
-            Some(settled) if !known.is_shared => self.exact_or_reported(settled, sink).await,
+            Some(settled) if !known.is_shared => self.determine_record_after(settled, sink).await,
             _ => None,
         };
         let ending = match settled {
@@ -120,26 +132,58 @@ impl Execution<'_> {
             _ => ending,
         };
         if known.run.is_none() && run.entry.has_changes() {
-            // It has written the manifest of the parent and nothing else.
+            // The run has only applied the manifest of the parent, for which it does not begin. Its entry is made now.
             known.run = Some(self.entry_under_way().await);
         }
         run.end(exact.as_ref(), ending, sink).await
     }
 
-    /// Records what this run may write on the parent that has taken the place of the one that is known.
+    /// Begins the run once more, on another parent, after the parent was deleted. Creates the parent, or if another
+    /// client has created one, records on it what this run may write. Other runs may have added members to that parent,
+    /// so it counts as shared, and its record is not narrowed.
     pub(super) async fn begin_again(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         run: Run,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let parent = self.parent_writing();
         let found = parent.read().await?;
         let begun = parent.begin(found, &self.plan.record_during, run, sink).await?;
-        *known = Known {
+        *known = KnownParent {
             is_shared: true,
             ..begun
         };
         Ok(())
+    }
+}
+
+impl From<ParentWriteError> for Error {
+    fn from(error: ParentWriteError) -> Self {
+        let text = error.to_string();
+        match &error {
+            ParentWriteError::Refused(refusals) => {
+                let mut messages = Refusal::messages(refusals);
+                let kind = if error.is_of_another_run() {
+                    ErrorKind::OtherRun
+                } else {
+                    messages.insert(0, Message::new(text.as_str()));
+                    ErrorKind::Outdated
+                };
+                Self::from_messages(kind, messages).with_summary(text)
+            }
+            ParentWriteError::Request(request) => {
+                let kind = match request.status().map(|status| status.code) {
+                    Some(401) => ErrorKind::Cluster,
+                    Some(403) => ErrorKind::Forbidden,
+                    _ => ErrorKind::Failed,
+                };
+                Self::new(kind, text).with_hint(request.hint())
+            }
+            ParentWriteError::Changed(_) => Self::new(ErrorKind::Failed, text).with_hint(
+                "exempt the ApplySet labels and annotations of the set's parent from the policy or webhook, then run `kubectl applyset verify SET --fix`",
+            ),
+            _ => Self::new(ErrorKind::Failed, text).with_hint("run the same command again"),
+        }
     }
 }

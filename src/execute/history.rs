@@ -43,7 +43,8 @@ impl HistoryEntry {
                 Ending::Incomplete => RunResult::Failed,
                 Ending::Interrupted => RunResult::Interrupted,
             },
-            // What a move has put into the new set has left the old one.
+            // In a move, this is the entry of the set that objects leave. The run counts them as adopted by the other
+            // set; for this set, they are released.
             counts: if begun.takes_out {
                 Counts {
                     released: counts.released + counts.adopted,
@@ -53,6 +54,7 @@ impl HistoryEntry {
             } else {
                 counts
             },
+            // Only entries of runs under way have an id and a time of renewal.
             id: String::new(),
             renewed: None,
             ..begun
@@ -64,9 +66,10 @@ impl HistoryEntry {
 #[derive(Debug, Default)]
 struct Changes {
     objects: Summary,
-    parent: bool,
-    /// An object was deleted to be created again, and then failed.
-    deleted: bool,
+    /// `true` if the run has written the parent.
+    has_parent: bool,
+    /// `true` if the run has deleted an object to create it again, and the object failed after that.
+    has_half_recreated: bool,
 }
 
 impl Changes {
@@ -74,10 +77,10 @@ impl Changes {
         match event {
             Event::Object(outcome) => {
                 self.objects.add(outcome.action);
-                self.deleted |= outcome.was_deleted;
+                self.has_half_recreated |= outcome.was_deleted;
             }
             Event::Revised { before, now } => self.objects.recount(*before, now.action),
-            Event::Parent(..) => self.parent = true,
+            Event::Parent(..) => self.has_parent = true,
             _ => {}
         }
     }
@@ -97,7 +100,7 @@ impl Changes {
 
     fn is_empty(&self) -> bool {
         let counts = self.counts();
-        !self.parent && !self.deleted && counts == Counts::default()
+        !self.has_parent && !self.has_half_recreated && counts == Counts::default()
     }
 }
 
@@ -112,7 +115,8 @@ impl Execution<'_> {
     }
 }
 
-/// Returns the entry of a run that begins now. Asks for the name of the user, which the server may not say.
+/// Returns the entry of a run that begins now. Asks the server for the name of the user; if the server does not say it,
+/// the entry has no name.
 pub(super) async fn entry_under_way(server: &ApiServer, operation: RunOperation) -> Run {
     let user = read::user_name(server).await;
     Run {
@@ -130,12 +134,13 @@ pub(super) async fn entry_under_way(server: &ApiServer, operation: RunOperation)
     }
 }
 
-/// Returns the time of the server as entries have it.
+/// Returns the time by the server's clock, in the format of entries.
 pub(super) fn timestamp(server: &ApiServer) -> String {
     server.now().strftime("%FT%TZ").to_string()
 }
 
-/// Returns eight hexadecimal digits: they only have to differ between the runs under way on one set.
+/// Returns the id of an entry, eight hexadecimal digits. Ids only have to differ between the runs under way on one set,
+/// so the id of the process serves if the operating system returns no random number.
 fn random_id() -> String {
     let number = getrandom::u32().unwrap_or_else(|_| std::process::id());
     format!("{number:08x}")

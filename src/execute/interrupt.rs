@@ -1,5 +1,5 @@
-//! The interrupt of a run: no new write starts once it is requested, except the creation of what was deleted to be
-//! recreated (docs/decisions/recreation.md).
+//! The interrupt of a run: once it is requested, no new write starts. The exception is the creation of an object that
+//! the run has deleted to recreate it (docs/decisions/recreation.md).
 //!
 //! Signals and time limits are handled in `session`.
 
@@ -11,25 +11,26 @@ use tokio::time::Instant;
 
 use crate::event::Ending;
 
-/// A request to stop that only becomes more urgent. It can be made from anywhere, and awaited.
+/// A request to stop, whose urgency only rises. Clones share the urgency; tasks can raise it, read it and wait for it.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     urgency: watch::Sender<Urgency>,
     cause: watch::Sender<Cause>,
-    /// The end of its time, once that has come.
+    /// The moment at which the time of the run was over; empty before.
     time_over: Arc<OnceLock<Instant>>,
 }
 
 /// The cause of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
+    /// The user stopped the run.
     User,
-    /// Its time is over.
+    /// The time of the run was over before the user stopped it.
     Time,
 }
 
 impl Cause {
-    /// Returns the reason why something was not done.
+    /// Returns the reason to report for what the run has not done.
     pub fn reason(self) -> &'static str {
         match self {
             Self::User => "the run was interrupted",
@@ -45,9 +46,9 @@ pub enum Urgency {
     Continue,
     /// Requests in flight are awaited, and no new ones start.
     Stop,
-    /// Nothing is awaited.
+    /// Requests in flight are not awaited.
     StopAtOnce,
-    /// It was requested a third time.
+    /// The user requested a third time to stop: the process exits.
     Leave,
 }
 
@@ -64,24 +65,24 @@ impl Default for Interrupt {
 impl Interrupt {
     /// Requests a stop, more urgently each time, and returns the urgency.
     ///
-    /// `report` is called with the urgency before others can read it. So no write starts after the report,
-    /// and no run ends before it. `report` must not read the urgency: that would wait forever.
+    /// `report` is called with the new urgency before other tasks can read it. So no write starts after the report, and
+    /// no run ends before the report. `report` must not read the urgency: that would deadlock.
     pub fn request(&self, report: impl FnOnce(Urgency)) -> Urgency {
-        let mut now = Urgency::Stop;
+        let mut raised = Urgency::Stop;
         self.urgency.send_modify(|urgency| {
-            now = match urgency {
+            raised = match urgency {
                 Urgency::Continue => Urgency::Stop,
                 Urgency::Stop => Urgency::StopAtOnce,
                 Urgency::StopAtOnce | Urgency::Leave => Urgency::Leave,
             };
-            report(now);
-            *urgency = now;
+            report(raised);
+            *urgency = raised;
         });
-        now
+        raised
     }
 
-    /// Raises the urgency to at least this because the time of the run is over, which is the cause only if the
-    /// user has not requested a stop before.
+    /// Raises the urgency to at least `least`, because the time of the run is over. That is the cause of the interrupt
+    /// unless the user has requested a stop before.
     pub fn raise_by_timeout(&self, least: Urgency) {
         self.time_over.get_or_init(Instant::now);
         self.urgency.send_modify(|urgency| {
@@ -92,12 +93,12 @@ impl Interrupt {
         });
     }
 
-    /// Returns whether the time of the run has been over for this long, whatever the cause of the interrupt.
+    /// Returns whether the time of the run has been over for this long, even if the cause of the interrupt is the user.
     pub fn is_time_over_for(&self, time: Duration) -> bool {
         self.time_over.get().is_some_and(|since| since.elapsed() >= time)
     }
 
-    /// Returns the cause of the interrupt.
+    /// Returns the cause of the interrupt; `User` if none is requested.
     pub fn cause(&self) -> Cause {
         *self.cause.borrow()
     }
@@ -107,13 +108,7 @@ impl Interrupt {
         *self.urgency.borrow() >= Urgency::Stop
     }
 
-    /// Returns whether it has to stop without waiting for requests in flight.
-    #[cfg(test)]
-    pub fn is_insisted(&self) -> bool {
-        *self.urgency.borrow() >= Urgency::StopAtOnce
-    }
-
-    /// Returns how a run ends after a failure: one that has to stop ends for that reason.
+    /// Returns how a run ends after a failure: as interrupted if the run has to stop, since that may be the cause.
     pub fn ending_after_failure(&self) -> Ending {
         if self.is_requested() {
             Ending::Interrupted
@@ -122,20 +117,26 @@ impl Interrupt {
         }
     }
 
-    /// Returns once the run has to stop.
+    /// Waits until the run has to stop.
     pub async fn requested(&self) {
-        self.at_least(Urgency::Stop).await;
+        self.wait_until_at_least(Urgency::Stop).await;
     }
 
-    /// Returns once the run has to stop without waiting for requests in flight.
+    /// Waits until the run has to stop without waiting for requests in flight.
     pub async fn insisted(&self) {
-        self.at_least(Urgency::StopAtOnce).await;
+        self.wait_until_at_least(Urgency::StopAtOnce).await;
     }
 
-    async fn at_least(&self, least: Urgency) {
+    async fn wait_until_at_least(&self, least: Urgency) {
         let mut urgency = self.urgency.subscribe();
-        // The sender lives as long as this borrow, so it cannot be closed.
+        // An error would mean that the channel is closed. `self` holds the sender, so the channel stays open.
         let _ = urgency.wait_for(|urgency| *urgency >= least).await;
+    }
+
+    /// Returns whether the run has to stop without waiting for requests in flight.
+    #[cfg(test)]
+    pub fn is_insisted(&self) -> bool {
+        *self.urgency.borrow() >= Urgency::StopAtOnce
     }
 }
 

@@ -1,8 +1,8 @@
-//! Checks that the answer to a write shows the part-of label and the record as they were written: the server may change
-//! them on the way, by an admission policy or webhook, or when it converts a custom resource.
+//! Checks that the answer to a write shows the part-of label, or the parent's record, as the run sent it. An admission
+//! policy or webhook may change them, and so may the conversion of a custom resource.
 //!
-//! The label alone makes a member, so an object without it is in no set, whatever the write was. Without its record,
-//! nothing leads to the members of a set.
+//! An object without the label is not a member, even if its apply succeeded. Without the record, no later run finds the
+//! members of the set.
 
 use serde_json::Value;
 
@@ -11,8 +11,10 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 
-/// Returns the error of a write after which the object has the label `answered`; `None` if that is the one that was
-/// `written`. Without a label, an object is in no set.
+const HINT: &str = "exempt the label from the policy or webhook, then run the same command again";
+
+/// Returns the error of a write that set the part-of label to `written` and left it as `answered`; `None` if the two
+/// are the same. An absent label is `None`.
 pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Option<Message> {
     if written == answered {
         return None;
@@ -28,10 +30,11 @@ pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Opti
     Some(Message::new(text).with_hint(HINT))
 }
 
-/// Returns the same as [`label_error`], for the answer to a write of an object.
+/// Returns the error of a write that set the part-of label to `written`, if the object in this answer has another label
+/// or none.
 pub(super) fn label_error_in(reply: &Reply, written: Option<&str>) -> Option<Message> {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    label_error(written, label_of(&answer))
+    let answer = reply.json_or_null();
+    label_error(written, read_label(&answer))
 }
 
 /// Returns the first of the `written` labels or annotations that the answer lacks or has with another value.
@@ -42,11 +45,9 @@ pub(super) fn changed_key<'w>(written: &'w Value, answered: &Pairs) -> Option<&'
 }
 
 /// Returns the part-of label of an object.
-pub(super) fn label_of(object: &Value) -> Option<&str> {
+pub(super) fn read_label(object: &Value) -> Option<&str> {
     object["metadata"]["labels"][PART_OF_LABEL].as_str()
 }
-
-const HINT: &str = "exempt the label from the policy or webhook, then run the same command again";
 
 #[cfg(test)]
 mod tests {

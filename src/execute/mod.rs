@@ -1,8 +1,7 @@
-//! Executes a plan, in an order in which an interruption anywhere leaves the
-//! parent's record too wide and never too narrow: parent, members, prunes, parent.
+//! Executes a plan in this order: the parent's record is widened, members are applied, objects are pruned, the record
+//! is narrowed. So an interruption at any point leaves a record that covers all members.
 //!
-//! All writes of the program are made here. `plan` decides them; outcomes are
-//! reported as events.
+//! All writes of the program are made here. `plan` decides what is written; outcomes are reported as events.
 
 mod adopt_move_disband;
 mod applies;
@@ -14,7 +13,6 @@ mod history;
 mod interrupt;
 mod kinds;
 mod label_in_answer;
-pub mod labeled_objects;
 mod members;
 mod parent_record;
 mod report_unchanged_and_skipped;
@@ -63,48 +61,50 @@ pub struct Execution<'a> {
     pub parent_resource: &'a Arc<Resource>,
     /// The state of the set when it was planned.
     pub state: &'a ClusterState,
-    /// The refusal to take over the parent, which the user has lifted; empty if the parent need not be taken over.
+    /// The refusals to take over the parent that the user has lifted; empty if the parent need not be taken over.
     pub take_over: &'a [Refusal],
     /// The desired objects.
     pub desired: &'a Desired,
     pub plan: &'a Plan,
-    /// The policy of the plan; objects that have changed since are judged again.
+    /// The policy of the plan. It also judges objects that have changed since the plan was made.
     pub policy: &'a Policy,
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
-    /// The waits between the writes; `None` if the run does not wait.
+    /// The waits between the writes and after them; `None` if the run does not wait.
     pub waits: Option<&'a dyn WaitsOfRun>,
     /// The waits for objects that others depend on; `None` in a run that writes nothing.
     pub dependencies: Option<&'a dyn WaitsForDependencies>,
     /// The notes about what writes wait for.
     pub wait_notes: &'a WaitNotes,
-    /// The kinds whose CRDs dry runs have compared.
+    /// The kinds whose CRDs this run changes, as far as dry runs have found out.
     pub redefined_kinds: &'a RedefinedKinds,
 }
 
 /// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
-/// State of the members that were applied.
+/// The results of the applies of a run so far.
 #[derive(Debug, Default)]
 pub struct Applied {
+    /// The UIDs of the members that were applied or are unchanged.
     uids: HashSet<String>,
+    /// The number of objects that failed.
     failed: usize,
-    /// Objects from which owner references have to be removed, according to the plan.
-    attached: BTreeSet<ObjectKey>,
-    /// Members that are unchanged so far.
+    /// The objects from which owner references have to be removed, according to the plan.
+    to_detach: BTreeSet<ObjectKey>,
+    /// Members that were reported as unchanged. If an owner reference is removed from one, the report is revised.
     unchanged: Vec<ObjectOutcome>,
-    /// Unchanged members that may still lose owner references; they are reported later.
+    /// Unchanged members that are not reported yet, because they are in `to_detach`.
     held: Vec<ObjectOutcome>,
-    /// The objects that others depend on, as far as they are known to be Current.
+    /// Objects that others depend on and that are known to be Current.
     current: BTreeSet<ObjectKey>,
 }
 
 /// The state of a run between its steps.
 pub struct RunState<'a> {
     applied: Applied,
-    /// Objects that were to be pruned and are kept: the record is not narrowed.
+    /// The number of objects that the plan prunes and the run keeps. If there are any, the record is not narrowed.
     kept: usize,
     kinds: Kinds,
     driver: Driver<'a>,
@@ -112,10 +112,10 @@ pub struct RunState<'a> {
 
 impl<'a> RunState<'a> {
     fn new(execution: &Execution<'a>) -> Self {
-        let attached = execution.plan.dependents.detachments.iter();
+        let detachments = execution.plan.dependents.detachments.iter();
         Self {
             applied: Applied {
-                attached: attached
+                to_detach: detachments
                     .map(|detachment| detachment.dependent.key.clone())
                     .collect(),
                 current: execution.plan.edges.known.current.clone(),
@@ -134,6 +134,7 @@ impl<'a> Execution<'a> {
         self.state.parent_object()
     }
 
+    /// Returns what the writes of the parent need.
     fn parent_writing(&self) -> ParentWriting<'a> {
         ParentWriting {
             server: self.server,
@@ -146,6 +147,7 @@ impl<'a> Execution<'a> {
         }
     }
 
+    /// Creates a driver with the settings of this run.
     fn driver(&self) -> Driver<'a> {
         Driver::new(
             self.server,
@@ -162,8 +164,8 @@ impl Execution<'_> {
     ///
     /// # Errors
     ///
-    /// A parent that cannot be written. Failures of single objects are events, and make
-    /// the run `Incomplete`.
+    /// The parent could not be written before the first member. Failures of single objects are events, and make the run
+    /// `Incomplete`.
     ///
     /// # Panics
     ///
@@ -173,7 +175,7 @@ impl Execution<'_> {
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        sink(Event::Planned(self.planned()));
+        sink(Event::Planned(self.planned_outcomes()));
         sink(self.parent_writing().announcement());
         if self.writing.dry_run == DryRun::None {
             self.write(sink).await
@@ -182,6 +184,7 @@ impl Execution<'_> {
         }
     }
 
+    /// Writes the parent, the members, and the parent again.
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         let mut run = RunOnParent::new(self.parent_writing(), &self.plan.record_during, None);
         sink(Event::Phase {
@@ -195,6 +198,7 @@ impl Execution<'_> {
         let writes = self.plan.applies() + self.plan.deletions();
         self.server.prepare_for(run_state.driver.soon_under_way(writes));
         if self.parent().is_none() {
+            // The parent is created after the members that it needs, such as its namespace.
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
             if let Some(ending) = run.work(sink, writing).await {
                 return Ok(ending);
@@ -204,17 +208,19 @@ impl Execution<'_> {
             Ok(known) => run.known = Some(known),
             Err(ending) => return Ok(ending),
         }
-        if let Some(Ending::Interrupted) = self.ending_if_it_must_stop(&run_state) {
+        if self.interrupt.is_requested() {
             return Ok(self.end(&mut run, Ending::Interrupted, None, sink).await);
         }
         if let Err(error) = self.write_own_manifest(&mut run, &mut run_state, sink).await {
-            // Nothing would record the members.
+            // The parent was deleted, and the record could not be written to a new one. Members that the run applied
+            // now would not be recorded anywhere, so it ends before them.
             sink(Event::failure(error.to_string()));
             run.withdraw(sink).await;
             return Ok(Ending::Incomplete);
         }
         let working = run.work(sink, async |sink| {
             let ending = self.write_members(&mut run_state, sink).await;
+            // Before the wait: the record is narrowed even if an object does not become ready.
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
             (self.wait_for_all(ending, sink).await, is_all_done)
         });
@@ -223,7 +229,8 @@ impl Execution<'_> {
         Ok(self.end(&mut run, ending, settled, sink).await)
     }
 
-    /// Applies what has to exist before the parent. Returns how a run ends that cannot continue.
+    /// Applies the objects that have to exist before the parent, such as its namespace. Returns how the run ends, if it
+    /// cannot continue.
     async fn write_prerequisites(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Option<Ending> {
         let patience = self.writing.webhook_patience;
         run_state.driver.set_webhook_patience(Some(patience.in_step));
@@ -249,7 +256,7 @@ impl Execution<'_> {
         self.prune_unless_stopped(run_state, sink).await
     }
 
-    /// Waits for everything that was written, if the run waits and has not done so before.
+    /// Waits for everything that was written, if the run waits at its end and has not ended early.
     async fn wait_for_all(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
         let Some(waits) = self.waits.filter(|_| ending == Ending::Done) else {
             return ending;
@@ -261,7 +268,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the ending of a run that must stop.
+    /// Returns how the run ends, if it must stop now: the user has stopped it, or an object has failed.
     fn ending_if_it_must_stop(&self, run_state: &RunState<'_>) -> Option<Ending> {
         if self.interrupt.is_requested() {
             Some(Ending::Interrupted)
@@ -270,7 +277,8 @@ impl Execution<'_> {
         }
     }
 
-    fn key(&self, apply: &Apply) -> &ObjectKey {
+    /// Returns the key of the object that this apply sends.
+    fn key_of(&self, apply: &Apply) -> &ObjectKey {
         &self.desired.members[apply.index].key
     }
 }

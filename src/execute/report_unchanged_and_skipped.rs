@@ -1,19 +1,19 @@
-//! Reports the objects that a run does not write, unchanged and kept members; also the parent, and the
-//! planned results.
+//! Reports the members that a run does not write, because they are unchanged or kept; also how the run changed the
+//! parent, and the results to expect if the run ends early.
 
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::{delete, remove_owner_references};
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
 use crate::plan::{Risk, SkipReason};
 
 impl Applied {
-    /// Reports the held members: as configured if they are among `detached`, else as unchanged. Revises earlier reports
-    /// of such members.
+    /// Reports the held members: as configured if the run has `detached` them from their owners, otherwise as
+    /// unchanged. Also revises the reports of detached members that were reported as unchanged before.
     pub(super) fn report_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
         let configured = |outcome: &ObjectOutcome| ObjectOutcome {
             action: Action::Configured,
@@ -25,12 +25,12 @@ impl Applied {
             if is_detached(&outcome) {
                 sink(Event::Object(configured(&outcome)));
             } else {
-                // What is pruned later may still own it.
+                // A later wave may prune another owner of the member, so this report may still be revised.
                 self.unchanged.push(outcome.clone());
                 sink(Event::Object(outcome));
             }
         }
-        // Their owners were not known when they were reported.
+        // These members were reported before the run knew that it prunes an owner of theirs.
         self.unchanged.retain(|outcome| {
             let is_detached = is_detached(outcome);
             if is_detached {
@@ -45,8 +45,9 @@ impl Applied {
 }
 
 impl Execution<'_> {
-    /// Returns the outcome of each object of the plan if the run ends before it.
-    pub(super) fn planned(&self) -> Vec<ObjectOutcome> {
+    /// Returns an outcome for each object of the plan: the result to report if the run ends before it reaches the
+    /// object.
+    pub(super) fn planned_outcomes(&self) -> Vec<ObjectOutcome> {
         let applies = self.plan.all_applies();
         let applied = applies.map(|apply| {
             let object = &self.desired.members[apply.index];
@@ -59,58 +60,57 @@ impl Execution<'_> {
             }
         });
         let pruned = self.plan.all_prunes().map(delete::untouched);
-        self.unchanged()
+        self.unchanged_outcomes()
             .chain(applied)
-            .chain(self.skipped())
+            .chain(self.kept_outcomes())
             .chain(pruned)
             .collect()
     }
 
-    /// Reports how its own manifest changed the parent, which had this resourceVersion before.
-    pub(super) fn report_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
-        let action = match self.parent() {
-            // The creation was reported when it happened.
-            None => return,
-            _ if self.desired.parent.is_none() => return,
-            Some(_) if known.parent.resource_version != version => Action::Configured,
-            Some(_) => return,
-        };
-        sink(Event::Parent(self.set.parent.clone(), action));
+    /// Reports that the parent was configured by its own manifest, if the apply of the manifest has changed the
+    /// parent's resourceVersion. The creation of a parent was reported when it happened.
+    pub(super) fn report_parent(&self, version_before: &str, known: &KnownParent, sink: &mut Sink<'_>) {
+        let has_existed = self.parent().is_some();
+        let has_manifest = self.desired.parent.is_some();
+        if has_existed && has_manifest && known.parent.resource_version != version_before {
+            sink(Event::Parent(self.set.parent.clone(), Action::Configured));
+        }
     }
 
+    /// Reports the members that the plan found unchanged.
     pub(super) fn report_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
-        for outcome in self.unchanged() {
+        for outcome in self.unchanged_outcomes() {
             applied.uids.extend(outcome.subject.uid.clone());
             self.report_unchanged_member(outcome, applied, sink);
         }
     }
 
-    /// Reports a member that was not sent or not changed; later, if it may still be detached from its
-    /// owners.
+    /// Reports a member that was not sent, or that its apply did not change. A member from which the plan removes owner
+    /// references is held: it is reported once these are removed or kept.
     pub(super) fn report_unchanged_member(
         &self,
         outcome: ObjectOutcome,
         applied: &mut Applied,
         sink: &mut Sink<'_>,
     ) {
-        if applied.attached.contains(&outcome.subject.key()) {
+        if applied.to_detach.contains(&outcome.subject.key()) {
             applied.held.push(outcome);
             return;
         }
-        // Without a prune or a permission, none is detached.
+        // The report may have to be revised only if the run prunes and may remove owner references.
         if self.plan.deletions() > 0 && self.may_detach_any() {
             applied.unchanged.push(outcome.clone());
         }
         sink(Event::Object(outcome));
     }
 
-    /// Returns whether any owner reference may be removed in this run.
+    /// Returns whether the user has allowed the run to remove owner references.
     fn may_detach_any(&self) -> bool {
         self.policy.data_loss == Risk::Allowed || !self.plan.accepted.is_empty()
     }
 
     /// Returns the outcomes of the unchanged members.
-    pub(super) fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
+    pub(super) fn unchanged_outcomes(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.unchanged.iter().map(|unchanged| {
             let object = &self.desired.members[unchanged.index];
             let subject = Subject::new(&object.key, &object.resource, Some(&unchanged.uid));
@@ -122,20 +122,22 @@ impl Execution<'_> {
     }
 
     /// Returns the outcomes of kept objects that were removed from the manifests, each with its reason.
-    pub(super) fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
+    pub(super) fn kept_outcomes(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.reported_skips().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
             ..delete::untouched(&skip.live)
         })
     }
 
+    /// Reports the kept objects that were removed from the manifests.
     pub(super) fn report_skips(&self, sink: &mut Sink<'_>) {
-        for outcome in self.skipped() {
+        for outcome in self.kept_outcomes() {
             sink(Event::Object(outcome));
         }
         self.warn_of_unpruned(sink);
     }
 
+    /// Warns of objects that are kept only because of `--prune=false`.
     pub(super) fn warn_of_unpruned(&self, sink: &mut Sink<'_>) {
         let skips = self.plan.skips.iter();
         let unpruned = skips

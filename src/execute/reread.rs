@@ -1,5 +1,4 @@
-//! Rereads an object that changed between the decision and its write, and checks which object an answer
-//! is about.
+//! Reads an object again that changed between the decision and its write, and checks which object an answer is about.
 
 use std::sync::Arc;
 
@@ -11,7 +10,10 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::read::{METADATA, METADATA_LIST};
 
-/// Reads the object again; `None` if it is gone.
+/// The reason to report for an object that another client has deleted.
+pub(super) const GONE_ALREADY: &str = "it did not exist any more";
+
+/// Reads the metadata of an object again; `None` if the object is gone.
 pub(super) async fn reread(
     server: &ApiServer,
     key: &ObjectKey,
@@ -21,8 +23,8 @@ pub(super) async fn reread(
     Ok(object.and_then(|object| Live::from_object(&object, resource)))
 }
 
-/// Reads the object again in the form that `accept` names. An unreadable or another object is an error,
-/// and does not count as gone.
+/// Reads an object again, requested in the media type `accept`; `None` if the object is gone. An answer that cannot be
+/// read or has another key is an error: callers report an object as gone only after a 404.
 pub(super) async fn reread_as(
     server: &ApiServer,
     key: &ObjectKey,
@@ -35,51 +37,53 @@ pub(super) async fn reread_as(
         Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
-    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let object = reply.json_or_null();
     match Live::from_object(&object, resource) {
-        Some(fresh) if fresh.key == *key => Ok(Some(object)),
+        Some(live) if live.key == *key => Ok(Some(object)),
         _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
     }
 }
 
-/// Reads the object again as one of those with these labels; `None` if it is gone or does not
-/// have them any more.
+/// Reads the metadata of an object again, in a list of the objects with these `labels` (a label selector); `None` if
+/// the object is gone or does not have the labels any more.
 pub(super) async fn reread_selected(
     server: &ApiServer,
     key: &ObjectKey,
     resource: &Arc<Resource>,
     labels: &str,
 ) -> Result<Option<Value>, ApiError> {
-    let name = format!("metadata.name={}", key.name);
-    let parameters = [("labelSelector", labels), ("fieldSelector", name.as_str())];
+    let field_selector = format!("metadata.name={}", key.name);
+    let parameters = [
+        ("labelSelector", labels),
+        ("fieldSelector", field_selector.as_str()),
+    ];
     let path = format!(
         "{}?{}",
         resource.path(key.namespace.as_deref(), None),
         query(&parameters)
     );
     let reply = server.get(&path, METADATA_LIST).await?;
-    let mut list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let mut list = reply.json_or_null();
     let items = list.get_mut("items").map(Value::take);
-    let is_it = |object: &Value| Live::from_object(object, resource).is_some_and(|live| live.key == *key);
+    let has_key = |object: &Value| Live::from_object(object, resource).is_some_and(|live| live.key == *key);
     match items {
         // Go writes an empty slice as null.
         Some(Value::Null) => Ok(None),
-        Some(Value::Array(items)) if items.iter().all(is_it) => Ok(items.into_iter().next()),
+        // An empty list passes, too: then the object is gone or does not have the labels.
+        Some(Value::Array(items)) if items.iter().all(has_key) => Ok(items.into_iter().next()),
         _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
     }
 }
-
-/// Reason for an object that another client has deleted.
-pub(super) const GONE_ALREADY: &str = "it did not exist any more";
 
 /// Returns whether an answer to a write is about this object.
 pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
     is_about(reply, &live.uid)
 }
 
-/// Returns whether an answer to a write is about the object with this UID.
+/// Returns whether an answer to a write is about the object with this UID. A `Status` of success, with which the server
+/// may answer a DELETE, may lack the UID and counts as an answer about the object.
 pub(super) fn is_about(reply: &Reply, uid: &str) -> bool {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let answer = reply.json_or_null();
     let is_success = answer["kind"] == "Status" && answer["status"] == "Success";
     is_success || answer["metadata"]["uid"] == uid
 }

@@ -1,10 +1,12 @@
 //! Webhooks that the API server cannot call yet, because their Pods are still starting.
 //!
 //! The server answers 500 to a write that such a webhook has to judge, and has written nothing. The write is sent
-//! again, with growing pauses, until the time of the webhook is over (`WebhookPatience` in `model/write_settings`).
-//! What a webhook answers, such as a refusal, is not retried, and neither are dry runs, which do not start a webhook.
+//! again, with growing pauses, until the time limit of the webhook is over (`WebhookPatience` in
+//! `model/write_settings`). A write that a webhook refuses is not sent again. Neither is a dry run: it starts no
+//! webhook, so it would wait in vain.
 //!
-//! Writes of the parent wait here. Those of other objects need not wait for each other: see `postponed`.
+//! Writes of the parent wait here. Those of other objects wait in `schedule/postponed`, so that they do not hold up
+//! each other.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,21 +27,23 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
-/// The webhooks that some writes wait for: how long the writes wait, how often they are sent again, and what is
+/// The webhooks that a group of writes waits for: how long the writes wait, when they are sent again, and what is
 /// reported.
 pub struct StartingWebhooks<'a> {
     pub interrupt: &'a Interrupt,
     pub notes: &'a WaitNotes,
-    /// The time of each webhook from its first refusal on; `None` if only the run ends it.
+    /// The time limit of each webhook, from the first write that it could not judge; `None` without a limit, so that
+    /// only an interrupt ends the wait.
     patience: Option<Duration>,
     /// `true` while the time limits run.
-    runs: Cell<bool>,
-    /// The webhooks that were waited for, each with the end of its time, which all writes share.
+    is_clock_running: Cell<bool>,
+    /// The webhooks that writes have waited for, by name, each with the end of its time limit; `None` while the limit
+    /// does not run. All writes of the group share the limit.
     deadlines: RefCell<BTreeMap<String, Option<Instant>>>,
 }
 
 impl<'a> StartingWebhooks<'a> {
-    /// Creates the waits of some writes. A dry run starts no webhook, so it does not wait.
+    /// Creates the waits of writes with these settings. A dry run starts no webhook, so it does not wait.
     pub fn new(writing: &WriteSettings, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
         let patience = match writing.dry_run {
             DryRun::None => writing.webhook_patience.at_end,
@@ -48,20 +52,21 @@ impl<'a> StartingWebhooks<'a> {
         Self::with_patience(patience, interrupt, notes)
     }
 
-    /// Creates the waits of some writes, each webhook of which has this time; `None` if only the run ends it.
+    /// Creates the waits of writes that wait this long for each webhook; `None` without a limit.
     pub fn with_patience(patience: Option<Duration>, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
         Self {
             interrupt,
             notes,
             patience,
-            runs: Cell::new(true),
+            is_clock_running: Cell::new(true),
             deadlines: RefCell::default(),
         }
     }
 
-    /// Sends a request, and again as long as its webhook cannot be called and may be waited for.
+    /// Sends a request. Sends it again as long as its webhook cannot be called and the wait for that webhook is not
+    /// over.
     pub async fn send(&self, server: &ApiServer, request: ApiRequest) -> Result<Reply, ApiError> {
-        let mut vain = 0;
+        let mut failed_attempts = 0;
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
             let mut error = match server.send(request.clone()).await {
@@ -70,33 +75,35 @@ impl<'a> StartingWebhooks<'a> {
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             error.earlier_attempts = earlier_attempts;
-            if !self.pause_after(&error, vain).await {
+            if !self.pause_after(&error, failed_attempts).await {
                 return Err(error);
             }
-            vain += 1;
+            failed_attempts += 1;
         }
     }
 
-    /// Waits until a request is to be sent again that failed with this error, after `vain` attempts before it. Returns
-    /// `false` at once if no webhook is waited for because of it, or as soon as the user stops the run.
-    pub async fn pause_after(&self, error: &ApiError, vain: u32) -> bool {
-        let webhook = UnreachableWebhook::from_error(error).filter(|webhook| self.awaits(webhook));
+    /// Waits until the time of the next attempt. `failed_attempts` is the number of attempts before the one that failed
+    /// with this error. Returns `false` if another attempt makes no sense: it is not the error of a webhook that cannot be
+    /// called, the wait for that webhook is over, or the run has to stop.
+    pub async fn pause_after(&self, error: &ApiError, failed_attempts: u32) -> bool {
+        let webhook = UnreachableWebhook::from_error(error).filter(|webhook| self.may_wait_for(webhook));
         let Some(webhook) = webhook else {
             return false;
         };
-        let next = self.next_attempt(Instant::now(), vain, iter::once(&webhook.name));
+        let next = self.next_attempt(Instant::now(), failed_attempts, iter::once(&webhook.name));
         tokio::select! {
             () = self.interrupt.requested() => false,
             () = sleep_until(next) => true,
         }
     }
 
-    /// Returns whether a write is sent again that this webhook could not judge. Notes what is waited for, once.
-    pub fn awaits(&self, webhook: &UnreachableWebhook) -> bool {
+    /// Returns whether a write that this webhook could not judge may wait and be sent again. The first call for a
+    /// webhook starts its time limit, and adds a note about the wait.
+    pub fn may_wait_for(&self, webhook: &UnreachableWebhook) -> bool {
         let mut deadlines = self.deadlines.borrow_mut();
         let is_new = !deadlines.contains_key(&webhook.name);
         let deadline = deadlines.entry(webhook.name.clone()).or_default();
-        *deadline = deadline.or_else(|| self.end_of_time());
+        *deadline = deadline.or_else(|| self.deadline_from_now());
         let is_over =
             self.interrupt.is_requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if is_new && !is_over {
@@ -108,49 +115,53 @@ impl<'a> StartingWebhooks<'a> {
         !is_over
     }
 
-    /// Returns whether the time of this webhook is over.
+    /// Returns whether the time limit of the webhook with this name is over.
     pub fn is_time_over(&self, name: &str) -> bool {
         let deadline = self.deadlines.borrow().get(name).copied().flatten();
         deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Returns the time of the next attempt after `vain` failed ones, the last of which ended at `since`: at the latest
-    /// when the time of one of these webhooks is over.
+    /// Returns the time of the next attempt, if the latest one ended at `last_failure` after `failed_attempts` others.
+    /// The next attempt is made at the latest when the time limit of one of these webhooks is over.
     pub fn next_attempt<'n>(
         &self,
-        since: Instant,
-        vain: u32,
+        last_failure: Instant,
+        failed_attempts: u32,
         names: impl Iterator<Item = &'n String>,
     ) -> Instant {
-        let pause = (FIRST_PAUSE * 2_u32.pow(vain.min(10))).min(LONGEST_PAUSE);
+        // The bound on the exponent prevents an overflow; the longest pause is reached before.
+        let pause = (FIRST_PAUSE * 2_u32.pow(failed_attempts.min(10))).min(LONGEST_PAUSE);
         let deadlines = self.deadlines.borrow();
         let ends = names.filter_map(|name| deadlines.get(name).copied().flatten());
-        ends.fold(since + pause, Instant::min)
+        ends.fold(last_failure + pause, Instant::min)
     }
 
-    /// Stops the time of all webhooks: the run still has other things to do, which may start them.
+    /// Stops the time limits of all webhooks. A run calls this while it still has other things to do, since these may
+    /// start the webhooks.
     pub fn stop_clock(&self) {
-        if self.runs.replace(false) {
+        if self.is_clock_running.replace(false) {
             self.set_deadlines(None);
         }
     }
 
-    /// Starts the time of all webhooks, unless it runs.
+    /// Starts the time limits of all webhooks from the beginning, unless they run already.
     pub fn start_clock(&self) {
-        if !self.runs.replace(true) {
-            self.set_deadlines(self.end_of_time());
+        if !self.is_clock_running.replace(true) {
+            self.set_deadlines(self.deadline_from_now());
         }
     }
 
-    /// Returns the end of the time of a webhook that begins to be waited for now.
-    fn end_of_time(&self) -> Option<Instant> {
-        let patience = self.patience.filter(|_| self.runs.get())?;
+    /// Returns the end of a time limit that starts now; `None` without a limit, or if the limits do not run.
+    fn deadline_from_now(&self) -> Option<Instant> {
+        let patience = self.patience.filter(|_| self.is_clock_running.get())?;
         Instant::now().checked_add(patience)
     }
 
-    fn set_deadlines(&self, end: Option<Instant>) {
+    fn set_deadlines(&self, new_deadline: Option<Instant>) {
         let mut deadlines = self.deadlines.borrow_mut();
-        deadlines.values_mut().for_each(|deadline| *deadline = end);
+        deadlines
+            .values_mut()
+            .for_each(|deadline| *deadline = new_deadline);
     }
 }
 
@@ -167,29 +178,32 @@ mod tests {
         let patience = Some(Duration::from_secs(30));
         let webhooks = StartingWebhooks::with_patience(patience, &interrupt, &notes);
         let [one, two] = ["one", "two"].map(|name| UnreachableWebhook::new(name.to_owned(), "EOF"));
-        assert!(webhooks.awaits(&one));
+        assert!(webhooks.may_wait_for(&one));
         advance(Duration::from_secs(20)).await;
-        assert!(webhooks.awaits(&two));
+        assert!(webhooks.may_wait_for(&two));
         advance(Duration::from_secs(10)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.awaits(webhook)),
+            [&one, &two].map(|webhook| webhooks.may_wait_for(webhook)),
             [false, true]
         );
         webhooks.stop_clock();
         advance(Duration::from_mins(10)).await;
-        assert_eq!([&one, &two].map(|webhook| webhooks.awaits(webhook)), [true, true]);
+        assert_eq!(
+            [&one, &two].map(|webhook| webhooks.may_wait_for(webhook)),
+            [true, true]
+        );
         webhooks.start_clock();
         let (now, both) = (Instant::now(), [one.name.clone(), two.name.clone()]);
-        for (vain, pause) in [(0, 250), (1, 500), (3, 2_000), (9, 4_000)] {
-            let next = webhooks.next_attempt(now, vain, both.iter());
-            assert_eq!(next - now, Duration::from_millis(pause), "{vain}");
+        for (failed_attempts, pause) in [(0, 250), (1, 500), (3, 2_000), (9, 4_000)] {
+            let next = webhooks.next_attempt(now, failed_attempts, both.iter());
+            assert_eq!(next - now, Duration::from_millis(pause), "{failed_attempts}");
         }
         advance(Duration::from_secs(29)).await;
         let last = webhooks.next_attempt(Instant::now(), 9, both.iter());
         assert_eq!(last - now, Duration::from_secs(30));
         advance(Duration::from_secs(1)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.awaits(webhook)),
+            [&one, &two].map(|webhook| webhooks.may_wait_for(webhook)),
             [false, false]
         );
         let mut count = 0;

@@ -1,5 +1,5 @@
-//! Rewrites managed fields in versions of a custom resource that cannot hold the object, so that it can be applied,
-//! and written without losing them.
+//! Replaces versions in the managed fields of a custom resource that cannot hold the object. With such a version, the
+//! server refuses an apply, and drops all managed fields at any other write.
 
 use http::StatusCode;
 use serde_json::Value;
@@ -11,17 +11,17 @@ use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::read;
 
-/// The words for a version that the CRD does not have any more (`apiextensions-apiserver`,
-/// `pkg/apiserver/conversion/converter.go`, `ConvertToVersion`), and those of structured-merge-diff for an object that
-/// does not match the schema of a version. Nothing else in the answers distinguishes them from other failures.
+/// Words in the server's messages for a version that the CRD does not have any more (`apiextensions-apiserver`,
+/// `pkg/apiserver/conversion/converter.go`, `ConvertToVersion`), and for an object that does not match the schema of a
+/// version (structured-merge-diff). Only these words distinguish the answers from other failures with status 500.
 const REFUSALS: [&str; 3] = [
     "request to convert CR to an invalid group/version",
     ": field not declared in schema",
     ": expected ",
 ];
 
-/// Returns whether the server refused an apply because managed fields name a version that cannot hold the object. It
-/// gives the same answer in every run.
+/// Returns whether the server refused an apply because managed fields name a version that cannot hold the object. The
+/// server refuses each apply in this way until the managed fields are rewritten.
 pub fn is_refusal_of_unusable_version(error: &ApiError) -> bool {
     error.is(StatusCode::INTERNAL_SERVER_ERROR)
         && error.status().is_some_and(|status| is_refusal(&status.message))
@@ -31,9 +31,9 @@ fn is_refusal(message: &str) -> bool {
     !is_schema_violation(message) && REFUSALS.iter().any(|words| message.contains(words))
 }
 
-/// Reads the CRD if managed fields name another version than that of the resource, and returns `metadata.managedFields`
-/// without the versions that cannot hold the live object, or the one `desired`. `None` if there are none, or if the
-/// user may not read the CRD.
+/// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the live
+/// object or the `desired` one. `None` if all versions can hold both, or if the user may not read the CRD. The CRD is
+/// read only if managed fields name another version than that of the resource.
 pub async fn without_unusable_versions(
     server: &ApiServer,
     metadata: &Value,

@@ -1,5 +1,5 @@
 //! Waits until objects that are being deleted are gone: how often a run checks, when it reports that it waits, and what
-//! ends the wait. The callers look, and know what is left.
+//! ends the wait. The callers read the objects, and pause between two reads with [`WaitUntilGone::pause`].
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::wait_notes::SLOW;
 use crate::model::live::Live;
 use crate::model::text::{listed, short};
 
-/// The pause before the second look; doubled each time.
+/// The pause between the first two reads; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause between two looks.
+/// The longest pause between two reads.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The wait once `--timeout` ran out: shorter than the time after which nothing is awaited any more (`LAST_REQUESTS` in
-/// `session/time_limit`), so that the run still ends with a result.
+/// The time for which a wait continues after `--timeout` ran out. It is shorter than `LAST_REQUESTS` in
+/// `session/time_limit`, after which the run ends without waiting for anything: so there is time to report a result.
 const LAST_WAIT_AFTER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A wait until objects are gone.
@@ -23,16 +23,18 @@ pub(super) struct WaitUntilGone<'a> {
     interrupt: &'a Interrupt,
     stops_with: StopsWith,
     begun: Instant,
-    pause: Duration,
+    /// The length of the next pause.
+    next_pause: Duration,
     is_reported: bool,
 }
 
-/// The request that ends a wait before its limit.
+/// The event that ends a wait before its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopsWith {
-    /// Stopping the run.
+    /// The wait ends as soon as the run has to stop.
     Interrupt,
-    /// The end of the run's time, a moment later: what it has half done is completed.
+    /// The wait ends a few seconds after `--timeout` ran out. Ctrl-C does not end it, since the run has to complete
+    /// what it has half done.
     Timeout,
 }
 
@@ -42,16 +44,17 @@ impl<'a> WaitUntilGone<'a> {
             interrupt,
             stops_with,
             begun: Instant::now(),
-            pause: FIRST_PAUSE,
+            next_pause: FIRST_PAUSE,
             is_reported: false,
         }
     }
 
-    /// Pauses before the next look. `report` is called once, if the wait takes long.
+    /// Pauses before the next read. `limit` is the time limit of the whole wait. `report` is called once, when the wait
+    /// has taken long.
     ///
     /// # Errors
     ///
-    /// The reason why the wait is over: the run has to stop, or the time limit of the objects is over.
+    /// The reason why the wait is over: the run has to stop, or the limit is reached.
     pub(super) async fn pause(
         &mut self,
         limit: Option<Duration>,
@@ -65,12 +68,12 @@ impl<'a> WaitUntilGone<'a> {
         if waited >= SLOW && !std::mem::replace(&mut self.is_reported, true) {
             report();
         }
-        let left = limit.map_or(self.pause, |limit| limit.saturating_sub(waited));
+        let until_limit = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(waited));
         tokio::select! {
             () = self.interrupt.requested(), if self.stops_with == StopsWith::Interrupt => {}
-            () = sleep(left.min(self.pause)) => {}
+            () = sleep(self.next_pause.min(until_limit)) => {}
         }
-        self.pause = LONGEST_PAUSE.min(self.pause * 2);
+        self.next_pause = LONGEST_PAUSE.min(self.next_pause * 2);
         let is_stopped = match self.stops_with {
             StopsWith::Interrupt => self.interrupt.is_requested(),
             StopsWith::Timeout => self.interrupt.is_time_over_for(LAST_WAIT_AFTER_TIMEOUT),
@@ -82,13 +85,13 @@ impl<'a> WaitUntilGone<'a> {
     }
 }
 
-/// Returns what a run reports about a wait for these objects.
-pub(super) fn report_of<'l>(going: impl IntoIterator<Item = &'l Live>) -> String {
-    let going = listed(going.into_iter().map(with_reasons));
-    format!("waiting for {going} to be deleted")
+/// Returns the text of a note about a wait for these objects.
+pub(super) fn report_of<'l>(objects: impl IntoIterator<Item = &'l Live>) -> String {
+    let objects = listed(objects.into_iter().map(with_reasons));
+    format!("waiting for {objects} to be deleted")
 }
 
-/// Returns an object with what its deletion waits for.
+/// Returns the key of an object, followed by the reasons why it still exists, such as its finalizers.
 pub(super) fn with_reasons(live: &Live) -> String {
     if live.waits_for.is_empty() {
         live.key.to_string()

@@ -1,5 +1,5 @@
-//! The waits of a run. The caller provides them, because `execute` may not import `wait`; it also knows how long to
-//! wait, and which state each object has to reach.
+//! The waits of a run, as traits. `session` implements them with `wait`, which `execute` may not import. The
+//! implementation knows how long to wait, and which status each object has to reach.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,17 +14,19 @@ use crate::model::resource::Resource;
 
 /// Waits for objects that others depend on.
 pub trait WaitsForDependencies {
-    /// Returns whether an object is Current as soon as it is written, so that it need not be read.
+    /// Returns whether an object of this resource is Current as soon as it is written, so that the run need not read
+    /// it.
     fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool;
 
-    /// Waits until these objects are Current or have failed, and returns those that are not Current.
+    /// Waits until each of these objects is Current or has failed, or the time is over. Returns those that are not
+    /// Current.
     fn current<'g>(
         &'g self,
         objects: Vec<Dependency>,
         sink: &'g mut Sink<'_>,
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>>;
 
-    /// Waits until these objects are gone, and returns those that are not.
+    /// Waits until these objects are gone, and returns those that still exist when the wait is over.
     fn gone<'g>(
         &'g self,
         objects: Vec<&'g Live>,
@@ -35,24 +37,22 @@ pub trait WaitsForDependencies {
 /// An object that others depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// The resource that it is read through.
+    /// The resource through which the object is read.
     pub resource: Arc<Resource>,
-    /// Its relation to the set.
     pub membership: Membership,
 }
 
 /// Relation of an object to the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
-    /// It carries the label of the set.
+    /// The object carries the label of the set.
     Member,
-    /// It does not carry the label, or that is not known.
+    /// The object does not carry the label, or the run does not know.
     Outside,
 }
 
-/// Waits on behalf of a run.
+/// Waits for the objects of a run, between its writes and at its end.
 pub trait WaitsOfRun {
     /// Waits until all objects of the manifests are Current.
     fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
@@ -67,9 +67,9 @@ pub trait WaitsOfRun {
 /// Outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndOfWait {
-    /// What was waited for has happened.
+    /// All objects have reached the state that the run waits for.
     Reached,
-    /// It did not happen.
+    /// An object has not reached the state in time, or cannot reach it any more.
     NotReached,
     /// The user stopped the run.
     Interrupted,

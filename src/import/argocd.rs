@@ -7,22 +7,27 @@ use serde_json::Value;
 use super::{FoundInventory, Mark, Unusable, object_key};
 use crate::model::identity::ObjectKey;
 
+/// The annotation by which Argo CD tracks objects.
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 
-/// Argo CD applies as the first, client-side or server-side (`ArgoCDSSAManager` in `common/common.go`);
-/// objects that it replaced, and old versions, have the name of the program.
-pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-application-controller"];
-/// The label of the tracking method that was the default before Argo CD 3.0, and which Helm's charts set, too.
+/// The label by which Argo CD tracks objects in the tracking method `label`, the default before Argo CD 3.0. Helm
+/// charts set this label, too.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
-/// The namespace in which Argo CD is by convention; tenants write in others.
-pub(super) const HOME: &str = "argocd";
-/// The `ConfigMap` that names the tracking method (`util/settings/settings.go`).
-pub(super) const SETTINGS: &str = "argocd-cm";
-const METHOD: &str = "application.resourceTrackingMethod";
-const INSTANCE_KEY: &str = "application.instanceLabelKey";
+/// Argo CD applies objects as `argocd-controller`, client-side or server-side (`ArgoCDSSAManager` in
+/// `common/common.go`). Objects that it replaced, or that old versions wrote, have the name of the program.
+pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-application-controller"];
 
-/// Marks by which other tools find their objects.
+/// The namespace in which Argo CD is installed by convention. Applications in other namespaces may be those of tenants.
+pub(super) const USUAL_NAMESPACE: &str = "argocd";
+/// The `ConfigMap` with the settings of Argo CD (`util/settings/settings.go`).
+pub(super) const SETTINGS_CONFIG_MAP: &str = "argocd-cm";
+/// The key of the tracking method in the settings.
+const METHOD_KEY: &str = "application.resourceTrackingMethod";
+/// The key of another tracking label in the settings.
+const INSTANCE_LABEL_KEY: &str = "application.instanceLabelKey";
+
+/// The fields of `metadata` and the keys in them by which other tools mark their objects.
 const MARKS_OF_OTHERS: [(&str, &str); 5] = [
     ("annotations", "meta.helm.sh/release-name"),
     ("labels", "kapp.k14s.io/app"),
@@ -33,7 +38,7 @@ const MARKS_OF_OTHERS: [(&str, &str); 5] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ManagedResource {
+struct ApplicationResource {
     #[serde(default)]
     group: String,
     kind: String,
@@ -44,26 +49,27 @@ struct ManagedResource {
     hook: bool,
 }
 
-/// The URL and the name that Argo CD gives to its own cluster, which has to be that of the application
+/// The URL and the name that Argo CD gives to the cluster in which it runs
 /// (`pkg/apis/application/v1alpha1/application_defaults.go`).
-const OWN_ADDRESS: &str = "https://kubernetes.default.svc";
-const OWN_NAME: &str = "in-cluster";
+const OWN_CLUSTER_URL: &str = "https://kubernetes.default.svc";
+const OWN_CLUSTER_NAME: &str = "in-cluster";
 
-/// Reads the objects of an application, without hooks: each sync creates those again.
+/// Reads the objects of an application whose destination is the cluster of Argo CD itself. Hooks are left out: Argo CD
+/// creates them again in each sync.
 pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let destination = |field: &str| {
         let text = application.pointer(&format!("/spec/destination/{field}"));
         text.and_then(Value::as_str).filter(|text| !text.is_empty())
     };
-    let server = destination("server").filter(|server| server.trim_end_matches('/') != OWN_ADDRESS);
-    let name = destination("name").filter(|name| *name != OWN_NAME);
-    if let Some(elsewhere) = server.or(name) {
-        return Err(Unusable::InAnotherCluster(elsewhere.to_owned()));
+    let server = destination("server").filter(|server| server.trim_end_matches('/') != OWN_CLUSTER_URL);
+    let name = destination("name").filter(|name| *name != OWN_CLUSTER_NAME);
+    if let Some(other_cluster) = server.or(name) {
+        return Err(Unusable::InAnotherCluster(other_cluster.to_owned()));
     }
     let listed = application
         .pointer("/status/resources")
         .ok_or_else(|| Unusable::new("no resources in its status: it may not have been synced yet"))?;
-    let resources = Vec::<ManagedResource>::deserialize(listed)
+    let resources = Vec::<ApplicationResource>::deserialize(listed)
         .map_err(|error| Unusable::new(format!("its status cannot be read: {error}")))?;
     Ok(resources
         .into_iter()
@@ -72,57 +78,66 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .collect())
 }
 
-/// Returns the label by which the Argo CD with these settings tracks objects; `None` if that is not known.
+/// Returns the label by which an Argo CD with these settings tracks objects; `None` if it may track them otherwise.
 ///
-/// The settings have to name the method `label`: without a method, the version decides, which is not known here.
+/// The settings have to name the method `label`. If they name no method, the version of Argo CD decides, which is not
+/// known here.
 fn tracking_label(settings: &Value) -> Option<&str> {
-    let named = settings["data"][INSTANCE_KEY].as_str();
-    let key = named.filter(|key| !key.is_empty()).unwrap_or(INSTANCE);
-    (settings["data"][METHOD] == "label").then_some(key)
+    let named = settings["data"][INSTANCE_LABEL_KEY].as_str();
+    let label = named.filter(|label| !label.is_empty()).unwrap_or(INSTANCE);
+    (settings["data"][METHOD_KEY] == "label").then_some(label)
 }
 
-/// Compares the object's annotation, or without one the label by which Argo CD tracks objects, with this application
-/// and object. An object with the mark of another tool is not Argo CD's alone.
+/// Compares the tracking annotation of an object with this application and this object. If the object has no tracking
+/// annotation, compares the tracking label instead. An object with the mark of another tool counts as the other tool's.
 ///
-/// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`. An application outside of Argo CD's own namespace is
-/// written as `NAMESPACE_NAME`; its author may give it the name of one of Argo CD's own. A copied annotation
-/// names another object. On an object without a namespace, it has the namespace of the application's destination. The
-/// label holds the application alone.
-pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
-    let other = MARKS_OF_OTHERS
+/// The annotation has the form `APPLICATION:GROUP/KIND:NAMESPACE/NAME`, where:
+///
+/// - `APPLICATION` is the name of the application, or `NAMESPACE_NAME` if the application is outside of Argo CD's own
+///   namespace. Outside of the usual namespace, a bare name does not count: a tenant may have given the application the
+///   name of one in the usual namespace.
+/// - `GROUP/KIND:NAMESPACE/NAME` is the object. If it is another one, the annotation was copied from that object. For
+///   an object without a namespace, `NAMESPACE` is that of the application's destination.
+///
+/// The tracking label holds the application alone, so it counts only in the usual namespace, and only if the settings
+/// say that Argo CD tracks by it.
+pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
+    let mark_of_other = MARKS_OF_OTHERS
         .iter()
         .find(|(field, mark)| metadata[field][mark].is_string());
-    if let Some((_, mark)) = other {
+    if let Some((_, mark)) = mark_of_other {
         return Mark::Other(format!(
             "it has {mark}, so another tool may manage it, too; if none does any more, {ADOPT_BY_MANIFEST}"
         ));
     }
     let FoundInventory { name, namespace, .. } = found;
-    let is_at_home = namespace == HOME;
-    let application = if is_at_home {
+    let is_in_usual_namespace = namespace == USUAL_NAMESPACE;
+    let application = if is_in_usual_namespace {
         name.clone()
     } else {
         format!("{namespace}_{name}")
     };
     match metadata["annotations"][TRACKING_ID].as_str() {
-        Some(id) if !is_at_home && id.split(':').next() == Some(name.as_str()) => Mark::Other(format!(
-            "its {TRACKING_ID} names {name} without a namespace, which may be an application in namespace {HOME}; if this Argo CD is in namespace {namespace}, {ADOPT_BY_MANIFEST}"
+        Some(id) if !is_in_usual_namespace && id.split(':').next() == Some(name.as_str()) => {
+            Mark::Other(format!(
+                "its {TRACKING_ID} names {name} without a namespace, which may be an application in namespace {USUAL_NAMESPACE}; if this Argo CD is in namespace {namespace}, {ADOPT_BY_MANIFEST}"
+            ))
+        }
+        Some(id) => compare_id(id, &application, key),
+        None if !is_in_usual_namespace => Mark::Missing(format!(
+            "it has no {TRACKING_ID}, and a label counts only for applications in namespace {USUAL_NAMESPACE}; {ADOPT_BY_MANIFEST}"
         )),
-        Some(id) => mark_of_id(id, &application, key),
-        None if !is_at_home => Mark::Missing(format!(
-            "it has no {TRACKING_ID}, and a label counts only for applications in namespace {HOME}; {ADOPT_BY_MANIFEST}"
-        )),
-        None => mark_of_label(found.settings.as_ref(), &application, metadata),
+        None => compare_label(found.settings.as_ref(), &application, metadata),
     }
 }
 
-/// The way to adopt what has no mark that can be trusted.
+/// The advice for an object whose marks are not trusted.
 const ADOPT_BY_MANIFEST: &str = "adopt it with -f MANIFESTS";
 
-fn mark_of_label(settings: Option<&Value>, application: &str, metadata: &Value) -> Mark {
+fn compare_label(settings: Option<&Value>, application: &str, metadata: &Value) -> Mark {
     let Some(label) = settings.and_then(tracking_label) else {
         return Mark::Missing(format!(
-            "it has no {TRACKING_ID}, and no ConfigMap {SETTINGS} in namespace {HOME} that may be read says that Argo CD tracks this application by a label"
+            "it has no {TRACKING_ID}, and no ConfigMap {SETTINGS_CONFIG_MAP} in namespace {USUAL_NAMESPACE} that may be read says that Argo CD tracks this application by a label"
         ));
     };
     match metadata["labels"][label].as_str() {
@@ -134,7 +149,7 @@ fn mark_of_label(settings: Option<&Value>, application: &str, metadata: &Value) 
     }
 }
 
-fn mark_of_id(id: &str, application: &str, key: &ObjectKey) -> Mark {
+fn compare_id(id: &str, application: &str, key: &ObjectKey) -> Mark {
     let mut parts = id.splitn(3, ':');
     let named = parts.next().unwrap_or_default();
     if named != application {
@@ -206,7 +221,7 @@ mod tests {
         }
     }
 
-    /// The mark of an object for the application of this name in this namespace.
+    /// Compares the mark of an object with the application `shop-web` in this namespace.
     fn mark_in(namespace: &str, key: &ObjectKey, metadata: &Value, settings: Option<Value>) -> Mark {
         let found = FoundInventory {
             name: "shop-web".to_owned(),
@@ -215,7 +230,7 @@ mod tests {
             objects: Vec::new(),
             settings: settings.map(|data| json!({"data": data})),
         };
-        mark(&found, key, metadata)
+        compare_mark(&found, key, metadata)
     }
 
     fn deployment() -> ObjectKey {
@@ -241,7 +256,7 @@ mod tests {
         ] {
             for instance in [None, Some("shop-web"), Some("other")] {
                 let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: instance}});
-                for (namespace, is_own) in [(HOME, is_of_argocd), ("team", is_of_team)] {
+                for (namespace, is_own) in [(USUAL_NAMESPACE, is_of_argocd), ("team", is_of_team)] {
                     let mark = mark_in(namespace, &deployment(), &metadata, None);
                     assert_eq!(mark == Mark::Own, is_own, "{namespace} {id} {instance:?}");
                     assert!(!matches!(mark, Mark::Missing(_)), "{id}");
@@ -255,12 +270,16 @@ mod tests {
         };
         for id in ["shop-web:/Namespace:shop/web", "shop-web:/Namespace:/web"] {
             let metadata = json!({"annotations": {TRACKING_ID: id}});
-            assert_eq!(mark_in(HOME, &everywhere, &metadata, None), Mark::Own, "{id}");
+            assert_eq!(
+                mark_in(USUAL_NAMESPACE, &everywhere, &metadata, None),
+                Mark::Own,
+                "{id}"
+            );
         }
     }
 
-    /// Argo CD may be in a namespace of another name, and does not write that name into marks; but a tenant may write an
-    /// application there. A release of Helm may be gone.
+    /// Argo CD may be installed in a namespace of another name, and then writes applications there without a namespace,
+    /// too; but this program does not know that. A Helm release may be gone, although its mark is still there.
     #[test]
     fn reasons_say_how_to_adopt_what_may_be_argo_cds() {
         let tracked = json!({"annotations": {TRACKING_ID: "shop-web:apps/Deployment:shop/web"}});
@@ -292,9 +311,14 @@ mod tests {
         let own_label = "argocd.argoproj.io/instance";
         let mark = |instance: &str, settings: Option<Value>| {
             let labels = json!({INSTANCE: instance, own_label: "shop-web"});
-            mark_in(HOME, &deployment(), &json!({"labels": labels}), settings)
+            mark_in(
+                USUAL_NAMESPACE,
+                &deployment(),
+                &json!({"labels": labels}),
+                settings,
+            )
         };
-        let by_label = || Some(json!({METHOD: "label"}));
+        let by_label = || Some(json!({METHOD_KEY: "label"}));
         assert_eq!(mark("shop-web", by_label()), Mark::Own);
         for instance in ["argocd_shop-web", "team_shop-web", "web"] {
             assert!(matches!(mark(instance, by_label()), Mark::Other(_)), "{instance}");
@@ -302,18 +326,18 @@ mod tests {
         for settings in [
             None,
             Some(json!({})),
-            Some(json!({METHOD: ""})),
-            Some(json!({METHOD: "annotation"})),
-            Some(json!({METHOD: "annotation+label", INSTANCE_KEY: own_label})),
-            Some(json!({INSTANCE_KEY: INSTANCE})),
-            Some(json!({INSTANCE_KEY: own_label})),
+            Some(json!({METHOD_KEY: ""})),
+            Some(json!({METHOD_KEY: "annotation"})),
+            Some(json!({METHOD_KEY: "annotation+label", INSTANCE_LABEL_KEY: own_label})),
+            Some(json!({INSTANCE_LABEL_KEY: INSTANCE})),
+            Some(json!({INSTANCE_LABEL_KEY: own_label})),
         ] {
             let mark = mark("shop-web", settings.clone());
             assert!(matches!(mark, Mark::Missing(_)), "{settings:?}: {mark:?}");
         }
-        let other_label = Some(json!({METHOD: "label", INSTANCE_KEY: own_label}));
+        let other_label = Some(json!({METHOD_KEY: "label", INSTANCE_LABEL_KEY: own_label}));
         assert_eq!(mark("other", other_label), Mark::Own);
-        let without = mark_in(HOME, &deployment(), &json!({}), by_label());
+        let without = mark_in(USUAL_NAMESPACE, &deployment(), &json!({}), by_label());
         assert!(matches!(without, Mark::Missing(_)), "{without:?}");
     }
 
@@ -321,13 +345,13 @@ mod tests {
     fn objects_of_another_tool_are_not_argo_cds_alone() {
         let id = "shop-web:apps/Deployment:shop/web";
         for (field, other) in MARKS_OF_OTHERS {
-            for (id, settings) in [(Some(id), None), (None, Some(json!({METHOD: "label"})))] {
+            for (id, settings) in [(Some(id), None), (None, Some(json!({METHOD_KEY: "label"})))] {
                 let mut metadata =
                     json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: "shop-web"}});
-                let before = mark_in(HOME, &deployment(), &metadata, settings.clone());
+                let before = mark_in(USUAL_NAMESPACE, &deployment(), &metadata, settings.clone());
                 assert_eq!(before, Mark::Own, "{other}");
                 metadata[field][other] = json!("web");
-                let mark = mark_in(HOME, &deployment(), &metadata, settings);
+                let mark = mark_in(USUAL_NAMESPACE, &deployment(), &metadata, settings);
                 assert!(matches!(mark, Mark::Other(_)), "{other}: {mark:?}");
             }
         }

@@ -4,11 +4,12 @@
 
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, cli_utils_object_id};
+use super::{FoundInventory, Mark, Unusable, kpt};
 use crate::model::identity::{GroupKind, ObjectKey};
 
-/// Returns the field managers of the controller that reconciles this kind (`controllerName` in
-/// `main.go` of both). helm-controller takes over releases that Helm has installed.
+/// Returns the field managers of the controller that reconciles this kind (`controllerName` in `main.go` of
+/// kustomize-controller and helm-controller). helm-controller takes over releases that Helm has installed, so objects
+/// of a `HelmRelease` may also have Helm's field manager.
 pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
     match kind.kind.as_str() {
         "HelmRelease" => &["helm-controller", "helm"],
@@ -16,8 +17,9 @@ pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
     }
 }
 
-/// Reads `status.inventory.entries`, which name objects as cli-utils does.
+/// Reads `status.inventory.entries`, in which objects have the ids of cli-utils.
 pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+    // With a kubeconfig of its own, the object is applied to the cluster of that kubeconfig.
     if !object["spec"]["kubeConfig"].is_null() {
         return Err(Unusable::InAnotherCluster("its spec.kubeConfig".to_owned()));
     }
@@ -27,13 +29,13 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .ok_or_else(|| Unusable::new("no inventory in its status: it may not have been reconciled yet"))?;
     entries
         .iter()
-        .map(|entry| cli_utils_object_id::parse(entry["id"].as_str().unwrap_or_default()))
+        .map(|entry| kpt::parse_object_id(entry["id"].as_str().unwrap_or_default()))
         .collect()
 }
 
-/// Compares the object's labels with this owner. Flux labels everything that it applies, for a
-/// `HelmRelease` as for a Kustomization.
-pub(super) fn mark(found: &FoundInventory, metadata: &Value) -> Mark {
+/// Compares the labels of an object with this Kustomization or `HelmRelease`. Flux labels every object that it applies
+/// for either of them.
+pub(super) fn compare_mark(found: &FoundInventory, metadata: &Value) -> Mark {
     let FoundInventory {
         name,
         namespace,
@@ -42,15 +44,15 @@ pub(super) fn mark(found: &FoundInventory, metadata: &Value) -> Mark {
     } = found;
     let label = |key: &str| metadata["labels"][format!("{}/{key}", kind.group)].as_str();
     match (label("name"), label("namespace")) {
-        (Some(owner), Some(place)) if owner == name && place == namespace => Mark::Own,
+        (Some(owner), Some(owner_namespace)) if owner == name && owner_namespace == namespace => Mark::Own,
         (None, None) => Mark::Missing(format!(
             "Flux does not manage it: it has no label {}/name",
             kind.group
         )),
-        (owner, place) => Mark::Other(format!(
+        (owner, owner_namespace) => Mark::Other(format!(
             "it belongs to another {} of Flux: {}/{}",
             kind.kind,
-            place.unwrap_or_default(),
+            owner_namespace.unwrap_or_default(),
             owner.unwrap_or_default()
         )),
     }
@@ -115,7 +117,7 @@ mod tests {
                     (format!("{group}/name")): name,
                     (format!("{group}/namespace")): namespace,
                 });
-                let mark = match mark(&found, &json!({"labels": labels})) {
+                let mark = match compare_mark(&found, &json!({"labels": labels})) {
                     Mark::Own => "own",
                     Mark::Missing(_) => "missing",
                     Mark::Other(_) => "other",
@@ -127,7 +129,7 @@ mod tests {
                 "kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "other",
                 "helm.toolkit.fluxcd.io/name": "apps", "helm.toolkit.fluxcd.io/namespace": "other",
             }});
-            assert!(matches!(super::mark(&found, &others), Mark::Other(_)));
+            assert!(matches!(compare_mark(&found, &others), Mark::Other(_)));
         }
     }
 }

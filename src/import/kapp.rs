@@ -40,31 +40,35 @@ struct UsedKind {
     kind: String,
 }
 
-/// The `ConfigMap` of an app, under its name since kapp 0.47 and before.
+/// Returns the places of an app: its `ConfigMap`, by the name that kapp gives it since 0.47, and by the earlier name.
 pub(super) fn places(app: &str) -> Vec<Place> {
     [format!("{app}{SUFFIX}"), app.to_owned()]
-        .map(|name| Place::Object(GroupKind::new("", "ConfigMap"), name))
+        .map(|name| Place::Named {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            name,
+        })
         .to_vec()
 }
 
 /// Reads the label selector and the kinds of the app's objects.
 pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
-    let meta = meta(config_map)?;
+    let meta = read_meta(config_map)?;
     let kinds = meta.used_kinds.map(|kinds| {
         kinds
             .into_iter()
             .map(|UsedKind { group, kind }| GroupKind::new(group, kind))
             .collect()
     });
-    Ok(Inventory::Labeled {
+    Ok(Inventory::Selector {
         selector: format!("{APP_LABEL}={}", meta.label_value),
         kinds,
     })
 }
 
-/// Reads the app's own record. It is refused unless it names kapp's label and a plain value: any other
-/// label may be on foreign objects, and any other value may be several requirements of a selector.
-fn meta(config_map: &Value) -> Result<Meta, Unusable> {
+/// Reads the label and the kinds that the `ConfigMap` of an app records. Refuses any other label than kapp's, which
+/// objects outside of the app may have, and a value that is not a label value: as part of a selector, it might select
+/// by other labels.
+fn read_meta(config_map: &Value) -> Result<Meta, Unusable> {
     if config_map["metadata"]["labels"].get(IS_APP).is_none() {
         return Err(Unusable::new(format!(
             "its ConfigMap is not a kapp app: it has no label {IS_APP}"
@@ -98,11 +102,11 @@ fn is_label_value(text: &str) -> bool {
         && text.ends_with(|last: char| last.is_ascii_alphanumeric())
 }
 
-/// Compares the object's label and identity annotation with this app and object. An object with the
-/// app's label and without an identity of its own is a copy that a controller made, and kapp leaves
-/// it to that controller.
-pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
-    let app = found.objects.first().and_then(|object| meta(object).ok());
+/// Compares the label and the identity annotation of an object with this app and this object. If an object has the
+/// app's label and no identity annotation that names the object itself, a controller has copied the label from an
+/// object of the app. kapp does not manage such a copy.
+pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
+    let app = found.objects.first().and_then(|object| read_meta(object).ok());
     match (metadata["labels"][APP_LABEL].as_str(), app) {
         (Some(label), Some(app)) if label == app.label_value => {}
         (Some(label), _) => {
@@ -112,7 +116,7 @@ pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) ->
     }
     let identity = metadata["annotations"][IDENTITY].as_str().unwrap_or_default();
     let parts: Vec<&str> = identity.split(';').collect();
-    let own = format!(
+    let own_identity = format!(
         "{}/{}/{}/{}",
         key.namespace.as_deref().unwrap_or_default(),
         key.group_kind.group,
@@ -120,8 +124,8 @@ pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) ->
         key.name
     );
     match parts[..] {
-        ["v1", found, _] if found == own => Mark::Own,
-        ["v1", found, _] => Mark::Other(format!("kapp did not apply it: its {IDENTITY} names {found}")),
+        ["v1", named, _] if named == own_identity => Mark::Own,
+        ["v1", named, _] => Mark::Other(format!("kapp did not apply it: its {IDENTITY} names {named}")),
         _ => Mark::Missing(format!("kapp did not apply it: it has no {IDENTITY}")),
     }
 }
@@ -139,7 +143,7 @@ mod tests {
     #[test]
     fn the_label_and_the_kinds_are_read() {
         let spec = r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1657185600","lastChangeName":"web-change-x","lastChange":{"startedAt":"2024-07-07T09:20:00Z","finishedAt":"2024-07-07T09:20:01Z","successful":true,"description":"update: Op: 1 create","namespaces":["shop"]},"usedGKs":[{"Group":"","Kind":"ConfigMap"},{"Group":"apps","Kind":"Deployment"}]}"#;
-        let inventory = Inventory::Labeled {
+        let inventory = Inventory::Selector {
             selector: "kapp.k14s.io/app=1657185600".to_owned(),
             kinds: Some(vec![
                 GroupKind::new("", "ConfigMap"),
@@ -154,7 +158,7 @@ mod tests {
         let spec = r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1","usedGVs":[]}"#;
         assert!(matches!(
             read(&app(spec)),
-            Ok(Inventory::Labeled { kinds: None, .. })
+            Ok(Inventory::Selector { kinds: None, .. })
         ));
     }
 
@@ -189,14 +193,17 @@ mod tests {
                 let metadata = json!({
                     "labels": {APP_LABEL: label}, "annotations": {IDENTITY: identity},
                 });
-                mark(&found, &key(namespace), &metadata)
+                compare_mark(&found, &key(namespace), &metadata)
             };
             assert_eq!(of(Some("1")) == Mark::Own, is_own, "{identity}");
             assert!(matches!(of(Some("2")), Mark::Other(_)), "{identity}");
             assert!(matches!(of(None), Mark::Missing(_)), "{identity}");
         }
         let bare = json!({"labels": {APP_LABEL: "1"}});
-        assert!(matches!(mark(&found, &key(None), &bare), Mark::Missing(_)));
+        assert!(matches!(
+            compare_mark(&found, &key(None), &bare),
+            Mark::Missing(_)
+        ));
     }
 
     #[test]

@@ -4,21 +4,21 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, cli_utils_object_id, object_key};
+use super::{FoundInventory, Mark, Unusable, object_key};
 use crate::model::identity::ObjectKey;
 
-/// Label that identifies an inventory of cli-utils.
+/// Label with the id of an inventory, on the object that holds the inventory.
 const INVENTORY_LABEL: &str = "cli-utils.sigs.k8s.io/inventory-id";
 
 /// Annotation on an object with the id of its inventory.
 const OWNER: &str = "config.k8s.io/owning-inventory";
 
-/// The default of `kpt live apply --field-manager`, which also names what client-side apply patches
-/// (cli-utils, `pkg/common/common.go` and `pkg/apply/task/apply_task.go`).
+/// The default of `kpt live apply --field-manager`, under which kpt also patches in client-side apply (cli-utils,
+/// `pkg/common/common.go` and `pkg/apply/task/apply_task.go`).
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["kubectl"];
 
 #[derive(Deserialize)]
-struct InventoryEntry {
+struct ResourceGroupEntry {
     #[serde(default)]
     group: String,
     kind: String,
@@ -29,14 +29,14 @@ struct InventoryEntry {
 
 /// Reads a `ResourceGroup` (`spec.resources`) or a `ConfigMap` (keys of `data`).
 pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
-    if id(object).is_none() {
+    if inventory_id(object).is_none() {
         return Err(Unusable::new(format!(
             "it has no label {INVENTORY_LABEL}, so it is not an inventory"
         )));
     }
     if let Some(spec) = object.get("spec") {
         let resources = spec.get("resources").unwrap_or(&Value::Null);
-        let resources = Option::<Vec<InventoryEntry>>::deserialize(resources)
+        let resources = Option::<Vec<ResourceGroupEntry>>::deserialize(resources)
             .map_err(|error| Unusable::new(format!("its ResourceGroup cannot be read: {error}")))?;
         return Ok(resources
             .unwrap_or_default()
@@ -47,28 +47,42 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let data = object["data"].as_object();
     data.into_iter()
         .flatten()
-        .map(|(entry, _)| cli_utils_object_id::parse(entry))
+        .map(|(entry, _)| parse_object_id(entry))
         .collect()
 }
 
-/// Compares the object's inventory id with this inventory's: kpt deletes only objects that have it.
-pub(super) fn mark(found: &FoundInventory, metadata: &Value) -> Mark {
+/// Reads the id of an object in an inventory of kpt or Flux, as cli-utils writes it (`pkg/object/objmetadata.go`):
+/// `namespace_name_group_kind`, where a colon of the name is written as `__`.
+pub(super) fn parse_object_id(entry: &str) -> Result<ObjectKey, Unusable> {
+    let invalid = || Unusable::new(format!("its entry {entry:?} is not an object"));
+    let (namespace, rest) = entry.split_once('_').ok_or_else(invalid)?;
+    let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
+    let (name, group) = rest.rsplit_once('_').ok_or_else(invalid)?;
+    let name = name.replace("__", ":");
+    if name.is_empty() || kind.is_empty() || name.contains('_') {
+        return Err(invalid());
+    }
+    Ok(object_key(group, kind, namespace, name))
+}
+
+/// Compares the inventory id in the annotation of an object with the id of this inventory. kpt itself deletes only
+/// objects on which both are equal.
+pub(super) fn compare_mark(found: &FoundInventory, metadata: &Value) -> Mark {
     match metadata["annotations"][OWNER].as_str() {
-        Some(owner) if found.objects.first().and_then(id) == Some(owner) => Mark::Own,
+        Some(owner) if found.objects.first().and_then(inventory_id) == Some(owner) => Mark::Own,
         Some(owner) => Mark::Other(format!("it belongs to another inventory: its {OWNER} is {owner}")),
         None => Mark::Missing(format!("it does not belong to an inventory: it has no {OWNER}")),
     }
 }
 
-/// Returns the id of the inventory. An empty id counts as none: every object without the annotation
-/// would have it.
-fn id(inventory: &Value) -> Option<&str> {
+/// Returns the id of the inventory. An empty id counts as none, because it identifies nothing.
+fn inventory_id(inventory: &Value) -> Option<&str> {
     let id = inventory["metadata"]["labels"][INVENTORY_LABEL].as_str();
     id.filter(|id| !id.is_empty())
 }
 
-impl From<InventoryEntry> for ObjectKey {
-    fn from(resource: InventoryEntry) -> Self {
+impl From<ResourceGroupEntry> for ObjectKey {
+    fn from(resource: ResourceGroupEntry) -> Self {
         object_key(resource.group, resource.kind, &resource.namespace, resource.name)
     }
 }
@@ -138,15 +152,40 @@ mod tests {
         };
         let own = inventory(json!({INVENTORY_LABEL: "x"}));
         let object = |owner: &str| json!({"annotations": {OWNER: owner}});
-        assert_eq!(mark(&own, &object("x")), Mark::Own);
-        assert!(matches!(mark(&own, &object("y")), Mark::Other(_)));
-        assert!(matches!(mark(&own, &json!({})), Mark::Missing(_)));
+        assert_eq!(compare_mark(&own, &object("x")), Mark::Own);
+        assert!(matches!(compare_mark(&own, &object("y")), Mark::Other(_)));
+        assert!(matches!(compare_mark(&own, &json!({})), Mark::Missing(_)));
         // An inventory without an id has no objects.
         for labels in [json!({}), json!({INVENTORY_LABEL: ""})] {
             let without_id = inventory(labels);
             for owner in ["x", ""] {
-                assert!(matches!(mark(&without_id, &object(owner)), Mark::Other(_)));
+                let mark = compare_mark(&without_id, &object(owner));
+                assert!(matches!(mark, Mark::Other(_)));
             }
+        }
+    }
+
+    #[test]
+    fn entries_name_objects() {
+        let table = [
+            (
+                "shop_web_apps_Deployment",
+                Some("deployment.apps/web in namespace shop"),
+            ),
+            ("shop_one__ConfigMap", Some("configmap/one in namespace shop")),
+            ("_shop__Namespace", Some("namespace/shop")),
+            (
+                "_system__node_rbac.authorization.k8s.io_ClusterRole",
+                Some("clusterrole.rbac.authorization.k8s.io/system:node"),
+            ),
+            ("", None),
+            ("a_b_c", None),
+            ("shop___ConfigMap", None),
+            ("a_b_c_d_e", None),
+        ];
+        for (entry, expected) in table {
+            let read = parse_object_id(entry).ok().map(|key| key.to_string());
+            assert_eq!(read.as_deref(), expected, "{entry}");
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Inventories of other tools: their records of the objects that they manage. A file for each tool
-//! reads its inventories, and the marks by which objects point back at them.
+//! Inventories of other tools: their records of the objects that they manage. A file for each tool reads the tool's
+//! inventories, and the marks (labels or annotations of an object) that name the inventory to which the object belongs.
 //!
-//! Pure. Inventories are never written. `plan` decides which of their objects are adopted.
+//! Pure. Inventories are never written. `plan` decides which of the objects in an inventory are adopted.
 
 mod argocd;
-mod cli_utils_object_id;
 mod flux;
 mod helm;
 mod kapp;
@@ -33,17 +32,17 @@ pub enum Tool {
 /// A place in the cluster that may hold an inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In the object of this kind and name.
-    Object(GroupKind, String),
-    /// In one of the objects of this kind that this label selector matches.
-    Labeled(GroupKind, String),
+    /// One object, which has this name.
+    Named { group_kind: GroupKind, name: String },
+    /// All objects that this label selector matches.
+    Selected { group_kind: GroupKind, selector: String },
 }
 
 impl Place {
-    /// The kind of the object.
+    /// Returns the kind of the object or objects.
     pub fn group_kind(&self) -> &GroupKind {
         match self {
-            Self::Object(group_kind, _) | Self::Labeled(group_kind, _) => group_kind,
+            Self::Named { group_kind, .. } | Self::Selected { group_kind, .. } => group_kind,
         }
     }
 }
@@ -53,61 +52,62 @@ impl Place {
 pub enum Inventory {
     /// A list of objects.
     Objects(Vec<ObjectKey>),
-    /// A label by which the objects are found.
-    Labeled {
-        /// Label selector in the syntax of the API.
+    /// A label selector that matches the objects.
+    Selector {
+        /// The selector in the syntax of the API.
         selector: String,
         /// Kinds of the objects; `None` if any kind is possible.
         kinds: Option<Vec<GroupKind>>,
     },
 }
 
-/// Relation of a live object to the inventory that lists it, by the object's own labels and
-/// annotations.
+/// The inventory that a live object names in its own labels and annotations, compared with the inventory that lists the
+/// object.
+///
+/// An inventory alone is no evidence: a user who may write it can list objects in it that the user may not write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mark {
-    /// It points back at this inventory.
+    /// The object names this inventory.
     Own,
-    /// It does not point at an inventory, for this reason. Everyone who can write the inventory can
-    /// list it.
+    /// The object does not name an inventory. The reason says what it lacks.
     Missing(String),
-    /// It points elsewhere, for this reason.
+    /// The object names another inventory or tool, for this reason.
     Other(String),
 }
 
-/// Treatment of listed objects that do not point at an inventory.
+/// Treatment of listed objects that do not name an inventory ([`Mark::Missing`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unmarked {
-    /// They are skipped.
-    Left,
-    /// They are adopted.
-    Taken,
+pub enum UnmarkedObjects {
+    Skip,
+    Adopt,
 }
 
-/// Objects that a tool has recorded elsewhere than in the inventory that was read.
+/// Objects that the tool has recorded elsewhere than in the inventory that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Place of the record, such as `revision 2 is failed`.
-    pub place: String,
+pub struct RecordedElsewhere {
+    /// Describes the other record, as in `revision 2 is failed`.
+    pub record: String,
+    /// The objects; empty if the other record was not read, or cannot be read.
     pub objects: Vec<ObjectKey>,
 }
 
 /// An inventory as it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundInventory {
-    /// Name that the tool gives it.
+    /// Name that the tool gives the inventory.
     pub name: String,
-    /// The namespace that it was found in.
+    /// The namespace in which the inventory was found.
     pub namespace: String,
-    /// The kind of the objects that hold it.
+    /// The kind of the objects that hold the inventory.
     pub kind: GroupKind,
-    /// Objects that hold it: one, or all that a label selector matches.
+    /// Objects that hold the inventory: one, or all that a label selector matches.
     pub objects: Vec<Value>,
-    /// The settings of the tool ([`Tool::settings`]), if they exist and may be read.
+    /// The `ConfigMap` with the settings of the tool ([`Tool::settings_config_map`]), if it exists and may be read.
     pub settings: Option<Value>,
 }
 
 impl FoundInventory {
+    /// Returns the first object that holds the inventory. Except for Helm, it is the only one.
     fn object(&self) -> Result<&Value, Unusable> {
         self.objects
             .first()
@@ -115,41 +115,44 @@ impl FoundInventory {
     }
 }
 
-/// Limit of a reason, in characters.
+/// Limit of the reason in an error, in characters.
 const LONGEST_REASON: usize = 300;
 
 /// Error for an inventory that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// It does not exist, or its content cannot be read.
+    /// The inventory does not exist, or its content cannot be read, for this reason.
     #[error("{0}")]
-    Unreadable(String),
-    /// It lists objects of another cluster.
+    MissingOrUnreadable(String),
+    /// The inventory lists objects of another cluster, which this names.
     #[error("its objects are in the cluster of {0}, not in this one")]
     InAnotherCluster(String),
 }
 
 impl Unusable {
-    /// Cuts long reasons: they may quote the inventory.
+    /// Creates the error for an inventory that is missing or unreadable. A long reason is cut, because it may quote the
+    /// inventory.
     fn new(reason: impl Into<String>) -> Self {
         let reason = reason.into();
         match reason.char_indices().nth(LONGEST_REASON) {
-            Some((end, _)) => Self::Unreadable(format!("{}…", &reason[..end])),
-            None => Self::Unreadable(reason),
+            Some((end, _)) => Self::MissingOrUnreadable(format!("{}…", &reason[..end])),
+            None => Self::MissingOrUnreadable(reason),
         }
     }
 
-    /// Hint for the user.
+    /// Returns the hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Unreadable(_) => "check the name; --from TOOL/NAMESPACE/NAME reads another namespace",
+            Self::MissingOrUnreadable(_) => {
+                "check the name; --from TOOL/NAMESPACE/NAME reads another namespace"
+            }
             Self::InAnotherCluster(_) => "select that cluster with --context, and adopt with -f MANIFESTS",
         }
     }
 }
 
 impl Tool {
-    /// The tool of this name.
+    /// Returns the tool that the command line calls `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "helm" => Self::Helm,
@@ -161,40 +164,45 @@ impl Tool {
         })
     }
 
-    /// Places that may hold the inventory called `name`, the likeliest first.
+    /// Returns the places that may hold the inventory called `name`, the likeliest first.
     pub fn places(self, name: &str) -> Vec<Place> {
-        let object = |group: &str, kind: &str| Place::Object(GroupKind::new(group, kind), name.to_owned());
+        let named = |group: &str, kind: &str| Place::Named {
+            group_kind: GroupKind::new(group, kind),
+            name: name.to_owned(),
+        };
         match self {
             Self::Helm => vec![helm::place(name)],
             Self::Kapp => kapp::places(name),
-            Self::Kpt => vec![object("kpt.dev", "ResourceGroup"), object("", "ConfigMap")],
+            Self::Kpt => vec![named("kpt.dev", "ResourceGroup"), named("", "ConfigMap")],
             Self::Flux => vec![
-                object("kustomize.toolkit.fluxcd.io", "Kustomization"),
-                object("helm.toolkit.fluxcd.io", "HelmRelease"),
+                named("kustomize.toolkit.fluxcd.io", "Kustomization"),
+                named("helm.toolkit.fluxcd.io", "HelmRelease"),
             ],
-            Self::ArgoCd => vec![object("argoproj.io", "Application")],
+            Self::ArgoCd => vec![named("argoproj.io", "Application")],
         }
     }
 
-    /// Returns the name of the `ConfigMap` with the settings that decide which mark counts for an inventory in this
-    /// namespace, which holds the `ConfigMap`, too. In other namespaces, tenants write it.
-    pub fn settings(self, namespace: &str) -> Option<&'static str> {
+    /// Returns the name of the `ConfigMap` in `namespace` whose settings decide which marks count for an inventory in
+    /// the same namespace; `None` if no such settings count.
+    ///
+    /// Argo CD's settings count only in its usual namespace. In another namespace, a tenant who may write an
+    /// Application may also write this `ConfigMap`, and could make the marks count that suit the tenant.
+    pub fn settings_config_map(self, namespace: &str) -> Option<&'static str> {
         match self {
-            Self::ArgoCd if namespace == argocd::HOME => Some(argocd::SETTINGS),
+            Self::ArgoCd if namespace == argocd::USUAL_NAMESPACE => Some(argocd::SETTINGS_CONFIG_MAP),
             Self::Helm | Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => None,
         }
     }
 
-    /// Selects the objects of a [`Place::Labeled`] that have to be read as a whole, from their listed
-    /// metadata.
-    pub fn needed(self, listed: &[Value]) -> Vec<&Value> {
+    /// Selects, from the `listed` metadata of a [`Place::Selected`], the objects that have to be read as a whole.
+    pub fn select_to_read_whole(self, listed: &[Value]) -> Vec<&Value> {
         match self {
-            Self::Helm => helm::needed(listed),
+            Self::Helm => helm::select_to_read_whole(listed),
             Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => listed.iter().collect(),
         }
     }
 
-    /// Reads the inventory.
+    /// Reads the content of the inventory.
     pub fn read(self, found: &FoundInventory) -> Result<Inventory, Unusable> {
         let object = found.object()?;
         match self {
@@ -206,28 +214,35 @@ impl Tool {
         }
     }
 
-    /// Reads the objects that the tool has recorded elsewhere than in the inventory.
-    pub fn left_out(self, found: &FoundInventory) -> Vec<LeftOut> {
+    /// Reads the objects that the tool has recorded elsewhere than in the inventory: they are not adopted.
+    pub fn read_recorded_elsewhere(self, found: &FoundInventory) -> Vec<RecordedElsewhere> {
         match self {
-            Self::Helm => helm::newer(found),
+            Self::Helm => helm::read_newer_revisions(found),
             Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => Vec::new(),
         }
     }
 
-    /// Compares the marks of the live object `key` with the inventory that lists it. Only old versions
-    /// of Helm left objects unmarked.
-    pub fn mark(self, found: &FoundInventory, key: &ObjectKey, metadata: &Value, unmarked: Unmarked) -> Mark {
+    /// Compares the marks in the `metadata` of the live object `key` with the inventory that lists it.
+    ///
+    /// `unmarked` counts only for Helm: its old versions did not mark objects.
+    pub fn compare_mark(
+        self,
+        found: &FoundInventory,
+        key: &ObjectKey,
+        metadata: &Value,
+        unmarked: UnmarkedObjects,
+    ) -> Mark {
         match self {
-            Self::ArgoCd => argocd::mark(found, key, metadata),
-            Self::Helm => helm::mark(found, metadata, unmarked),
-            Self::Kapp => kapp::mark(found, key, metadata),
-            Self::Kpt => kpt::mark(found, metadata),
-            Self::Flux => flux::mark(found, metadata),
+            Self::ArgoCd => argocd::compare_mark(found, key, metadata),
+            Self::Helm => helm::compare_mark(found, metadata, unmarked),
+            Self::Kapp => kapp::compare_mark(found, key, metadata),
+            Self::Kpt => kpt::compare_mark(found, metadata),
+            Self::Flux => flux::compare_mark(found, metadata),
         }
     }
 
-    /// Field managers under which the tool writes the objects of this inventory, unless it was given
-    /// another name.
+    /// Returns the field managers under which the tool writes the objects of this inventory, unless the user gave the
+    /// tool another name for itself.
     pub fn field_managers(self, found: &FoundInventory) -> &'static [&'static str] {
         match self {
             Self::Helm => &helm::FIELD_MANAGERS,
@@ -238,26 +253,31 @@ impl Tool {
         }
     }
 
-    /// Returns the only namespace whose objects need no confirmation, for an inventory in namespace
-    /// `inventory` and a parent in namespace `set`; `None` if there is none.
+    /// Returns the only namespace whose objects are adopted without confirmation; `None` if there is none.
     ///
-    /// Helm, kapp and kpt keep inventories next to the objects, so a user who can write one can write
-    /// the other. Flux and Argo CD keep inventories in their own namespace, and the destination of an
-    /// Application is not evidence either. An Application outside of Argo CD's usual namespace may have
-    /// the name of one inside of it: objects point back at both.
-    pub fn home<'a>(self, inventory: &'a str, set: Option<&'a str>) -> Option<&'a str> {
+    /// Helm, kapp and kpt keep an inventory in the namespace of its objects. A user who may write the inventory may
+    /// usually write these objects, too, so the inventory's namespace is trusted. Flux and Argo CD keep inventories in
+    /// a namespace of their own, so the namespace of the set's parent is trusted instead; the destination of an
+    /// Application is not, because the author of the Application chooses it. For an Application outside of Argo CD's
+    /// usual namespace no namespace is trusted: it may have the same name as an Application in the usual namespace, and
+    /// then the marks of an object may mean either.
+    pub fn trusted_namespace<'a>(
+        self,
+        inventory_namespace: &'a str,
+        set_namespace: Option<&'a str>,
+    ) -> Option<&'a str> {
         match self {
-            Self::Helm | Self::Kapp | Self::Kpt => Some(inventory),
-            Self::ArgoCd if inventory != argocd::HOME => None,
-            Self::Flux | Self::ArgoCd => set,
+            Self::Helm | Self::Kapp | Self::Kpt => Some(inventory_namespace),
+            Self::ArgoCd if inventory_namespace != argocd::USUAL_NAMESPACE => None,
+            Self::Flux | Self::ArgoCd => set_namespace,
         }
     }
 
-    /// Returns advice on how to stop the tool from writing and deleting the objects. It names only the
-    /// objects that were read: others may not be the tool's.
+    /// Returns advice on how to stop the tool from writing and deleting the objects. The advice names only the
+    /// inventory's objects that were read: others of the same name may not belong to the tool.
     pub fn advice(self, found: &FoundInventory) -> String {
         let FoundInventory { name, namespace, .. } = found;
-        let kind = resource(&found.kind);
+        let kind = kind_argument(&found.kind);
         match self {
             Self::Helm => format!(
                 "forget the Helm release with `kubectl delete secret -n {namespace} -l owner=helm,name={name}`; `helm uninstall` would delete its objects"
@@ -304,12 +324,12 @@ impl fmt::Display for Tool {
     }
 }
 
-/// The kind as an unambiguous argument of kubectl.
-fn resource(kind: &GroupKind) -> String {
+/// Returns the kind as an unambiguous argument of kubectl.
+fn kind_argument(kind: &GroupKind) -> String {
     kind.to_string().to_lowercase()
 }
 
-/// Key of an object that an inventory lists; an empty namespace means none.
+/// Returns the key of an object that an inventory lists. An empty namespace means none.
 fn object_key(group: impl Into<String>, kind: impl Into<String>, namespace: &str, name: String) -> ObjectKey {
     ObjectKey {
         group_kind: GroupKind::new(group, kind),
@@ -361,18 +381,20 @@ mod tests {
 
     #[test]
     fn the_trusted_namespace_is_not_chosen_by_who_writes_the_inventory() {
-        for (tool, home) in [
+        for (tool, trusted) in [
             (Tool::Helm, "theirs"),
             (Tool::Kapp, "theirs"),
             (Tool::Kpt, "theirs"),
             (Tool::Flux, "ours"),
         ] {
-            assert_eq!(tool.home("theirs", Some("ours")), Some(home), "{tool}");
+            let found = tool.trusted_namespace("theirs", Some("ours"));
+            assert_eq!(found, Some(trusted), "{tool}");
         }
-        assert_eq!(Tool::ArgoCd.home("argocd", Some("ours")), Some("ours"));
-        assert_eq!(Tool::ArgoCd.home("theirs", Some("ours")), None);
-        assert!(Tool::ArgoCd.settings("argocd").is_some());
-        assert_eq!(Tool::ArgoCd.settings("theirs"), None);
+        let of_argo_cd = |inventory| Tool::ArgoCd.trusted_namespace(inventory, Some("ours"));
+        assert_eq!(of_argo_cd("argocd"), Some("ours"));
+        assert_eq!(of_argo_cd("theirs"), None);
+        assert!(Tool::ArgoCd.settings_config_map("argocd").is_some());
+        assert_eq!(Tool::ArgoCd.settings_config_map("theirs"), None);
     }
 
     #[test]

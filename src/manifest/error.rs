@@ -13,6 +13,8 @@ use super::check_without_cluster::LARGEST_OBJECT;
 use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
+use crate::error::{Error, ErrorKind};
+use crate::model::message::Message;
 use crate::model::text::{os_cause, shell_word};
 
 /// A problem and its line.
@@ -23,18 +25,13 @@ pub(super) type Fault = (usize, Problem);
 #[derive(Debug)]
 pub struct ManifestErrors(pub Vec<ManifestError>);
 
-impl fmt::Display for ManifestErrors {
-    /// One fault per line, its hint on the next one.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{error}\n  hint: {}", error.hint())?;
-        }
-        Ok(())
+impl From<ManifestErrors> for Error {
+    fn from(errors: ManifestErrors) -> Self {
+        let messages = errors.0.iter();
+        let messages = messages.map(|error| Message::new(error.to_string()).with_hint(error.hint()));
+        Self::from_messages(ErrorKind::Usage, messages.collect())
     }
 }
-
-impl std::error::Error for ManifestErrors {}
 
 /// A fault and its place.
 #[derive(Debug)]
@@ -60,8 +57,6 @@ impl fmt::Display for ManifestError {
         }
     }
 }
-
-impl std::error::Error for ManifestError {}
 
 /// A whole source, or one line of it.
 #[derive(Debug, Clone)]
@@ -199,7 +194,7 @@ impl Problem {
             Self::SpecialFile(_) => "move it out of the directory, or name it with -f".to_owned(),
             Self::TooLarge => "split it into several files".to_owned(),
             Self::Remote(error) => error.hint(),
-            Self::Kustomize(error) => error.hint(),
+            Self::Kustomize(error) => error.hint.clone(),
             Self::Encoding(InvalidText) => {
                 "save the file as UTF-8; store binary data as base64 in binaryData".to_owned()
             }

@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn names(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
-        let manifests = read.unwrap_or_else(|errors| panic!("{errors}"));
+        let manifests = read.unwrap_or_else(|errors| panic!("{errors:?}"));
         manifests.into_iter().map(|manifest| manifest.name).collect()
     }
 

@@ -34,7 +34,7 @@ fn objects_are_those_that_kubectl_reads() {
             continue;
         };
         let expected: Result<Vec<Value>, _> = Deserializer::from_str(&objects).into_iter().collect();
-        let manifests = read.unwrap_or_else(|errors| panic!("{name}: {errors}"));
+        let manifests = read.unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
         let objects: Vec<_> = manifests.iter().map(|manifest| manifest.object.value()).collect();
         assert_eq!(objects, expected.expect("JSON objects"), "{name}");
     }

@@ -17,47 +17,18 @@ use crate::model::text::os_cause;
 /// The programs that render a kustomization, each with its subcommand.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
 
-/// Why a kustomization cannot be rendered.
+/// Why a kustomization cannot be rendered, and what to type next.
 #[derive(Debug, thiserror::Error)]
-pub enum KustomizeError {
-    /// Neither program is in `PATH`.
-    #[error("neither kubectl nor kustomize found in PATH")]
-    NoProgram,
-    /// The program is in the current directory, by way of `PATH`.
-    #[error("{program}: cannot be started: {error}")]
-    Refused {
-        program: &'static str,
-        /// The file that was found, and why it is refused.
-        error: ProgramError,
-    },
-    /// The program cannot be started.
-    #[error("{command}: cannot be started: {}", os_cause(error))]
-    NotStarted {
-        /// The program and its command.
-        command: String,
-        /// The reason.
-        error: std::io::Error,
-    },
-    /// The program failed.
-    #[error("{command}: failed: {said}")]
-    Failed {
-        /// The program and its command.
-        command: String,
-        /// Its standard error.
-        said: String,
-    },
+#[error("{text}")]
+pub struct KustomizeError {
+    text: String,
+    pub(super) hint: String,
 }
 
 impl KustomizeError {
-    /// Returns what to type next.
-    pub(super) fn hint(&self) -> String {
-        match self {
-            Self::NoProgram => "install one of them, or pipe rendered manifests to -f -".to_owned(),
-            Self::Refused { .. } => "remove empty and relative entries from PATH".to_owned(),
-            Self::NotStarted { command, .. } | Self::Failed { command, .. } => {
-                format!("reproduce it with `{command} DIR`")
-            }
-        }
+    fn new(text: impl Into<String>, hint: impl Into<String>) -> Self {
+        let (text, hint) = (text.into(), hint.into());
+        Self { text, hint }
     }
 }
 
@@ -89,27 +60,27 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
         let mut command = match find_program::command(program) {
             Ok(command) => command,
             Err(ProgramError::NotFound) => continue,
-            Err(error) => return Err(KustomizeError::Refused { program, error }.into()),
+            Err(error) => {
+                let text = format!("{program}: cannot be started: {error}");
+                return Err(KustomizeError::new(text, "remove empty and relative entries from PATH").into());
+            }
         };
         command.args([subcommand, "--", directory]);
-        match run(&mut command) {
+        let failure = match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
-            Ok((_, _, said)) => {
-                let said = match kustomization_names::reason_to_withhold(directory) {
-                    Some(reason) => format!("its message is not shown, since {}", cause(reason)),
-                    None => said_without_url_secrets(said.trim(), directory),
-                };
-                let command = format!("{program} {subcommand}");
-                return Err(KustomizeError::Failed { command, said }.into());
-            }
-            Err(error) => {
-                let command = format!("{program} {subcommand}");
-                return Err(KustomizeError::NotStarted { command, error }.into());
-            }
-        }
+            Ok((_, _, said)) => match kustomization_names::reason_to_withhold(directory) {
+                Some(reason) => format!("failed: its message is not shown, since {}", cause(reason)),
+                None => format!("failed: {}", said_without_url_secrets(said.trim(), directory)),
+            },
+            Err(error) => format!("cannot be started: {}", os_cause(&error)),
+        };
+        let command = format!("{program} {subcommand}");
+        let hint = format!("reproduce it with `{command} DIR`");
+        return Err(KustomizeError::new(format!("{command}: {failure}"), hint).into());
     }
-    Err(KustomizeError::NoProgram.into())
+    let hint = "install one of them, or pipe rendered manifests to -f -";
+    Err(KustomizeError::new("neither kubectl nor kustomize found in PATH", hint).into())
 }
 
 /// Returns why a message is not shown.

@@ -15,7 +15,6 @@ mod kustomization_names;
 mod kustomize;
 mod line_of_field;
 mod list;
-mod map_in_parallel;
 mod read_in_parallel;
 mod remote;
 mod source;
@@ -33,7 +32,7 @@ pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
 pub use self::find_files::{Recursion, is_manifest_file};
 pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
 pub use self::line_of_field::line_of_field;
-use self::read_in_parallel::{Reading, Text};
+use self::read_in_parallel::{ReadManifests, Text};
 pub use self::source::Source;
 pub use self::stream::stream;
 use crate::model::identity::GroupVersionKind;
@@ -142,7 +141,7 @@ pub fn read_with(
             Err(problem) => texts.push((argument.clone(), Text::Refused(problem))),
         }
     }
-    let mut all = Reading::from_sources(texts);
+    let mut all = ReadManifests::from_sources(texts);
     if let Some(next) = all.errors.get_mut(MAX_FAULTS) {
         next.problem = Problem::More;
     }

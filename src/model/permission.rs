@@ -8,6 +8,10 @@ use serde::Deserialize;
 use super::identity::ObjectKey;
 use super::resource::Resource;
 
+/// The hint about a missing permission. `rbac` prints those to apply a set, and other commands may need others.
+pub const ASK_AN_ADMINISTRATOR: &str =
+    "ask a cluster administrator for this permission; `kubectl auth can-i --list` shows yours";
+
 /// A verb of RBAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {

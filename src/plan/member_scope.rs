@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use super::recorded_kinds::{RecordedKind, entries};
 use super::{ParentStatus, Refusal};
-use crate::cluster::discovery::{Discovery, FailedVersion, KeptKind, KeptReason, KindLookup};
+use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, KindLookup};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
@@ -65,21 +66,19 @@ pub enum MemberScopeUnknown {
     /// The record names kinds that the server spells differently, or lacks namespaces for its kinds.
     #[error("the set's record is invalid")]
     Refused(Vec<Refusal>),
-    /// The group of a recorded kind could not be discovered.
-    #[error("kind {kind}: recorded, and cannot determine whether the server has it: {failure}")]
-    KindUnknowable {
-        /// The recorded kind.
-        kind: String,
-        /// The answer of the server.
-        failure: FailedVersion,
-    },
-    /// Discovery does not list a recorded kind, and the kind may have objects.
-    #[error("kind {kind}: recorded, and its objects cannot be listed: {reason}")]
-    NotListed {
-        /// The recorded kind.
-        kind: String,
-        reason: String,
-    },
+    /// A recorded kind whose group could not be discovered, or that discovery does not list although it may have
+    /// objects.
+    #[error("{0}")]
+    Kind(Error),
+}
+
+impl From<MemberScopeUnknown> for Error {
+    fn from(error: MemberScopeUnknown) -> Self {
+        match error {
+            MemberScopeUnknown::Refused(refusals) => Refusal::error(&refusals),
+            MemberScopeUnknown::Kind(error) => error,
+        }
+    }
 }
 
 /// Determines the scope of a set.
@@ -190,10 +189,9 @@ fn sort_recorded_kinds(
                 meant: resource.group_kind().to_string(),
             }),
             RecordedKind::Unknowable(failure) => {
-                return Err(MemberScopeUnknown::KindUnknowable {
-                    kind: name.to_string(),
-                    failure: failure.clone(),
-                });
+                return Err(MemberScopeUnknown::Kind(Error::kind_unknowable(format!(
+                    "kind {name}: recorded, and cannot determine whether the server has it: {failure}"
+                ))));
             }
         }
     }
@@ -205,10 +203,9 @@ fn sort_recorded_kinds(
 }
 
 fn not_listed(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
-    MemberScopeUnknown::NotListed {
-        kind: kind.to_string(),
-        reason: reason.to_string(),
-    }
+    MemberScopeUnknown::Kind(Error::kind_not_served(format!(
+        "kind {kind}: recorded, and its objects cannot be listed: {reason}"
+    )))
 }
 
 /// Refuses the record of a cluster-scoped parent that has namespaced kinds and no namespaces.
@@ -388,9 +385,10 @@ mod tests {
         for recorded_kind in ["Late.example.com", "Unheard.example.com"] {
             let parent_status = recorded(&[recorded_kind], &[]);
             let found = scope_of(&parent_status, &Desired::default());
+            let text = found.expect_err(recorded_kind).to_string();
             assert!(
-                matches!(found, Err(MemberScopeUnknown::NotListed { .. })),
-                "{found:?}"
+                text.contains("recorded, and its objects cannot be listed"),
+                "{text}"
             );
         }
         let misspelled = scope_of(&recorded(&["configmaps"], &[]), &Desired::default());

@@ -10,10 +10,11 @@ use tokio::time::Instant;
 use super::beside_discovery::ReadBesideDiscovery;
 use super::found_set::FoundSet;
 use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
-use super::{ReadError, UnsettledError, unseen_kinds};
+use super::{UnsettledError, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
+use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::parent::RecordedKinds;
@@ -65,14 +66,14 @@ impl KindWaits {
 }
 
 /// Names of the kinds that a search of all kinds cannot list.
-pub struct Unlisted {
+pub struct UnlistableKinds {
     /// The kinds that only a missing permission would show.
     without_permission: Option<String>,
     /// Definitions that serve nothing, and APIs that do not answer.
     pub unserved: Vec<String>,
 }
 
-impl Unlisted {
+impl UnlistableKinds {
     /// Names all of it.
     pub fn names(&self) -> Vec<String> {
         let permission = self.without_permission.iter();
@@ -163,11 +164,11 @@ impl Cluster {
 
     /// Waits until discovery lists every kind that is defined, so that a search of all kinds is
     /// complete. Returns the names of those that still cannot be listed.
-    pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
+    pub async fn await_everything(&mut self) -> Result<UnlistableKinds, UnsettledError> {
         let wait = self.kind_waits.begin();
         let unlistable = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
-        Ok(Unlisted {
+        Ok(UnlistableKinds {
             without_permission: unlistable.missing_permission.map(unseen_kinds),
             unserved: unlistable.definitions.into_iter().chain(failures).collect(),
         })
@@ -188,7 +189,7 @@ impl Cluster {
         &mut self,
         containers: &[Live],
         concurrency: usize,
-    ) -> Result<BTreeMap<ObjectKey, Contents>, ReadError> {
+    ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
         let wait = self.kind_waits.begin();
         let discovery = &mut self.discovery;
         Ok(super::contents(&self.server, discovery, containers, concurrency, &wait).await?)

@@ -10,10 +10,11 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::kinds_missing_from_discovery::{KindWait, UnsettledError, await_everything, unseen_kinds};
-use super::list::{ListError, METADATA_LIST, Selector, first_page};
+use super::list::{EVERYTHING, ListError, first_page};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::error::Error;
 use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTarget;
@@ -78,6 +79,15 @@ pub enum ContentsError {
     },
 }
 
+impl From<ContentsError> for Error {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::Unsettled(error) => error.into(),
+            ContentsError::List { place, error } => (place, error).into(),
+        }
+    }
+}
+
 async fn list_contents(
     server: &ApiServer,
     discovery: &Discovery,
@@ -125,8 +135,8 @@ async fn list_contents(
 }
 
 async fn list_everywhere(server: &ApiServer, resource: &Resource, held: &mut Contents) {
-    let resource = Arc::new(resource.clone());
-    match list_as_served(server, &resource, None, &EVERYTHING, HeldObject::from_object).await {
+    let everywhere = ListTarget::new(&Arc::new(resource.clone()), None);
+    match list_as_served(server, &everywhere, &EVERYTHING, HeldObject::from_object).await {
         Ok(objects) => held.objects = objects,
         Err(_) => held.unknown.push(resource.plural.clone()),
     }
@@ -169,23 +179,14 @@ async fn list_namespaces(
         }
     }
     let places = large.iter().flat_map(|resource| {
-        names.iter().map(|namespace| ListTarget {
-            resource: Arc::clone(resource),
-            namespace: Some((*namespace).to_owned()),
-        })
+        names
+            .iter()
+            .map(|namespace| ListTarget::new(resource, Some(namespace)))
     });
     let mut unknown = Vec::new();
     let mut lists = stream::iter(places)
         .map(|place| async move {
-            let namespace = place.namespace.as_deref();
-            let listed = list_as_served(
-                server,
-                &place.resource,
-                namespace,
-                &EVERYTHING,
-                HeldObject::from_object,
-            )
-            .await;
+            let listed = list_as_served(server, &place, &EVERYTHING, HeldObject::from_object).await;
             (place, listed)
         })
         .buffer_unordered(concurrency);
@@ -223,11 +224,6 @@ async fn small(
     // After a failure, each namespace is listed by itself.
     page.ok().flatten()
 }
-
-const EVERYTHING: Selector = Selector {
-    labels: String::new(),
-    accept: METADATA_LIST,
-};
 
 impl HeldObject {
     /// Reduces an item of a LIST; `None` if it is being deleted.

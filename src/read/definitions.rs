@@ -7,11 +7,11 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use serde_json::Value;
 
-use super::error::ReadError;
-use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
+use super::list::{EVERYTHING, ListError, Selector, WHOLE_OBJECTS, list};
 use super::parent::definition;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{AggregatedApi, Definition, Discovery, Forbidden};
+use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 
@@ -31,8 +31,7 @@ pub(super) async fn definitions(
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Result<Vec<Definition>, Forbidden>, ListError> {
     let resource = Resource::definitions();
-    let selector = everything(METADATA_LIST);
-    let names = list(server, &resource, None, &selector, |item| {
+    let names = list(server, &resource, None, &EVERYTHING, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;
         is_relevant(name).then(|| name.to_owned())
     });
@@ -60,15 +59,12 @@ pub async fn definitions_by_kind(
     resources: &[&Arc<Resource>],
     reduce: fn(&Resource, Value) -> Value,
     concurrency: usize,
-) -> Result<Definitions, ReadError> {
+) -> Result<Definitions, Error> {
     let reads = resources.iter().map(async |resource| {
         let kind = resource.group_kind();
         match definition(server, resource).await {
             Ok(found) => Ok(found.map(|definition| (kind, reduce(resource, definition)))),
-            Err(error) => Err(ReadError::Object {
-                what: format!("the definition of {kind}"),
-                error,
-            }),
+            Err(error) => Err(error.while_reading(format_args!("the definition of {kind}"))),
         }
     });
     let definitions: Vec<_> = stream::iter(reads)
@@ -84,7 +80,7 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
         Err(error) if error.is_missing_object() => return Ok(None),
         reply => reply?,
     };
-    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let object = reply.json_or_null();
     match Definition::from_object(&object) {
         Some(definition) => Ok(Some(definition)),
         None => Err(ApiError::unreadable(path, "it is not a CustomResourceDefinition")),
@@ -97,20 +93,12 @@ pub(super) async fn aggregated_apis(
     discovery: &Discovery,
 ) -> Result<Result<Vec<AggregatedApi>, Forbidden>, ListError> {
     let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
-    let selector = everything(WHOLE_OBJECTS);
+    let selector = Selector::new("", WHOLE_OBJECTS);
     match list(server, &resource, None, &selector, AggregatedApi::from_object).await {
         Err(error) if error.is_forbidden() => Ok(Err(Forbidden(LIST_API_SERVICES))),
         Err(error) if error.is_not_served() && !discovery.has_version(&resource.group, &resource.version) => {
             Ok(Ok(Vec::new()))
         }
         listed => listed.map(Ok),
-    }
-}
-
-/// Reads all objects of a collection in the form that `accept` names.
-fn everything(accept: &'static str) -> Selector {
-    Selector {
-        labels: String::new(),
-        accept,
     }
 }

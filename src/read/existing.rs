@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::list::{ListError, METADATA_LIST, Selector};
+use super::list::{EVERYTHING, ListError};
 use super::not_found::list_as_served;
 use super::objects::metadata;
 use crate::cluster::apiserver::ApiServer;
@@ -16,11 +16,6 @@ use crate::model::resource::Resource;
 
 /// From this many objects of one kind and namespace on, a LIST is cheaper than a GET of each.
 const OBJECTS_WORTH_A_LIST: usize = 16;
-
-const EVERYTHING: Selector = Selector {
-    labels: String::new(),
-    accept: METADATA_LIST,
-};
 
 /// The requests for the objects of one kind in one namespace.
 enum ObjectRequest {
@@ -35,7 +30,7 @@ enum ObjectRequest {
 /// # Errors
 ///
 /// A request without an answer: an unreadable object does not count as absent.
-pub async fn existing(
+pub async fn find_existing(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],
     concurrency: usize,
@@ -85,18 +80,10 @@ impl ObjectRequest {
                 }
             },
             Self::Collection(place, keys) => {
-                let namespace = place.namespace.as_deref();
-                list_as_served(
-                    server,
-                    &place.resource,
-                    namespace,
-                    &EVERYTHING,
-                    |item, resource| {
-                        Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
-                    },
-                )
-                .await
-                .map_err(|error| (place, error))
+                let listed = list_as_served(server, &place, &EVERYTHING, |item, resource| {
+                    Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
+                });
+                listed.await.map_err(|error| (place, error))
             }
         }
     }
@@ -169,7 +156,7 @@ mod tests {
             (key, Arc::clone(&resource))
         });
         let wanted: Vec<_> = wanted.collect();
-        let found = existing(&server, &wanted, 4).await.map_err(|_| ());
+        let found = find_existing(&server, &wanted, 4).await.map_err(|_| ());
         let names = found.map(|found| {
             let numbers = found.iter().filter_map(|live| live.key.name.parse().ok());
             let numbers: BTreeSet<usize> = numbers.collect();

@@ -54,13 +54,14 @@ pub enum RecordStatus {
 }
 
 /// The part of the scope that could be listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Visibility {
     /// All: the found members are complete.
     Whole,
     /// A part: there may be more members.
     Part,
     /// Nothing: the members are unknown.
+    #[default]
     Nothing,
 }
 

@@ -43,6 +43,15 @@ impl<T> Default for ListResults<T> {
     }
 }
 
+impl<T> ListResults<T> {
+    fn add(&mut self, place: ListTarget, read: Result<Vec<T>, ListError>) {
+        match read {
+            Ok(found) => self.found.extend(found),
+            Err(error) => self.unread.push((place, error)),
+        }
+    }
+}
+
 /// Lists objects of these resources in all namespaces or, if the user may not, in `namespaces`. `seen`
 /// is called after each resource.
 pub async fn list_all<T>(
@@ -55,29 +64,16 @@ pub async fn list_all<T>(
     let reduce = &reduce;
     let mut looks = stream::iter(resources)
         .map(|resource| async move {
-            let whole = ListTarget {
-                resource: Arc::clone(resource),
-                namespace: None,
-            };
-            let error = match read(server, &whole, options.selector, reduce).await {
-                Ok(found) => {
-                    return ListResults {
-                        found,
-                        unread: Vec::new(),
-                    };
-                }
-                Err(error) => error,
-            };
-            let parts = ListTargets {
-                resources: vec![Arc::clone(resource)],
-                namespaces: namespaces.clone(),
-            };
-            let mut look = ListResults::default();
-            if resource.scope == Scope::Namespaced {
-                look = each(server, parts.lists(Reach::Namespace), options, reduce).await;
+            let whole = ListTarget::new(resource, None);
+            let read = list_as_served(server, &whole, options.selector, reduce).await;
+            let mut listed = ListResults::default();
+            if read.is_err() && resource.scope == Scope::Namespaced {
+                let names = namespaces.iter();
+                let places = names.map(|namespace| ListTarget::new(resource, Some(namespace)));
+                listed = each(server, places.collect(), options, reduce).await;
             }
-            look.unread.push((whole, error));
-            look
+            listed.add(whole, read);
+            listed
         })
         .buffer_unordered(options.concurrency);
     let mut all = ListResults::default();
@@ -113,6 +109,17 @@ pub struct ListOptions<'a> {
     pub seen: &'a dyn Fn(),
 }
 
+impl<'a> ListOptions<'a> {
+    /// Creates settings without a progress report.
+    pub fn new(selector: &'a Selector, concurrency: usize) -> Self {
+        Self {
+            selector,
+            concurrency,
+            seen: &|| {},
+        }
+    }
+}
+
 /// Lists each collection.
 async fn each<T>(
     server: &ApiServer,
@@ -122,27 +129,18 @@ async fn each<T>(
 ) -> ListResults<T> {
     let reduce = &reduce;
     let mut looks = stream::iter(places)
-        .map(|place| async move { (read(server, &place, options.selector, reduce).await, place) })
+        .map(|place| async move {
+            (
+                list_as_served(server, &place, options.selector, reduce).await,
+                place,
+            )
+        })
         .buffer_unordered(options.concurrency);
     let mut all = ListResults::default();
     while let Some((read, place)) = looks.next().await {
-        match read {
-            Ok(found) => all.found.extend(found),
-            Err(error) => all.unread.push((place, error)),
-        }
+        all.add(place, read);
     }
     all
-}
-
-/// Lists one collection.
-async fn read<T>(
-    server: &ApiServer,
-    place: &ListTarget,
-    selector: &Selector,
-    reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<Vec<T>, ListError> {
-    let ListTarget { resource, namespace } = place;
-    list_as_served(server, resource, namespace.as_deref(), selector, reduce).await
 }
 
 /// An object that is, claims to be, or may have been the parent of a set.

@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use super::list::{ListError, METADATA_LIST, Selector};
 use super::list_all::{ListOptions, ListResults, list_visible};
-use super::members::members;
-use super::unique_by_uid::unique_by_uid;
+use super::members::{members, unique_by_uid};
 use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
@@ -46,11 +45,7 @@ pub async fn lost_members(
     concurrency: usize,
 ) -> ListResults<Live> {
     let selector = unlabeled();
-    let options = ListOptions {
-        selector: &selector,
-        concurrency,
-        seen: &|| {},
-    };
+    let options = ListOptions::new(&selector, concurrency);
     let mut look = list_visible(server, places, options, |item, resource| {
         present(item, resource)
             .filter(|live| live.has_lost_label() || is_applied_without_a_set(item, manager))
@@ -69,10 +64,7 @@ pub fn warning_of_unlabeled(unlabeled: &[Live], consequence: &str) -> String {
 }
 
 fn unlabeled() -> Selector {
-    Selector {
-        labels: format!("!{PART_OF_LABEL}"),
-        accept: METADATA_LIST,
-    }
+    Selector::new(format!("!{PART_OF_LABEL}"), METADATA_LIST)
 }
 
 fn present(item: &Value, resource: &Arc<Resource>) -> Option<Live> {

@@ -3,6 +3,7 @@
 //! One LIST per group-kind and namespace, or one over all namespaces if that is fewer requests and the
 //! user is allowed to.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -12,8 +13,11 @@ use serde_json::Value;
 use super::list::{ListError, Selector};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
+use crate::model::identity::ObjectKey;
 use crate::model::list_targets::{ListTarget, ListTargets, Reach};
+use crate::model::live::Live;
 use crate::model::resource::Resource;
+use crate::model::set::Set;
 
 /// Lists all collections, `concurrency` at a time, and reduces each object with `reduce`.
 ///
@@ -56,9 +60,8 @@ async fn read<T>(
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let mut replies = stream::iter(lists)
         .map(|place| async move {
-            let namespace = place.namespace.as_deref();
             // A list with an item that cannot be deleted by its UID fails: the record would leave it out.
-            let listed = list_as_served(server, &place.resource, namespace, selector, reduce).await;
+            let listed = list_as_served(server, &place, selector, reduce).await;
             listed.map_err(|error| (place, error))
         })
         .buffer_unordered(concurrency);
@@ -91,6 +94,50 @@ pub async fn throughout<T>(
     read(server, lists, selector, concurrency, &reduce).await
 }
 
+/// Lists the objects with the label of the set in these places, each once. The parent is left out: it is never a member.
+/// `accept` is the media type that the lists are requested in.
+pub async fn list_labeled_objects(
+    server: &ApiServer,
+    set: &Set,
+    places: &ListTargets,
+    concurrency: usize,
+    accept: &'static str,
+) -> Result<Vec<Live>, (ListTarget, ListError)> {
+    let selector = Selector::for_members(&set.id, accept);
+    let mut found = members(server, places, &selector, concurrency, Live::from_object).await?;
+    found.retain(|live| !set.is_parent(live));
+    unique_by_uid(&mut found, |live| live, |_| false);
+    Ok(found)
+}
+
+/// Leaves each object once, under one of its keys: one that `is_preferred`, else the first in order. Two groups can serve
+/// one object, as the core group and `events.k8s.io` do with Events. Members are unique from where they are read on, so
+/// everything that counts them counts objects.
+pub fn unique_by_uid<T>(
+    found: &mut Vec<T>,
+    live: for<'t> fn(&'t T) -> &'t Live,
+    is_preferred: impl Fn(&ObjectKey) -> bool,
+) {
+    let rank = |one: &T| !is_preferred(&live(one).key);
+    let mut chosen: HashMap<&str, usize> = HashMap::with_capacity(found.len());
+    for (index, one) in found.iter().enumerate() {
+        let best = chosen.entry(&live(one).uid).or_insert(index);
+        let other = &found[*best];
+        if (rank(one), &live(one).key) < (rank(other), &live(other).key) {
+            *best = index;
+        }
+    }
+    if chosen.len() == found.len() {
+        return;
+    }
+    let mut is_chosen = vec![false; found.len()];
+    for index in chosen.into_values() {
+        is_chosen[index] = true;
+    }
+    let mut answers = is_chosen.into_iter();
+    found.retain(|_| answers.next() == Some(true));
+}
+
 #[cfg(test)]
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
 mod tests {
@@ -104,7 +151,9 @@ mod tests {
 
     use super::super::METADATA_LIST;
     use super::*;
+    use crate::model::identity::GroupKind;
     use crate::model::resource::Scope;
+    use crate::plan::fixtures::live;
 
     /// A server of which each list has an object in each of these namespaces; `None` is an object
     /// in none.
@@ -138,10 +187,7 @@ mod tests {
                 seen.lock().expect("no panic").push(namespace.map(str::to_owned));
                 Some(())
             };
-            let selector = Selector {
-                labels: "a=b".to_owned(),
-                accept: METADATA_LIST,
-            };
+            let selector = Selector::new("a=b", METADATA_LIST);
             let server = server(&[Some("a"), Some("other"), Some("d"), None]);
             let found = members(&server, &places, &selector, 1, look).await;
             let seen = seen.lock().expect("no panic").clone();
@@ -151,5 +197,28 @@ mod tests {
         let text = |name: &str| Some(name.to_owned());
         assert_eq!(looked_at(Scope::Namespaced).await, [text("a"), text("d"), None]);
         assert_eq!(looked_at(Scope::Cluster).await.len(), 4);
+    }
+
+    #[test]
+    fn an_object_that_two_groups_serve_is_left_once() {
+        let event = |group: &str, name: &str| {
+            let mut event = live("Event", Some("shop"), name);
+            event.key.group_kind = GroupKind::new(group, "Event");
+            event
+        };
+        let [one, other] = ["", "events.k8s.io"].map(|group| event(group, "one"));
+        let two = event("", "two");
+        let all = [&other, &two, &one];
+        let table: [(&[&Live], &str, &[&Live]); 4] = [
+            (&all, "-", &[&two, &one]),
+            (&all, "events.k8s.io", &[&other, &two]),
+            (&[&one, &other], "events.k8s.io", &[&other]),
+            (&[&two, &one], "events.k8s.io", &[&two, &one]),
+        ];
+        for (found, preferred, expected) in table {
+            let mut found: Vec<Live> = found.iter().map(|&live| live.clone()).collect();
+            unique_by_uid(&mut found, |live| live, |key| key.group_kind.group == preferred);
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{preferred}");
+        }
     }
 }

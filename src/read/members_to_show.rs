@@ -1,35 +1,31 @@
-//! Reads the members of sets for `list`, `view` and `rbac`, which only show them.
+//! Reads the members of sets for `list`, `view` and `rbac`, which only show them, and judges their state for `view`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::sync::Arc;
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_all::{ListOptions, list_visible};
 use super::members::members;
 use crate::compare::ownership;
+use crate::compare::status::{self, Others, Readiness, State, StatusRules, Surroundings};
+use crate::error::Error;
 use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
 
 /// Finds the members of all these sets, with one LIST for each kind and namespace.
-pub async fn find_members(
-    cluster: &Cluster,
-    sets: &mut [FoundSet],
-    concurrency: usize,
-) -> Result<(), ReadError> {
+pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency: usize) -> Result<(), Error> {
     let places = found_set::places(sets, &cluster.discovery);
-    let selector = Selector {
-        labels: PART_OF_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let ids = ids(sets);
     let found = members(
         &cluster.server,
@@ -51,10 +47,7 @@ pub async fn find_visible_members(
     concurrency: usize,
     warnings: &mut Vec<String>,
 ) {
-    let selector = Selector {
-        labels: PART_OF_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     find_members_by(
         cluster,
         sets,
@@ -77,10 +70,7 @@ pub async fn find_whole_members(
     warnings: &mut Vec<String>,
     see: impl Fn(&Value, &Live),
 ) {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", set.id),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::for_members(&set.id, WHOLE_OBJECTS);
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let live = Live::from_object(item, resource)?;
         see(item, &live);
@@ -98,11 +88,7 @@ async fn find_members_by(
     warnings: &mut Vec<String>,
 ) {
     let places = found_set::places(sets, &cluster.discovery);
-    let options = ListOptions {
-        selector,
-        concurrency,
-        seen: &|| {},
-    };
+    let options = ListOptions::new(selector, concurrency);
     let ids = ids(sets);
     let look = list_visible(&cluster.server, &places, options, |item, resource| {
         keep_member(reduce(item, resource)?, &ids)
@@ -164,4 +150,56 @@ pub fn unread_warnings(unread: &[(ListTarget, String)]) -> Vec<String> {
             format!("{name}: cannot be listed{place}: {reason}")
         })
         .collect()
+}
+
+/// The state of one member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberState {
+    /// Its status.
+    pub readiness: Readiness,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<String>,
+    /// For an object without a status: its status if another object of its kind has one.
+    among_reporting: Option<Readiness>,
+    group_kind: GroupKind,
+}
+
+impl MemberState {
+    /// Judges a member by the whole object, at a time by the server's clock. [`Self::settle`] takes
+    /// the other members into account.
+    pub fn new(object: &Value, live: &Live, rules: &StatusRules, now: Timestamp) -> Self {
+        let judge = |others| {
+            let around = Surroundings {
+                others,
+                subresource: live.resource.status,
+                now,
+            };
+            rules.judge(object, &live.key.group_kind, around)
+        };
+        let mut readiness = judge(Others::Silent);
+        // The conditions of a namespace show what its deletion waits for.
+        if readiness.state == State::Terminating && !live.waits_for.is_empty() {
+            readiness.reason = format!("it is being deleted, waiting: {}", live.waits_for.join("; "));
+        }
+        let created = object.pointer("/metadata/creationTimestamp");
+        Self {
+            readiness,
+            created: created.and_then(Value::as_str).map(str::to_owned),
+            among_reporting: (!status::reports(object)).then(|| judge(Others::Report)),
+            group_kind: live.key.group_kind.clone(),
+        }
+    }
+
+    /// Settles the status of members that report nothing, by whether another of their kind does.
+    pub fn settle(states: &mut BTreeMap<String, Self>) {
+        let reporting = states.values().filter(|state| state.among_reporting.is_none());
+        let reporting: BTreeSet<GroupKind> = reporting.map(|state| state.group_kind.clone()).collect();
+        for state in states.values_mut() {
+            if reporting.contains(&state.group_kind)
+                && let Some(readiness) = state.among_reporting.take()
+            {
+                state.readiness = readiness;
+            }
+        }
+    }
 }

@@ -13,11 +13,12 @@ use super::beside_discovery::{
     NamespaceStates, NamespacesBesideDiscovery, ParentAnswer, ReadBesideDiscovery, is_recent,
 };
 use super::cluster::Cluster;
-use super::error::{ParentError, ReadError};
+use super::error::{forbidden_parent_kind, unknowable, unread_definition};
 use super::namespaces::namespaces;
 use super::parent::{DefinitionLabels, WholeParent, definition_labels, whole_parent};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
+use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::manifest::desired::ResolutionContext;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, ParentIdentity, Tooling};
@@ -54,7 +55,7 @@ impl NamedSet {
     }
 
     /// Reads the parent; `None` if there is none.
-    pub async fn read_parent(&self, server: &ApiServer) -> Result<Option<WholeParent>, ReadError> {
+    pub async fn read_parent(&self, server: &ApiServer) -> Result<Option<WholeParent>, Error> {
         if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
@@ -66,7 +67,7 @@ impl NamedSet {
             Some(read) => *read,
             None => whole_parent(server, &self.resource, &self.set.parent).await,
         };
-        read.map_err(|error| ReadError::parent(&self.set.parent, error))
+        read.map_err(|error| error.while_reading(format_args!("the set's parent {}", self.set.parent)))
     }
 
     /// Returns whether the parent was read beside discovery, and does not exist.
@@ -86,7 +87,7 @@ impl NamedSet {
         &self,
         server: &ApiServer,
         names: &BTreeSet<&str>,
-    ) -> Result<NamespaceStates, ReadError> {
+    ) -> Result<NamespaceStates, Error> {
         let answer = self
             .namespaces_beside_discovery
             .take()
@@ -111,7 +112,7 @@ pub async fn named_set(
     reference: &SetReference,
     tooling: Tooling,
     manifests: &[Manifest],
-) -> Result<NamedSet, ReadError> {
+) -> Result<NamedSet, Error> {
     let resource = parent_resource(cluster, reference).await?;
     let definition_part_of = if is_plain_parent(&resource) {
         None
@@ -159,22 +160,22 @@ fn as_listed(answer: ParentAnswer, resource: &Arc<Resource>) -> ParentAnswer {
 pub async fn parent_resource(
     cluster: &mut Cluster,
     reference: &SetReference,
-) -> Result<Arc<Resource>, ReadError> {
+) -> Result<Arc<Resource>, Error> {
     let text = reference.resource.as_deref().unwrap_or("secrets");
     if let Some(kept) = cluster.await_named(text).await? {
-        return Err(ReadError::KindNotServed {
-            kind: kept.kind.map_or_else(|| text.to_owned(), |kind| kind.to_string()),
-            reason: kept.reason.to_string(),
-        });
+        let kind = kept.kind.map_or_else(|| text.to_owned(), |kind| kind.to_string());
+        return Err(Error::kind_not_served(format!(
+            "kind {kind} is not served: {}",
+            kept.reason
+        )));
     }
-    let argument = text.to_owned();
     match cluster.discovery.resource_argument(text) {
         KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
-        KindLookup::GroupFailed(failure) => Err(ReadError::ResourceUnknowable {
-            argument,
-            failure: failure.clone(),
-        }),
-        KindLookup::Absent => Err(ParentError::UnknownResource { argument }.into()),
+        KindLookup::GroupFailed(failure) => Err(unknowable(text, failure)),
+        KindLookup::Absent => Err(Error::usage(
+            format!("the server doesn't have a resource type {text:?} that can be the parent of a set"),
+            "use secret/NAME, configmap/NAME or RESOURCE.GROUP/NAME",
+        )),
     }
 }
 
@@ -211,7 +212,7 @@ pub enum ParentKind {
 
 /// Determines whether objects of this kind may be parents, for inspecting a parent that no run would
 /// accept.
-pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<ParentKind, ReadError> {
+pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<ParentKind, Error> {
     if is_plain_parent(resource) {
         return Ok(ParentKind::Permitted);
     }
@@ -220,7 +221,7 @@ pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<Paren
         Ok(Some(_)) => Ok(ParentKind::Unlabeled),
         Ok(None) => Ok(ParentKind::Forbidden),
         Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(ParentKind::Unknown),
-        Err(error) => Err(ReadError::definition(resource, error)),
+        Err(error) => Err(unread_definition(resource, &error)),
     }
 }
 
@@ -230,7 +231,7 @@ async fn check_parent_type(
     cluster: &Cluster,
     resource: &Resource,
     manifests: &[Manifest],
-) -> Result<Option<String>, ReadError> {
+) -> Result<Option<String>, Error> {
     let definition = resource.definition_name();
     if manifests
         .iter()
@@ -245,16 +246,18 @@ async fn check_parent_type(
         })
     } else {
         let read = definition_labels(&cluster.server, resource).await;
-        read.map_err(|error| ReadError::Object {
-            what: format!("CustomResourceDefinition {definition}"),
-            error,
-        })?
+        read.map_err(|error| error.while_reading(format_args!("CustomResourceDefinition {definition}")))?
     };
-    let kind = resource.kind.clone();
+    let kind = &resource.kind;
     match labels {
         Some(labels) if labels.is_parent_type => Ok(labels.part_of),
-        Some(_) => Err(ParentError::UnlabeledKind { kind, definition }.into()),
-        None => Err(ParentError::ForbiddenKind { kind }.into()),
+        Some(_) => Err(Error::usage(
+            format!(
+                "{kind} cannot be the parent of a set: its CustomResourceDefinition is not labeled for it"
+            ),
+            format!("allow it with `kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`"),
+        )),
+        None => Err(forbidden_parent_kind(kind)),
     }
 }
 

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use serde::Deserialize as _;
 
-use super::list::{ListError, METADATA_LIST, Selector, list};
+use super::list::{EVERYTHING, ListError, list};
 use super::parent::{ObjectMetadata, metadata};
 use crate::cluster::apiserver::ApiServer;
 use crate::model::containers::NamespaceState;
@@ -37,28 +37,15 @@ pub async fn namespaces(
             found => found,
         }
     };
-    found.map_err(|error| {
-        let place = ListTarget {
-            resource: Arc::new(resource()),
-            namespace: None,
-        };
-        (place, error)
-    })
+    found.map_err(|error| (ListTarget::new(&Arc::new(resource()), None), error))
 }
 
 /// The names of all namespaces.
 pub async fn namespace_names(server: &ApiServer) -> Result<Vec<String>, ListError> {
-    list(server, &resource(), None, &everything(), |item| {
+    list(server, &resource(), None, &EVERYTHING, |item| {
         Some(item.pointer("/metadata/name")?.as_str()?.to_owned())
     })
     .await
-}
-
-fn everything() -> Selector {
-    Selector {
-        labels: String::new(),
-        accept: METADATA_LIST,
-    }
 }
 
 const UNKNOWN: NamespaceState = NamespaceState {
@@ -89,8 +76,8 @@ async fn list_all(
     server: &ApiServer,
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, ListError> {
-    let (namespaces, everything) = (resource(), everything());
-    let all = list(server, &namespaces, None, &everything, |item| {
+    let namespaces = resource();
+    let all = list(server, &namespaces, None, &EVERYTHING, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;
         let fields = ObjectMetadata::deserialize(&item["metadata"]).ok()?;
         names

@@ -15,12 +15,13 @@ use super::kinds_missing_from_discovery::{KindWait, PAUSE, look_up};
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup, Lookup, MissingKind};
+use crate::cluster::discovery::{self, Discovery, KindLookup, Lookup, MissingKind};
 use crate::model::identity::GroupVersionKind;
+use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
 /// The state of a kind whose path the server does not know.
-enum Served {
+enum ServedVersion {
     /// Not served any more: it has no objects.
     Gone,
     /// Served in another version, and not in this one any more.
@@ -46,16 +47,13 @@ pub(super) enum Missing {
 /// `reduce` gets the version that it was read in.
 pub async fn list_as_served<T>(
     server: &ApiServer,
-    resource: &Arc<Resource>,
-    namespace: Option<&str>,
+    ListTarget { resource, namespace }: &ListTarget,
     selector: &Selector,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
     let read = async |resource: &Arc<Resource>| {
-        list(server, resource, namespace, selector, |item| {
-            reduce(item, resource)
-        })
-        .await
+        let reduce = |item: &Value| reduce(item, resource);
+        list(server, resource, namespace.as_deref(), selector, reduce).await
     };
     // Retries immediately: an answer that a proxy has cut off looks the same.
     for _ in 0..2 {
@@ -66,11 +64,11 @@ pub async fn list_as_served<T>(
     }
     let wait = KindWait::unreported();
     loop {
-        match find_served(server, resource).await? {
-            Served::Gone => return Ok(Vec::new()),
-            Served::As(other) | Served::AlsoAs(other) => return read(&Arc::new(other)).await,
+        match find_served_version(server, resource).await? {
+            ServedVersion::Gone => return Ok(Vec::new()),
+            ServedVersion::As(other) | ServedVersion::AlsoAs(other) => return read(&Arc::new(other)).await,
             // The kind was just defined, or its definition is being deleted.
-            Served::Unchanged => match read(resource).await {
+            ServedVersion::Unchanged => match read(resource).await {
                 Err(error) if error.is_not_served() && !wait.is_over() => sleep(PAUSE).await,
                 listed => return listed,
             },
@@ -81,12 +79,12 @@ pub async fn list_as_served<T>(
 /// Returns whether an object that was answered with this 404 does not exist: it is missing, or its
 /// kind is gone.
 pub async fn is_absent(server: &ApiServer, resource: &Resource, error: &ApiError) -> Result<bool, ApiError> {
-    let missing = missing(server, resource, error).await?;
+    let missing = find_missing(server, resource, error).await?;
     Ok(matches!(missing, Some(Missing::Object | Missing::Kind)))
 }
 
 /// Returns what is missing if an object was answered with this error; `None` if that proves nothing.
-pub(super) async fn missing(
+pub(super) async fn find_missing(
     server: &ApiServer,
     resource: &Resource,
     error: &ApiError,
@@ -97,31 +95,29 @@ pub(super) async fn missing(
     if error.is_missing_object() {
         return Ok(Some(Missing::Object));
     }
-    Ok(match find_served(server, resource).await? {
-        Served::Gone => Some(Missing::Kind),
-        Served::As(_) => Some(Missing::Version),
-        Served::AlsoAs(_) | Served::Unchanged => None,
+    Ok(match find_served_version(server, resource).await? {
+        ServedVersion::Gone => Some(Missing::Kind),
+        ServedVersion::As(_) => Some(Missing::Version),
+        ServedVersion::AlsoAs(_) | ServedVersion::Unchanged => None,
     })
 }
 
-async fn find_served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
     match server.get(&definition_path(resource), "application/json").await {
         Ok(reply) => {
-            let definition: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let definition = reply.json_or_null();
             Ok(by_definition(&definition, resource))
         }
         Err(error) if error.is_missing_object() => without_definition(server, resource).await,
         Err(error) if error.is(StatusCode::FORBIDDEN) => {
-            let discovery = discovery::fetch(server)
-                .await
-                .map_err(DiscoveryError::into_request)?;
-            Ok(in_another_version(&discovery, resource).unwrap_or(Served::Unchanged))
+            let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
+            Ok(in_another_version(&discovery, resource).unwrap_or(ServedVersion::Unchanged))
         }
         Err(error) => Err(error),
     }
 }
 
-fn by_definition(definition: &Value, resource: &Resource) -> Served {
+fn by_definition(definition: &Value, resource: &Resource) -> ServedVersion {
     let versions = definition["spec"]["versions"].as_array();
     let (own, others): (Vec<&str>, Vec<&str>) = versions
         .into_iter()
@@ -134,14 +130,14 @@ fn by_definition(definition: &Value, resource: &Resource) -> Served {
         ..resource.clone()
     });
     match other {
-        Some(other) if own.is_empty() => Served::As(other),
-        Some(other) => Served::AlsoAs(other),
-        None => Served::Unchanged,
+        Some(other) if own.is_empty() => ServedVersion::As(other),
+        Some(other) => ServedVersion::AlsoAs(other),
+        None => ServedVersion::Unchanged,
     }
 }
 
 /// Returns how a kind is served if discovery prefers another version of it.
-fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<Served> {
+fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<ServedVersion> {
     let KindLookup::Found(found) = discovery.preferred(&resource.group_kind()) else {
         return None;
     };
@@ -153,31 +149,29 @@ fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<Serv
         ..found.gvk()
     };
     Some(match discovery.resource(&gvk) {
-        Lookup::UnknownKind { .. } => Served::As(found.clone()),
-        _ => Served::AlsoAs(found.clone()),
+        Lookup::UnknownKind { .. } => ServedVersion::As(found.clone()),
+        _ => ServedVersion::AlsoAs(found.clone()),
     })
 }
 
 /// Judges a kind without a definition: built in, or not a custom resource any more. Waits until
 /// discovery follows.
-async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
     let kind = resource.group_kind();
     let wait = KindWait::unreported();
     loop {
-        let discovery = discovery::fetch(server)
-            .await
-            .map_err(DiscoveryError::into_request)?;
+        let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
         if let Some(served) = in_another_version(&discovery, resource) {
             return Ok(served);
         }
         match discovery.preferred(&kind) {
             KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
-            KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(Served::Unchanged),
+            KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(ServedVersion::Unchanged),
             KindLookup::Absent => {
                 return Ok(match look_up(server, &discovery, &kind).await {
-                    Ok(MissingKind::Gone) => Served::Gone,
+                    Ok(MissingKind::Gone) => ServedVersion::Gone,
                     Err(ListError::Request(error)) => return Err(error),
-                    Ok(MissingKind::Kept(_) | MissingKind::Expected(_)) | Err(_) => Served::Unchanged,
+                    Ok(MissingKind::Kept(_) | MissingKind::Expected(_)) | Err(_) => ServedVersion::Unchanged,
                 });
             }
         }

@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ReadError, definition};
+use super::definition;
+use super::error::unread_definition;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::CrdVersion;
 use crate::compare::null_values::without_forbidden_nulls;
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
 use crate::model::containers::Containers;
@@ -23,7 +25,7 @@ use crate::model::resource::{Origin, Resource};
 /// # Errors
 ///
 /// A CRD cannot be read. One that does not exist, or that this user may not read, does not count: then nothing is left out.
-pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired) -> Result<(), ReadError> {
+pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired) -> Result<(), Error> {
     let custom: BTreeMap<ObjectKey, Arc<Resource>> = desired
         .members
         .iter()
@@ -41,7 +43,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
             Some(manifest) => Some(manifest.object.value()),
             None if resource.origin == Origin::Served => definition(server, &resource)
                 .await
-                .map_err(|error| ReadError::definition(&resource, error))?,
+                .map_err(|error| unread_definition(&resource, &error))?,
             None => None,
         };
         let Some(definition) = definition else { continue };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
 use super::live::owners;
-use super::not_found::{Missing, missing};
+use super::not_found::{Missing, find_missing};
 use super::parent::METADATA;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
@@ -90,13 +90,13 @@ async fn found(
     let reply = match reply {
         Ok(reply) => reply,
         Err(error) => {
-            return match missing(server, resource, &error).await? {
+            return match find_missing(server, resource, &error).await? {
                 Some(missing) => Ok(Err((missing, error))),
                 None => Err(error),
             };
         }
     };
-    match serde_json::from_slice(&reply.body) {
+    match reply.json() {
         Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
             Ok(_) if lacks_version(&object, resource) => {
                 let reason = "it lacks a UID or a resourceVersion".to_owned();

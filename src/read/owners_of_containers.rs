@@ -10,7 +10,7 @@ use super::list::ListError;
 use super::namespaces::namespaces;
 use super::parent::{definition_path, metadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::model::containers::{Containers, Owners};
+use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
@@ -18,33 +18,35 @@ use crate::model::resource::Resource;
 /// Limit of concurrent GETs.
 const CONCURRENCY: usize = 16;
 
-/// Reads the owners of those that exist. Sends nothing if there are no containers.
+/// Reads the owners of those that exist, except of the namespaces that were `read` before. Sends nothing if there are no
+/// others.
 pub async fn owners_of_containers(
     server: &ApiServer,
     containers: &Containers,
+    read: &BTreeMap<String, NamespaceState>,
 ) -> Result<BTreeMap<ObjectKey, Owners>, (ListTarget, ListError)> {
-    let names = containers.namespaces.iter().map(String::as_str).collect();
-    let states = namespaces(server, &names).await?;
+    let names = &containers.namespaces;
+    let unread = names.iter().filter(|name| !read.contains_key(*name));
+    let states = namespaces(server, &unread.map(String::as_str).collect()).await?;
+    let known = read.iter().filter(|(name, _)| names.contains(*name));
     let mut owners: BTreeMap<ObjectKey, Owners> = states
         .iter()
+        .chain(known)
         .map(|(name, state)| (Containers::namespace_key(name), Owners::from_namespace(state)))
         .collect();
-    let reads = containers.definitions.iter().map(async |(key, resource)| {
+    let definitions = containers.definitions.iter().map(async |(key, resource)| {
         let read = definition_owners(server, resource).await?;
         Ok::<_, ApiError>(read.map(|owners| (key.clone(), owners)))
     });
-    let read: Vec<Option<_>> = stream::iter(reads)
+    let definitions: Vec<Option<_>> = stream::iter(definitions)
         .buffer_unordered(CONCURRENCY)
         .try_collect()
         .await
         .map_err(|error| {
-            let place = ListTarget {
-                resource: Arc::new(Resource::definitions()),
-                namespace: None,
-            };
-            (place, ListError::Request(error))
+            let definitions = Arc::new(Resource::definitions());
+            (ListTarget::new(&definitions, None), ListError::Request(error))
         })?;
-    owners.extend(read.into_iter().flatten());
+    owners.extend(definitions.into_iter().flatten());
     Ok(owners)
 }
 

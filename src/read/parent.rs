@@ -73,7 +73,7 @@ pub fn parent_of_answer(
     identity: &ParentIdentity,
     now: Timestamp,
 ) -> Result<(ParentObject, Pairs), serde_json::Error> {
-    let Metadata { metadata } = serde_json::from_slice(&answer.body)?;
+    let Metadata { metadata } = answer.json()?;
     let labels = metadata.labels.clone();
     Ok((ParentObject::new(identity, metadata, now), labels))
 }
@@ -100,11 +100,10 @@ pub async fn whole_parent(
     let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
-    let unreadable = |reason: String| unreadable(resource, identity, reason);
-    let fields =
-        ObjectMetadata::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
-    let live =
-        Live::from_object(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
+    let fields = ObjectMetadata::deserialize(&object["metadata"])
+        .map_err(|error| unreadable(resource, identity, error.to_string()))?;
+    let live = Live::from_object(&object, resource)
+        .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))?;
     Ok(Some(WholeParent {
         object: ParentObject::new(identity, fields, server.now()),
         live,
@@ -117,7 +116,8 @@ pub async fn whole_parent(
 /// the user may not read it.
 pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
     match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
-        Ok(reply) => Ok(serde_json::from_slice(&reply.body).ok()),
+        // Without a schema, nothing is decided by it, as if the user may not read it.
+        Ok(reply) => Ok(reply.json().ok()),
         Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
         Err(error) => Err(error),
     }
@@ -135,10 +135,7 @@ pub async fn parents(
     kinds: &[Arc<Resource>],
     namespace: Option<&str>,
 ) -> Result<Vec<(ParentIdentity, ParentObject)>, (ListTarget, ListError)> {
-    let selector = Selector {
-        labels: ID_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(ID_LABEL, METADATA_LIST);
     let mut found = Vec::new();
     for resource in kinds {
         if namespace.is_some() && resource.scope == Scope::Cluster {
@@ -156,13 +153,11 @@ pub async fn parents(
                 ParentObject::new(&identity, fields, server.now()),
             ))
         });
-        found.extend(listed.await.map_err(|error| {
-            let place = ListTarget {
-                resource: Arc::clone(resource),
-                namespace: namespace.map(str::to_owned),
-            };
-            (place, error)
-        })?);
+        found.extend(
+            listed
+                .await
+                .map_err(|error| (ListTarget::new(resource, namespace), error))?,
+        );
     }
     found.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
     Ok(found)
@@ -170,10 +165,7 @@ pub async fn parents(
 
 /// Group and kind of the CRDs that are labeled as those of parents.
 pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
-    let selector = Selector {
-        labels: IS_PARENT_TYPE_LABEL.to_owned(),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
     let definitions = Resource::definitions();
     list(server, &definitions, None, &selector, |item| {
         let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
@@ -260,7 +252,7 @@ pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Ob
         Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
-    match serde_json::from_slice::<Metadata>(&reply.body) {
+    match reply.json::<Metadata>() {
         Ok(read) => Ok(Some(read.metadata)),
         Err(error) => Err(ApiError::unreadable(path, error.to_string())),
     }

@@ -7,14 +7,12 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::list::{Selector, WHOLE_OBJECTS};
-use super::members::members;
+use super::members::{members, unique_by_uid};
 use super::objects::object;
-use super::unique_by_uid::unique_by_uid;
 use crate::cluster::discovery::{KindLookup, Lookup};
 use crate::compare::ownership::{APPLIERS, applied_version};
-use crate::model::applyset::PART_OF_LABEL;
+use crate::error::Error;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::{Live, Presence};
@@ -42,11 +40,8 @@ pub async fn whole_members(
     places: &ListTargets,
     manager: &str,
     concurrency: usize,
-) -> Result<WholeMembers, ReadError> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", set.id),
-        accept: WHOLE_OBJECTS,
-    };
+) -> Result<WholeMembers, Error> {
+    let selector = Selector::for_members(&set.id, WHOLE_OBJECTS);
     let appliers: BTreeSet<String> = APPLIERS.into_iter().chain([manager]).map(str::to_owned).collect();
     let mut found = members(
         &cluster.server,
@@ -87,7 +82,7 @@ pub async fn whole_objects(
     keys: impl Iterator<Item = ObjectKey>,
     manager: &str,
     concurrency: usize,
-) -> Result<Vec<(ObjectKey, Value)>, ReadError> {
+) -> Result<Vec<(ObjectKey, Value)>, Error> {
     let reads = keys.filter_map(|key| match cluster.discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => {
             Some(read(cluster, key, resource))
@@ -108,7 +103,7 @@ async fn in_applied_versions(
     found: Vec<(ObjectKey, Value)>,
     manager: &str,
     concurrency: usize,
-) -> Result<Vec<(ObjectKey, Value)>, ReadError> {
+) -> Result<Vec<(ObjectKey, Value)>, Error> {
     let reads = found.into_iter().map(async |(key, listed)| {
         let version = applied_version(&listed["metadata"], manager);
         let Some(version) = version.filter(|version| listed["apiVersion"] != *version) else {
@@ -128,10 +123,10 @@ async fn read(
     cluster: &Cluster,
     key: ObjectKey,
     resource: &Resource,
-) -> Result<Option<(ObjectKey, Value)>, ReadError> {
+) -> Result<Option<(ObjectKey, Value)>, Error> {
     match object(&cluster.server, resource, &key).await {
         Ok(found) => Ok(found.map(|found| (key, with_type(found, resource)))),
-        Err(error) => Err(ReadError::object(&key, error)),
+        Err(error) => Err(error.while_reading(&key)),
     }
 }
 

@@ -10,8 +10,9 @@ use crate::model::text::{is_steering, one_line};
 /// A manifest to write.
 #[derive(Debug, Clone)]
 pub struct ManifestText {
-    key: ObjectKey,
-    manifest: Value,
+    pub key: ObjectKey,
+    /// The object as it is to be applied.
+    pub manifest: Value,
     comments: Vec<String>,
 }
 
@@ -28,16 +29,6 @@ impl ManifestText {
         }
     }
 
-    /// The object.
-    pub fn key(&self) -> &ObjectKey {
-        &self.key
-    }
-
-    /// The object as it is to be applied.
-    pub fn manifest(&self) -> &Value {
-        &self.manifest
-    }
-
     /// Returns whether it holds values that only some people may read.
     pub fn is_secret(&self) -> bool {
         self.key.group_kind == GroupKind::new("", "Secret")
@@ -45,7 +36,8 @@ impl ManifestText {
 
     /// Returns its document, with its comments.
     pub fn document(&self) -> String {
-        let comments: String = self.comments.iter().map(|comment| commented(comment)).collect();
+        let comments = self.comments.iter().map(String::as_str);
+        let comments: String = comments.map(comment_line).collect();
         format!("{comments}{}", manifest_yaml(&self.manifest))
     }
 
@@ -85,14 +77,14 @@ pub fn manifest_file(set: &ObjectKey, flags: &str, lacks: &[String], manifests: 
         heading.push("There were none: add --allow-prune-all.".to_owned());
     }
     heading.extend_from_slice(lacks);
-    let mut file: String = heading.iter().map(|line| commented(line)).collect();
+    let mut file: String = heading.iter().map(|line| comment_line(line)).collect();
     for manifest in manifests {
         file.extend(["---\n", &manifest.document()]);
     }
     file
 }
 
-fn commented(text: &str) -> String {
+fn comment_line(text: &str) -> String {
     format!("# {}\n", one_line(text))
 }
 

@@ -1,48 +1,41 @@
 //! Writes to standard output and standard error. Nothing else does.
 
-use std::fs;
 use std::io::{self, StdoutLock, Write as _};
-use std::mem;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, mem};
 
 use serde::Serialize;
 use serde_json::json;
 
-use super::paint::Line;
-use super::paint::wrapped;
-use super::progress::undrawn;
-use super::{Colors, text_lines};
+use super::layout::paint::{Line, wrap};
+use super::progress::without_progress;
+use super::style::Colors;
+use super::text_lines::Label;
 use crate::model::message::Message;
 use crate::model::text::{is_steering, one_line, printable_json};
 
 /// Prints a line of data; a line break within it is escaped.
 pub(super) fn print(line: &str) {
-    put(&format!("{}\n", one_line(line.trim_end())));
+    write_stdout(&[&format!("{}\n", one_line(line.trim_end()))]);
 }
 
 /// Prints a line of data with colors.
 pub(super) fn print_line(line: &Line, colors: Colors) {
-    put(&format!("{}\n", line.text(colors)));
-}
-
-/// Writes text to standard output, with progress hidden.
-fn put(text: &str) {
-    put_all(&[text]);
+    write_stdout(&[&format!("{}\n", line.text(colors))]);
 }
 
 /// Writes texts to standard output as one, with progress hidden.
-fn put_all(texts: &[&str]) {
-    put_with(|stdout| {
-        texts
-            .iter()
-            .try_for_each(|text| stdout.write_all(text.as_bytes()))
+fn write_stdout(texts: &[&str]) {
+    with_stdout(|stdout| {
+        let mut texts = texts.iter();
+        texts.try_for_each(|text| stdout.write_all(text.as_bytes()))
     });
 }
 
 /// Writes to standard output, with progress hidden.
-fn put_with(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
-    let written = undrawn(|| {
+fn with_stdout(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
+    let written = without_progress(|| {
         let mut stdout = io::stdout().lock();
         write(&mut stdout)?;
         stdout.flush()
@@ -52,8 +45,8 @@ fn put_with(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
 
 /// Writes text to standard error, with progress hidden. One write prevents other programs of a pipeline
 /// from writing into the middle of a line.
-pub(super) fn say(text: &str) {
-    undrawn(|| {
+pub(super) fn write_stderr(text: &str) {
+    without_progress(|| {
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes());
         let _ = stderr.flush();
@@ -64,7 +57,7 @@ pub(super) fn say(text: &str) {
 ///
 /// `json` and `yaml` have escaped what a terminal would act upon.
 pub(super) fn print_document(text: &str) {
-    put_all(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
+    write_stdout(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
 }
 
 /// Writes a document to a file.
@@ -74,31 +67,31 @@ pub(super) fn save_document(file: &Path, text: &str) {
 
 /// Prints a message: its text after the label, its details indented, and each hint with a label of
 /// its own. At a terminal, what has a label is wrapped between words; all else may be copied.
-pub(super) fn print_message(label: text_lines::Label, message: &Message, colors: Colors) {
+pub(super) fn print_message(label: Label, message: &Message, colors: Colors) {
     let size = terminal_size::terminal_size_of(io::stderr());
     let columns = size.map_or(usize::MAX, |(columns, _)| columns.0.into());
-    say(&message_text(label, message, colors, columns));
+    write_stderr(&message_text(label, message, colors, columns));
 }
 
-fn message_text(label: text_lines::Label, message: &Message, colors: Colors, columns: usize) -> String {
-    let mut text = labeled(label, &message.text, colors, columns);
+fn message_text(label: Label, message: &Message, colors: Colors, columns: usize) -> String {
+    let mut text = add_label(label, &message.text, colors, columns);
     for detail in &message.details {
         text.push_str(&one_line(&format!("  {}", detail.trim_end())));
         text.push('\n');
     }
     for hint in &message.hints {
-        text.push_str(&labeled(text_lines::Label::Hint, hint, colors, columns));
+        text.push_str(&add_label(Label::Hint, hint, colors, columns));
     }
     text
 }
 
 /// Returns the line behind its label, as several lines if it has more columns.
-fn labeled(label: text_lines::Label, line: &str, colors: Colors, columns: usize) -> String {
+fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String {
     let margin = label.text(Colors::Off).len();
     let line = one_line(line.trim_end());
     let parts = match margin {
         0 => vec![line],
-        margin => wrapped(&line, columns.saturating_sub(margin)),
+        margin => wrap(&line, columns.saturating_sub(margin)),
     };
     let margin = format!("\n{:margin$}", "");
     format!("{}{}\n", label.text(colors), parts.join(&margin))
@@ -108,7 +101,7 @@ fn labeled(label: text_lines::Label, line: &str, colors: Colors, columns: usize)
 ///
 /// That of a large set is too large to be in memory at once.
 pub(super) fn print_json<T: Serialize>(document: &T) {
-    put_with(|stdout| {
+    with_stdout(|stdout| {
         write_json(document, &mut *stdout)?;
         stdout.write_all(b"\n")
     });
@@ -184,7 +177,7 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
 
 /// Prints a text, such as a completion script, as it is.
 pub fn write(text: &str) {
-    put(text);
+    write_stdout(&[text]);
 }
 
 /// Returns whether data could not be written to standard output, or a page to its file.
@@ -202,11 +195,8 @@ fn note_failure(place: &str, written: io::Result<()>) {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {
-                print_message(
-                    text_lines::Label::Error,
-                    &Message::new(format!("{place}: {error}")),
-                    Colors::Off,
-                );
+                let message = format!("{place}: {error}");
+                print_message(Label::Error, &message.into(), Colors::Off);
             }
         }
         Ok(()) | Err(_) => {}
@@ -226,7 +216,7 @@ mod tests {
             .with_details([quoted.to_owned(), "::warning::x".to_owned()])
             .with_hint(format!("look at {quoted}"));
         assert_eq!(
-            message_text(text_lines::Label::Error, &message, Colors::Off, usize::MAX),
+            message_text(Label::Error, &message, Colors::Off, usize::MAX),
             "error: secret/a: kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              \\u{3a}:warning::x\n\
@@ -239,7 +229,7 @@ mod tests {
         let message = Message::new("configmap/a in namespace shop belongs to secret/other")
             .with_details(["a detail that is copied, however wide it is".to_owned()])
             .with_hint("move it with `kubectl applyset move a b`, or use --take-ownership");
-        let text = |columns| message_text(text_lines::Label::Error, &message, Colors::Off, columns);
+        let text = |columns| message_text(Label::Error, &message, Colors::Off, columns);
         assert_eq!(
             text(40),
             "error: configmap/a in namespace shop\n       belongs to secret/other\n  \
@@ -249,7 +239,7 @@ mod tests {
         assert_eq!(text(usize::MAX).lines().count(), 3);
         // A rule that is to be copied.
         let rule = Message::new("  - target: {kind: Deployment, name: web}");
-        let text = message_text(text_lines::Label::Plain, &rule, Colors::Off, 20);
+        let text = message_text(Label::Plain, &rule, Colors::Off, 20);
         assert_eq!(text, format!("{}\n", rule.text));
     }
 

@@ -8,7 +8,7 @@ pub struct Style {
     /// The format of standard output.
     pub format: Format,
     /// The messages on standard error.
-    pub loudness: Loudness,
+    pub verbosity: Verbosity,
     /// Colors on standard error.
     pub colors: Colors,
     /// Colors on standard output.
@@ -23,6 +23,16 @@ pub struct Style {
     pub unchanged: UnchangedLines,
     /// The most bytes of a document in Markdown.
     pub max_bytes: usize,
+}
+
+impl Style {
+    /// The characters that a line of a table may have.
+    pub(super) fn table_width(self) -> usize {
+        match self.format {
+            Format::Wide => usize::MAX,
+            _ => self.output.width(),
+        }
+    }
 }
 
 /// The destination of a stream.
@@ -43,6 +53,14 @@ impl Device {
     /// Returns whether it is a terminal.
     pub fn is_terminal(self) -> bool {
         self != Self::Stream
+    }
+
+    /// The characters that a line may have: any number if it is not a terminal.
+    pub(super) fn width(self) -> usize {
+        match self {
+            Self::Terminal { columns, .. } => columns,
+            Self::Stream => usize::MAX,
+        }
     }
 
     /// The characters in a line; 80 if that is not a terminal.
@@ -92,7 +110,7 @@ pub enum Format {
 
 /// The amount of messages on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Loudness {
+pub enum Verbosity {
     /// Errors only.
     Quiet,
     /// Errors, warnings, the summary.
@@ -117,15 +135,4 @@ pub enum Progress {
     Drawn,
     /// Never drawn.
     Hidden,
-}
-
-/// The columns of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Width {
-    /// The usual ones.
-    Usual,
-    /// As many of these as fit into this many characters.
-    Fitting(usize),
-    /// All columns.
-    Wide,
 }

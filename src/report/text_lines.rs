@@ -1,12 +1,11 @@
 //! The text of lines for people, in the style of kubectl.
 
-use std::time::Duration;
-
-use super::paint::{Color, Line};
+use super::documents::report::RequestsAndSeconds;
+use super::documents::{ContextAndServer, SetDocument};
+use super::layout::paint::{Color, Line, fit};
 use super::plan_view::Effect;
-use super::reporter::ParentLine;
-use super::{Colors, RequestsAndSeconds, RunEnd};
-use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
+use super::style::Colors;
+use crate::event::{Action, Awaited, ObjectOutcome, Phase, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::{counted, listed};
@@ -25,24 +24,13 @@ pub(super) enum Label {
 impl Label {
     pub(super) fn text(self, colors: Colors) -> String {
         let (word, color) = match self {
-            Self::Error => ("error: ", "31;1"),
-            Self::Warning => ("warning: ", "33;1"),
-            Self::Hint => ("hint: ", "36"),
-            Self::Note => ("note: ", "2"),
-            Self::Plain => return String::new(),
+            Self::Error => ("error: ", Color::Danger),
+            Self::Warning => ("warning: ", Color::BoldYellow),
+            Self::Hint => ("hint: ", Color::Cyan),
+            Self::Note => ("note: ", Color::Dim),
+            Self::Plain => ("", Color::Plain),
         };
-        match colors {
-            Colors::On => format!("\x1b[{color}m{word}\x1b[0m"),
-            Colors::Off => word.to_owned(),
-        }
-    }
-}
-
-/// The label of an outcome's reason or error.
-pub(super) fn label(outcome: &ObjectOutcome) -> Label {
-    match outcome.action {
-        Action::Failed => Label::Error,
-        _ => Label::Note,
+        color.paint(word, colors)
     }
 }
 
@@ -64,8 +52,8 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
         .with(Color::Plain, rest)
 }
 
-fn sign_and_color(action: Action) -> (char, Color) {
-    match Effect::of(action) {
+pub(super) fn sign_and_color(action: Action) -> (char, Color) {
+    match Effect::from_action(action) {
         Some(effect) => effect.sign_and_color(),
         None if action == Action::Unchanged => ('=', Color::Dim),
         None => ('.', Color::Dim),
@@ -103,11 +91,6 @@ pub(super) fn awaited(awaited: &Awaited) -> String {
     }
 }
 
-/// `applying deployment.apps/web in namespace shop for 5 s`
-pub(super) fn slowest(phase: &str, key: &ObjectKey, elapsed: Duration) -> String {
-    format!("{phase} {key} for {} s", elapsed.as_secs())
-}
-
 /// `applying 5 objects`
 pub(super) fn phase(phase: Phase, total: usize) -> String {
     let objects = counted(total, "object");
@@ -131,27 +114,6 @@ pub(super) fn still_being_deleted(keys: &[ObjectKey]) -> Option<String> {
     ))
 }
 
-/// `3 created, 1 pruned`
-pub(super) fn counts(
-    operation: Operation,
-    summary: &Summary,
-    parent: ParentLine,
-    completeness: RunEnd,
-) -> String {
-    let counts: Vec<String> = operation
-        .actions()
-        .into_iter()
-        .filter(|action| summary.count(*action) > 0)
-        .map(|action| format!("{} {action}", summary.count(action)))
-        .collect();
-    match completeness {
-        _ if !counts.is_empty() => counts.join(", "),
-        RunEnd::Complete if parent == ParentLine::Printed => "nothing else to do".to_owned(),
-        RunEnd::Complete => "nothing to do".to_owned(),
-        RunEnd::Interrupted(_) => "nothing was done".to_owned(),
-    }
-}
-
 /// `3 created, 1 pruned (12 requests, 0.2 s)`
 pub(super) fn summary(counts: &str, dry_run: DryRun, cost: RequestsAndSeconds) -> String {
     let requests = usize::try_from(cost.requests).unwrap_or(usize::MAX);
@@ -163,32 +125,6 @@ pub(super) fn summary(counts: &str, dry_run: DryRun, cost: RequestsAndSeconds) -
     )
 }
 
-/// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
-pub(super) fn terminal_summary(
-    operation: Operation,
-    summary: &Summary,
-    parent: ParentLine,
-    completeness: RunEnd,
-    dry_run: DryRun,
-    seconds: f64,
-) -> Line {
-    let mut actions = operation.actions();
-    // What does not change comes after what does.
-    actions.sort_by_key(|action| matches!(action, Action::Unchanged | Action::Skipped | Action::Failed));
-    let mut line = Line::default();
-    let counted = actions.into_iter().filter(|action| summary.count(*action) > 0);
-    for (index, action) in counted.enumerate() {
-        let gap = if index == 0 { "" } else { "  " };
-        let (sign, color) = sign_and_color(action);
-        let count = format!("{sign} {} {action}", summary.count(action));
-        line = line.with(Color::Plain, gap).with(color, count);
-    }
-    if line == Line::default() {
-        line.push(Color::Plain, counts(operation, summary, parent, completeness));
-    }
-    line.with(Color::Plain, format!("{}       {seconds:.1} s", suffix(dry_run)))
-}
-
 pub(super) fn suffix(dry_run: DryRun) -> &'static str {
     match dry_run {
         DryRun::None => "",
@@ -197,10 +133,41 @@ pub(super) fn suffix(dry_run: DryRun) -> &'static str {
     }
 }
 
+/// `secret/shop in platform`
+pub(super) fn title(set: &SetDocument) -> String {
+    match (&set.kind, &set.namespace) {
+        (Some(_), Some(namespace)) => format!("{} in {namespace}", set.reference()),
+        (Some(_), None) => set.reference(),
+        (None, _) => set.name.clone(),
+    }
+}
+
+/// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
+///
+/// On a narrow terminal, the URL is left out first.
+pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> Line {
+    let context = match &place.context {
+        Some(context) => format!("   context {context}"),
+        None => String::new(),
+    };
+    let server = match place.server.trim_end_matches('/') {
+        "" => String::new(),
+        server => format!("   {server}"),
+    };
+    let room = columns.saturating_sub(title.chars().count() + context.chars().count());
+    let server = if server.chars().count() <= room || context.is_empty() {
+        fit(&server, room)
+    } else {
+        String::new()
+    };
+    Line::new(Color::Bold, title)
+        .with(Color::Plain, context)
+        .with(Color::Dim, server)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Resume;
     use crate::model::identity::GroupKind;
 
     #[test]
@@ -228,33 +195,23 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
-        let nothing = Summary::default();
-        let mut one = Summary::default();
-        one.add(Action::Created);
-        let table = [
-            (&nothing, ParentLine::None, RunEnd::Complete, "nothing to do"),
-            (
-                &nothing,
-                ParentLine::Printed,
-                RunEnd::Complete,
-                "nothing else to do",
-            ),
-            (
-                &nothing,
-                ParentLine::None,
-                RunEnd::Interrupted(Resume::SameCommand),
-                "nothing was done",
-            ),
-            (
-                &one,
-                ParentLine::Printed,
-                RunEnd::Interrupted(Resume::SameCommand),
-                "1 created",
-            ),
-        ];
-        for (summary, parent, completeness, expected) in table {
-            assert_eq!(counts(Operation::Apply, summary, parent, completeness), expected);
-        }
+    fn the_set_and_the_context_are_always_named() {
+        let set = SetDocument {
+            kind: Some("Secret".to_owned()),
+            group: Some(String::new()),
+            namespace: Some("platform".to_owned()),
+            ..SetDocument::named("shop")
+        };
+        let place = ContextAndServer {
+            context: Some("prod-eu".to_owned()),
+            server: "https://10.0.0.1:6443/".to_owned(),
+            ..ContextAndServer::default()
+        };
+        let text = |columns| header(&title(&set), &place, columns).text(Colors::Off);
+        assert_eq!(
+            text(80),
+            "secret/shop in platform   context prod-eu   https://10.0.0.1:6443"
+        );
+        assert_eq!(text(50), "secret/shop in platform   context prod-eu");
     }
 }

@@ -135,7 +135,7 @@ impl SetRead {
         let members = self
             .state
             .list_members(&cluster.server, &self.named, labels, asked, concurrency);
-        Ok(members.await?)
+        members.await
     }
 
     /// Returns the record of the set with these kinds and namespaces added, and the refusal of a record

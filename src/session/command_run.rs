@@ -19,8 +19,7 @@ use crate::model::write_settings::DryRun;
 use crate::plan::{Consent, Proposal};
 use crate::read::{Cluster, KindWaits, Wanted};
 use crate::report::{
-    self, ContextAndServer, PlanOutline, Question, Reporter, RequestsAndSeconds, RunEnd, SetDocument, Style,
-    WrittenBefore,
+    self, ContextAndServer, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
 };
 
 /// The wait for capacity of the server after which a note is printed.
@@ -143,17 +142,14 @@ impl CommandRun {
             self.reporter.event(Event::failure(text.to_owned()));
         }
         self.report_what_is_left(&outcome);
-        let seconds = self.reporter.seconds();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
-        let error = outcome.as_ref().err();
-        let completeness = match outcome {
+        let end = match &outcome {
             Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume),
-            Ok(Ending::Done | Ending::Incomplete) | Err(_) => RunEnd::Complete,
+            Ok(Ending::Done | Ending::Incomplete) => RunEnd::Complete,
+            Err(error) => RunEnd::Failed(error),
         };
-        if self.reporter.is_end_printed(error) {
-            let cost = RequestsAndSeconds { requests, seconds };
-            self.reporter
-                .finish((self.set, &self.place), error, completeness, cost);
+        if self.reporter.is_end_printed(end) {
+            self.reporter.finish((self.set, &self.place), end, requests);
         }
         Ok(match outcome? {
             Ending::Done => Exit::Done,

@@ -97,10 +97,10 @@ async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Resul
         .with_most_early_connections(shared.concurrency.into());
     if let Some(namespace) = &shared.namespace {
         if !is_dns_label(namespace) {
-            return Err(Error::Usage {
-                message: format!("--namespace: invalid namespace {namespace:?}"),
-                hint: "use at most 63 lower-case letters, digits and \"-\"".to_owned(),
-            });
+            return Err(Error::usage(
+                format!("--namespace: invalid namespace {namespace:?}"),
+                "use at most 63 lower-case letters, digits and \"-\"",
+            ));
         }
         connection.namespace.clone_from(namespace);
     }

@@ -15,7 +15,7 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, read_scale_target};
-use crate::read::{self, Cluster, Definitions, ReadError, definitions_by_kind, whole_members, whole_objects};
+use crate::read::{self, Cluster, Definitions, definitions_by_kind, whole_members, whole_objects};
 use crate::report::ManifestText;
 
 /// The set to export, and where its members are.
@@ -64,14 +64,14 @@ impl ExportSource<'_> {
         if let Some(live) = members.of_another_manager
             && run.taken_in.is_empty()
         {
-            return Err(Error::Usage {
-                message: format!(
+            return Err(Error::usage(
+                format!(
                     "no member was applied by the field manager {manager}: {} labeled {}",
                     listed(&live.part_of_writers),
                     live.key
                 ),
-                hint: "pass --field-manager with the name that applied the set".to_owned(),
-            });
+                "pass --field-manager with the name that applied the set",
+            ));
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
@@ -110,7 +110,7 @@ impl ExportSource<'_> {
             .map(|(key, object)| manifest_text(key, object, export_live(object), run));
         let mut manifests: Vec<ManifestText> =
             exported.chain(unowned).chain(self.parent(run).await?).collect();
-        manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));
+        manifests.sort_by(|one, other| apply_order(&one.key).cmp(&apply_order(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
             let writers = listed(&live.part_of_writers);
             format!(
@@ -134,18 +134,15 @@ impl ExportSource<'_> {
             .collect();
         let mut resources: Vec<_> = self.places.resources.iter().collect();
         resources.retain(|resource| kinds.contains(&resource.group_kind()));
-        let whole = |_: &Resource, definition| definition;
-        Ok(definitions_by_kind(&self.cluster.server, &resources, whole, self.concurrency).await?)
+        let server = &self.cluster.server;
+        definitions_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
     }
 
     /// Returns the manifest of the parent, if one was applied or the run is going to apply one.
     async fn parent(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
         let read = read::object(&self.cluster.server, self.parent_resource, key).await;
-        let object = read.map_err(|error| ReadError::Object {
-            what: format!("the set's parent {key}"),
-            error,
-        })?;
+        let object = read.map_err(|error| error.while_reading(format_args!("the set's parent {key}")))?;
         let exported = object.map(|object| export(&object, self.field_manager, None, None));
         let found =
             exported.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));

@@ -25,7 +25,7 @@ pub fn flags(
     manifests: &[ManifestText],
     connection: &ConnectionFlags,
 ) -> String {
-    let mut objects = manifests.iter().map(|text| Object::from(text.manifest()));
+    let mut objects = manifests.iter().map(|text| Object::from(&text.manifest));
     let hooks = if objects.any(|object| Hook::from_object(&object).is_some()) {
         " --hooks=apply"
     } else {
@@ -53,27 +53,27 @@ fn flag_of_manager(tooling: &Tooling, field_manager: &str) -> String {
 /// There is something already, or no file can be created in its directory.
 pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
-        return Err(Error::Usage {
-            message: format!("{flag} -: not supported: the manifests are written to a file"),
-            hint: format!("name a file, for example {flag} before.yaml"),
-        });
+        return Err(Error::usage(
+            format!("{flag} -: not supported: the manifests are written to a file"),
+            format!("name a file, for example {flag} before.yaml"),
+        ));
     }
     if fs::symlink_metadata(file).is_ok() {
-        return Err(Error::Usage {
-            message: format!("{flag} {}: the file exists", file.display()),
-            hint: "name a file that does not exist; existing files are not overwritten".to_owned(),
-        });
+        return Err(Error::usage(
+            format!("{flag} {}: the file exists", file.display()),
+            "name a file that does not exist; existing files are not overwritten",
+        ));
     }
     let directory = directory_of(file);
     if !directory.is_dir() {
-        return Err(Error::Usage {
-            message: format!(
+        return Err(Error::usage(
+            format!(
                 "{flag} {}: there is no directory {}",
                 file.display(),
                 directory.display()
             ),
-            hint: "create the directory, or name a file in another one".to_owned(),
-        });
+            "create the directory, or name a file in another one",
+        ));
     }
     match NamedTempFile::new_in(directory) {
         Ok(_) => Ok(()),
@@ -103,14 +103,14 @@ pub fn check_is_no_manifest(
     });
     match holder {
         None => Ok(()),
-        Some(path) => Err(Error::Usage {
-            message: format!(
+        Some(path) => Err(Error::usage(
+            format!(
                 "{flag} {}: the next run would read it as a manifest: it is in -f {}",
                 file.display(),
                 path.display()
             ),
-            hint: "name a file in another directory".to_owned(),
-        }),
+            "name a file in another directory",
+        )),
     }
 }
 
@@ -137,10 +137,10 @@ const INCOMPLETE_TEXT: &str =
 /// Checks before a command connects that a directory does not exist, or has no manifests: an apply of it reads all.
 pub fn check_directory(directory: &Path) -> Result<(), Error> {
     if directory.as_os_str() == "-" {
-        return Err(Error::Usage {
-            message: "--out -: not supported: the manifests are written to a directory".to_owned(),
-            hint: "leave --out away to print the manifests".to_owned(),
-        });
+        return Err(Error::usage(
+            "--out -: not supported: the manifests are written to a directory",
+            "leave --out away to print the manifests",
+        ));
     }
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -152,14 +152,14 @@ pub fn check_directory(directory: &Path) -> Result<(), Error> {
     for entry in entries {
         let entry = entry.map_err(|error| unwritable("--out", directory, &error))?;
         if is_manifest_file(&entry.path()) {
-            return Err(Error::Usage {
-                message: format!(
+            return Err(Error::usage(
+                format!(
                     "--out {}: has a manifest already: {}",
                     directory.display(),
                     entry.file_name().display()
                 ),
-                hint: "name a directory without manifests; existing files are not overwritten".to_owned(),
-            });
+                "name a directory without manifests; existing files are not overwritten",
+            ));
         }
     }
     Ok(())
@@ -222,14 +222,14 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
 }
 
 fn unwritable(flag: &str, path: &Path, error: &io::Error) -> Error {
-    Error::Usage {
-        message: format!(
+    Error::usage(
+        format!(
             "{flag} {}: cannot be written: {}",
             path.display(),
             os_cause(error)
         ),
-        hint: "name a place that you can write to".to_owned(),
-    }
+        "name a place that you can write to",
+    )
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::command_run::CommandRun;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::execute::run_under_way;
 use crate::model::history_annotation::Run;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
+use crate::plan::Refusal;
 use crate::read::{self, NamedSet};
 
 /// The number of times that a run plans again because another run began first.
@@ -59,7 +60,7 @@ impl CommandRun {
             let key = &named.set.parent;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Error::Refused(vec![run_under_way(key, other, server.now())]));
+                return Err(Refusal::error(&[run_under_way(key, other, server.now())]));
             }
             if awaited == OtherRuns::None {
                 let began = other.began(server.now());
@@ -70,10 +71,7 @@ impl CommandRun {
             awaited = OtherRuns::Ended;
             sleep(PAUSE.min(left)).await;
             let found = read::parent(&server, &named.resource, key).await;
-            current = found.map_err(|error| Error::Read {
-                what: key.to_string(),
-                error,
-            })?;
+            current = found.map_err(|error| error.while_reading(key))?;
         }
         Ok(awaited)
     }
@@ -81,7 +79,7 @@ impl CommandRun {
     /// Returns whether a run that was to run alone reads the set and plans again after this error: another run has
     /// begun before it could.
     pub(super) fn plans_again(&mut self, error: &Error) -> bool {
-        if self.attempts >= ATTEMPTS || !error.is_of_another_run() {
+        if self.attempts >= ATTEMPTS || error.kind != ErrorKind::OtherRun {
             return false;
         }
         self.attempts += 1;

@@ -3,8 +3,10 @@
 use futures_util::future::join;
 
 use crate::cluster::apiserver::ApiServer;
-use crate::error::Error;
-use crate::model::permission::NeededPermissions;
+use crate::error::{Error, ErrorKind};
+use crate::model::message::Message;
+use crate::model::permission::{ASK_AN_ADMINISTRATOR, NeededPermissions, Permission};
+use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::read::{self, Administrator};
 
@@ -39,10 +41,20 @@ async fn check_of(
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> Result<(), Error> {
-    let missing = read::missing_permissions_of(server, user, needed, concurrency).await;
+    let missing = read::missing_permissions(server, user, needed, concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(Error::MissingPermissions(missing))
+        Err(forbidden(&missing))
     }
+}
+
+/// The error about all permissions that are missing.
+fn forbidden(missing: &[Permission]) -> Error {
+    let message = match missing {
+        [one] => Message::new(format!("forbidden: you {}", one.denial())),
+        all => Message::new(format!("forbidden: {} missing", counted(all.len(), "permission")))
+            .with_details(all.iter().map(Permission::denial)),
+    };
+    Error::new(ErrorKind::Forbidden, message.with_hint(ASK_AN_ADMINISTRATOR))
 }

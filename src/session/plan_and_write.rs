@@ -100,13 +100,13 @@ impl CommandRun {
                     others = self.await_other_runs(named, parent, allowed.exclusive).await?;
                 }
             }
-            let outline = || script.outline(&planned);
-            let proposal = script.proposal(&planned);
-            if others == OtherRuns::None
-                && self.agree(&mut allowed.consent, proposal, outline).await? == Agreed::Before
-            {
-                script.check(self, &mut planned).await?;
-                return Ok(Some(planned));
+            if others == OtherRuns::None {
+                let proposal = script.proposal(&planned);
+                let agreed = self.agree(&mut allowed.consent, proposal, || script.outline(&planned));
+                if agreed.await? == Agreed::Before {
+                    script.check(self, &mut planned).await?;
+                    return Ok(Some(planned));
+                }
             }
             outdated = Some(planned);
         }

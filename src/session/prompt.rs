@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tokio::sync::oneshot;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::manifest::Source;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
@@ -60,7 +60,7 @@ pub async fn agree(
         return Ok(Agreed::Before);
     }
     if questions == Questions::Impossible || !proposal.can_be_confirmed() {
-        return Err(Error::Refused(consent.remaining_refusals(&proposal)));
+        return Err(Refusal::error(&consent.remaining_refusals(&proposal)));
     }
     if matches!(consent, Consent::To(_)) {
         report::note(
@@ -69,7 +69,11 @@ pub async fn agree(
         );
     }
     if !ask(proposal.refusals.clone()).await {
-        return Err(Error::NotConfirmed);
+        // No hint: the question has shown what was declined, and how to accept it.
+        return Err(Error::new(
+            ErrorKind::NotConfirmed,
+            "not confirmed: nothing was written",
+        ));
     }
     *consent = Consent::To(proposal);
     Ok(Agreed::Now)

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::set::ParentObject;
-use crate::read::{Cluster, NamedSet, ParentError, Wanted, named_set};
+use crate::read::{Cluster, NamedSet, Wanted, named_set, no_such_set};
 use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;
 use crate::settings::{self, SetReference};
@@ -40,7 +40,7 @@ impl Known {
 /// Connects, and reads the parent of the set. `known` gets what is known, in case of an error
 /// later.
 ///
-/// The error is [`ParentError::NoSuchSet`] if there is no parent, or one without a record.
+/// The error is [`no_such_set`] if there is no parent, or one without a record.
 pub async fn existing_set(
     reference: &SetReference,
     shared: &GlobalFlags,
@@ -59,7 +59,7 @@ pub async fn existing_set(
     let read = named.read_parent(&cluster.server).await?;
     let object = read.map(|parent| parent.object);
     let Some(parent) = object.filter(|parent| parent.reading != Reading::NoRecord) else {
-        return Err(ParentError::NoSuchSet(named.set.parent).into());
+        return Err(no_such_set(&named.set.parent));
     };
     Ok(ExistingSet {
         cluster,

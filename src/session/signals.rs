@@ -24,7 +24,7 @@ pub fn listen() -> Interrupt {
         runtime.block_on(signals(listening, || {
             let urgency = asked.request(|urgency| {
                 if urgency == Urgency::Stop {
-                    print_soon(report::interrupted);
+                    print_soon(report::print_interrupted);
                 }
             });
             match urgency {
@@ -49,7 +49,7 @@ pub async fn unless_stopped<T>(
 ) -> Result<T, Error> {
     tokio::select! {
         biased;
-        () = interrupt.requested() => Err(Error::Interrupted),
+        () = interrupt.requested() => Err(Error::interrupted()),
         done = work => done,
     }
 }

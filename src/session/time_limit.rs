@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use crate::execute::{Interrupt, Urgency};
+use crate::wait::wait_until;
 
 /// The time to wait for requests in flight when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -25,7 +26,7 @@ impl TimeLimit {
     pub fn begin(time: Duration, interrupt: Interrupt) -> Self {
         let (limit, mut end) = watch::channel(Instant::now().checked_add(time));
         tokio::spawn(async move {
-            is_over(&mut end).await;
+            wait_until_over(&mut end).await;
             interrupt.raise_by_timeout(Urgency::Stop);
             sleep(LAST_REQUESTS).await;
             interrupt.raise_by_timeout(Urgency::StopAtOnce);
@@ -49,22 +50,15 @@ impl TimeLimit {
 }
 
 /// Returns once the time is over.
-async fn is_over(end: &mut watch::Receiver<Option<Instant>>) {
+async fn wait_until_over(end: &mut watch::Receiver<Option<Instant>>) {
     loop {
         let now = *end.borrow_and_update();
         tokio::select! {
-            () = reached(now) => return,
+            () = wait_until(now) => return,
             changed = end.changed() => if changed.is_err() {
-                return reached(now).await;
+                return wait_until(now).await;
             }
         }
-    }
-}
-
-async fn reached(end: Option<Instant>) {
-    match end {
-        Some(end) => sleep_until(end).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -7,7 +7,7 @@ use super::sources::{recursion, sources};
 use super::{SetReference, consent};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
-use crate::import::{Tool, Unmarked};
+use crate::import::{Tool, UnmarkedObjects};
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::list_targets::Reach;
@@ -42,7 +42,7 @@ pub enum Choice {
         reach: Reach,
     },
     /// Those in the inventory of another tool.
-    Inventory(InventoryReference, Unmarked),
+    Inventory(InventoryReference, UnmarkedObjects),
 }
 
 /// `TOOL/[NAMESPACE/]NAME` of `--from`.
@@ -112,10 +112,10 @@ impl AdoptOptions {
 impl InventoryReference {
     fn parse(text: &str) -> Result<Self, Error> {
         let invalid = || {
-            Error::Usage {
-            message: format!("--from {text:?} does not name an inventory"),
-            hint: "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME if it is not in the namespace of -n".to_owned(),
-        }
+            Error::usage(
+                format!("--from {text:?} does not name an inventory"),
+                "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME if it is not in the namespace of -n",
+            )
         };
         let (tool, name) = text.split_once('/').ok_or_else(invalid)?;
         let tool = Tool::from_name(tool).ok_or_else(invalid)?;
@@ -146,16 +146,16 @@ impl fmt::Display for InventoryReference {
 }
 
 /// Only Helm has objects without marks: the other tools find theirs by these.
-fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<Unmarked, Error> {
+fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<UnmarkedObjects, Error> {
     match (from_unmarked, reference.tool) {
-        (false, _) => Ok(Unmarked::Left),
-        (true, Tool::Helm) => Ok(Unmarked::Taken),
-        (true, tool) => Err(Error::Usage {
-            message: format!(
+        (false, _) => Ok(UnmarkedObjects::Skip),
+        (true, Tool::Helm) => Ok(UnmarkedObjects::Adopt),
+        (true, tool) => Err(Error::usage(
+            format!(
                 "--from-unmarked: only for helm/RELEASE: every object of {tool} has an annotation or label of it"
             ),
-            hint: "omit the flag, and pass the manifests of other objects to -f".to_owned(),
-        }),
+            "omit the flag, and pass the manifests of other objects to -f",
+        )),
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
             assert_eq!(read.to_string(), text);
             let is_helm = tool == Tool::Helm;
             assert_eq!(unmarked(&read, true).is_ok(), is_helm, "{text}");
-            assert_eq!(unmarked(&read, false).expect("no flag"), Unmarked::Left);
+            assert_eq!(unmarked(&read, false).expect("no flag"), UnmarkedObjects::Skip);
         }
         for text in ["", "helm", "helm/", "/web", "tar/web", "helm/a/b/c", "helm/A/web"] {
             assert!(InventoryReference::parse(text).is_err(), "{text:?}");

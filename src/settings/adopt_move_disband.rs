@@ -140,10 +140,10 @@ impl MoveOptions {
 /// Checks the name of the namespace that a set moves to.
 fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
     match name {
-        Some(name) if !is_dns_label(name) => Err(Error::Usage {
-            message: format!("--to-namespace {name:?}: not a valid namespace name"),
-            hint: "write the name of the new parent's namespace".to_owned(),
-        }),
+        Some(name) if !is_dns_label(name) => Err(Error::usage(
+            format!("--to-namespace {name:?}: not a valid namespace name"),
+            "write the name of the new parent's namespace",
+        )),
         name => Ok(name.map(str::to_owned)),
     }
 }
@@ -151,10 +151,10 @@ fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
 /// Checks a label selector. An empty one would match everything, which is never intended.
 pub(super) fn label_selector(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
-        return Err(Error::Usage {
-            message: "an empty label selector would match every object".to_owned(),
-            hint: "write -l app=web, as it was given to `kubectl apply --prune`".to_owned(),
-        });
+        return Err(Error::usage(
+            "an empty label selector would match every object",
+            "write -l app=web, as it was given to `kubectl apply --prune`",
+        ));
     }
     Ok(text.to_owned())
 }

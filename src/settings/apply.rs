@@ -66,10 +66,7 @@ impl Confirm {
         if !apply.confirm || apply.writes.dry_run != DryRun::None {
             return Ok(Self::Dangers);
         }
-        let error = |message: &str, hint: &str| Error::Usage {
-            message: format!("--confirm: {message}"),
-            hint: hint.to_owned(),
-        };
+        let error = |message: &str, hint: &str| Error::usage(format!("--confirm: {message}"), hint);
         if !is_interactive() {
             return Err(error(
                 "standard input and standard error must be a terminal",
@@ -104,11 +101,11 @@ impl ApplyOptions {
     /// Reads a saved plan, and the flags that are allowed with one.
     pub fn from_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         if apply.planning.allow_data_loss {
-            return Err(Error::Usage {
-                message: "--allow-data-loss: cannot be added to a saved plan".to_owned(),
-                hint: "make a new plan with `kubectl applyset diff SET -f … --allow-data-loss --out FILE`"
+            return Err(Error::usage(
+                "--allow-data-loss: cannot be added to a saved plan",
+                "make a new plan with `kubectl applyset diff SET -f … --allow-data-loss --out FILE`"
                     .to_owned(),
-            });
+            ));
         }
         let waiting = WaitOptions::new(&apply.waiting)?;
         check_wait(
@@ -228,10 +225,10 @@ impl ApplyOptions {
 /// Reads `--undo-out`.
 fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
     if apply.undo_out.is_some() && apply.writes.dry_run != DryRun::None {
-        return Err(Error::Usage {
-            message: "--undo-out: a dry run writes nothing that could be undone".to_owned(),
-            hint: "omit --undo-out or --dry-run, or use `kubectl applyset export SET`".to_owned(),
-        });
+        return Err(Error::usage(
+            "--undo-out: a dry run writes nothing that could be undone",
+            "omit --undo-out or --dry-run, or use `kubectl applyset export SET`",
+        ));
     }
     Ok(apply.undo_out.clone())
 }
@@ -279,10 +276,10 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
 /// Refuses `--prune-when=ready` with `--prune=false`.
 fn check_prune_when(policy: &Policy) -> Result<(), Error> {
     match (policy.prune_when, policy.pruning) {
-        (PruneWhen::Ready, Pruning::Disabled) => Err(Error::Usage {
-            message: "--prune-when=ready: nothing is pruned with --prune=false".to_owned(),
-            hint: "omit one of the two flags".to_owned(),
-        }),
+        (PruneWhen::Ready, Pruning::Disabled) => Err(Error::usage(
+            "--prune-when=ready: nothing is pruned with --prune=false",
+            "omit one of the two flags",
+        )),
         _ => Ok(()),
     }
 }
@@ -290,10 +287,10 @@ fn check_prune_when(policy: &Policy) -> Result<(), Error> {
 /// Refuses a run that prunes when all is ready, and does not wait. `origin` names what asks for it.
 fn check_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
     match (policy.prune_when, patience) {
-        (PruneWhen::Ready, None) => Err(Error::Usage {
-            message: format!("{origin}: the run has to wait until the objects are ready"),
-            hint: "add --wait, or --wait=DURATION".to_owned(),
-        }),
+        (PruneWhen::Ready, None) => Err(Error::usage(
+            format!("{origin}: the run has to wait until the objects are ready"),
+            "add --wait, or --wait=DURATION",
+        )),
         _ => Ok(()),
     }
 }

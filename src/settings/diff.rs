@@ -9,15 +9,15 @@ use crate::cli::{Diff, GlobalFlags};
 use crate::error::Error;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
-use crate::report::{DifferenceKind, ExternalDiff};
+use crate::report::{DiffLayout, DifferenceKind, ExternalDiff};
 
 /// Options of `diff`, except the shared ones.
 #[derive(Debug)]
 pub struct DiffOptions {
     /// The options of `apply`, with a server dry run.
     pub apply: ApplyOptions,
-    /// True for a summary with the changes by namespace; false for the full text, as `kubectl diff` prints it.
-    pub is_grouped: bool,
+    /// The layout of the differences.
+    pub layout: DiffLayout,
     /// The file for the plan.
     pub out: Option<PathBuf>,
     /// The program that shows the differences.
@@ -61,7 +61,11 @@ impl DiffOptions {
                 },
                 ..apply
             },
-            is_grouped: io::stdout().is_terminal() && !diff.full,
+            layout: if io::stdout().is_terminal() && !diff.full {
+                DiffLayout::Grouped
+            } else {
+                DiffLayout::Unified
+            },
             out: diff.out.clone(),
             external: std::env::var("KUBECTL_EXTERNAL_DIFF")
                 .ok()

@@ -56,14 +56,14 @@ impl SetReference {
             None => (None, text),
         };
         if resource == Some("") || !is_dns_subdomain(name) {
-            return Err(Error::Usage {
-                message: format!("{text:?} does not name a set"),
-                hint: if is_dns_subdomain(&name.to_lowercase()) && resource != Some("") {
+            return Err(Error::usage(
+                format!("{text:?} does not name a set"),
+                if is_dns_subdomain(&name.to_lowercase()) && resource != Some("") {
                     format!("names have no capital letters: {}", text.to_lowercase())
                 } else {
                     "write NAME for a Secret, or RESOURCE/NAME such as configmap/web".to_owned()
                 },
-            });
+            ));
         }
         Ok(Self {
             resource: resource.map(str::to_owned),
@@ -86,9 +86,11 @@ fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     let Some(value) = value else {
         return Ok(Tooling::this_program());
     };
-    let usage = |message: String, example: &str| Error::Usage {
-        message,
-        hint: format!("write --tooling {example}, with the version of the tool that manages the set"),
+    let usage = |message: String, example: &str| {
+        Error::usage(
+            message,
+            format!("write --tooling {example}, with the version of the tool that manages the set"),
+        )
     };
     let tooling =
         Tooling::parse(value).map_err(|error| usage(format!("--tooling {error}"), EXAMPLE_OF_TOOLING))?;
@@ -123,20 +125,20 @@ fn consent_unless_dry(yes: bool, dry_run: DryRun) -> Consent {
 /// is a member of another set.
 fn field_manager(name: &str) -> Result<String, Error> {
     if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
-        return Err(Error::Usage {
-            message: format!("--field-manager {name}: reserved for the records of parents"),
-            hint: format!("use another name, such as the default {MEMBER_FIELD_MANAGER}"),
-        });
+        return Err(Error::usage(
+            format!("--field-manager {name}: reserved for the records of parents"),
+            format!("use another name, such as the default {MEMBER_FIELD_MANAGER}"),
+        ));
     }
     let is_valid =
         !name.is_empty() && name.len() <= 128 && name.chars().all(|character| !character.is_control());
     if is_valid {
         Ok(name.to_owned())
     } else {
-        Err(Error::Usage {
-            message: format!("--field-manager {name:?} cannot be the name of a field manager"),
-            hint: "use 1 to 128 printable characters".to_owned(),
-        })
+        Err(Error::usage(
+            format!("--field-manager {name:?} cannot be the name of a field manager"),
+            "use 1 to 128 printable characters",
+        ))
     }
 }
 
@@ -174,13 +176,10 @@ mod tests {
             ("kubectl", Some("--tooling kubectl/v1.36.3, ")),
             ("/v1", Some("--tooling kubectl/v1.36.3, ")),
         ] {
-            let hint = match tooling(Some(value)) {
-                Err(Error::Usage { hint, .. }) => Some(hint),
-                _ => None,
-            };
-            assert_eq!(hint.is_some(), expected.is_some(), "{value}");
+            let hints = tooling(Some(value)).err().map(|error| error.hints());
+            assert_eq!(hints.is_some(), expected.is_some(), "{value}");
             let has_example = |hint: &String| hint.contains(expected.unwrap_or_default());
-            assert!(hint.iter().all(has_example), "{value}: {hint:?}");
+            assert!(hints.iter().flatten().all(has_example), "{value}: {hints:?}");
         }
     }
 

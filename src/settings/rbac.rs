@@ -74,9 +74,11 @@ fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<
         let parts = account.split_once(':');
         let (namespace, name) = parts
             .filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name))
-            .ok_or_else(|| Error::Usage {
-                message: format!("--serviceaccount {account:?}: must be NAMESPACE:NAME"),
-                hint: "write the namespace, too, as in --serviceaccount shop:deployer".to_owned(),
+            .ok_or_else(|| {
+                Error::usage(
+                    format!("--serviceaccount {account:?}: must be NAMESPACE:NAME"),
+                    "write the namespace, too, as in --serviceaccount shop:deployer",
+                )
             })?;
         subjects.push(service_account(namespace, name));
     }
@@ -85,10 +87,10 @@ fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<
 
 fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
     if name.is_empty() {
-        return Err(Error::Usage {
-            message: format!("{flag} \"\": empty name"),
-            hint: format!("write a name after {flag}, or omit the flag"),
-        });
+        return Err(Error::usage(
+            format!("{flag} \"\": empty name"),
+            format!("write a name after {flag}, or omit the flag"),
+        ));
     }
     Ok(name)
 }

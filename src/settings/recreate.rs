@@ -6,10 +6,8 @@ use crate::plan::Recreate;
 /// Reads the flag: the choice without kinds, and the kinds as they were typed, which discovery looks up. `marked` is
 /// included in a list of kinds, and `never` stands alone.
 pub(super) fn recreate(values: &[String]) -> Result<(Recreate, Vec<String>), Error> {
-    let error = |message: &str, hint: &str| Error::Usage {
-        message: format!("--recreate={}: {message}", values.join(",")),
-        hint: hint.to_owned(),
-    };
+    let error =
+        |message: &str, hint: &str| Error::usage(format!("--recreate={}: {message}", values.join(",")), hint);
     let (words, kinds): (Vec<&String>, Vec<&String>) = values
         .iter()
         .partition(|text| ["never", "marked"].contains(&text.as_str()));

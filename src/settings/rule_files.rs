@@ -76,19 +76,13 @@ impl Ignore {
 fn rule_text(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
     let text = regular_file::read_any(Path::new(file), SMALL)
         .and_then(|bytes| kubernetes_yaml::decode(bytes).map_err(io::Error::other));
-    text.map_err(|error| Error::Usage {
-        message: format!("{flag} {file}: {}", reason(&error)),
-        hint: hint.to_owned(),
-    })
+    text.map_err(|error| Error::usage(format!("{flag} {file}: {}", reason(&error)), hint))
 }
 
 /// The error of a file of rules, with its line.
 fn invalid_rules(file: &str, line: Option<usize>, error: &impl fmt::Display, hint: &str) -> Error {
     let line = line.map_or_else(String::new, |line| format!(":{line}"));
-    Error::Usage {
-        message: format!("{file}{line}: {error}"),
-        hint: hint.to_owned(),
-    }
+    Error::usage(format!("{file}{line}: {error}"), hint)
 }
 
 fn reason(error: &io::Error) -> String {

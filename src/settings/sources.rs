@@ -10,9 +10,11 @@ pub(super) fn sources(filename: &[String], kustomize: Option<&str>) -> Result<Ve
     }
     let mut sources = Vec::new();
     for list in filename {
-        let entries = list_entries(list).ok_or_else(|| Error::Usage {
-            message: format!("-f {list:?}: misplaced quotation mark"),
-            hint: "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources".to_owned(),
+        let entries = list_entries(list).ok_or_else(|| {
+            Error::usage(
+                format!("-f {list:?}: misplaced quotation mark"),
+                "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources",
+            )
         })?;
         sources.extend(entries.iter().map(|entry| Source::from_filename_flag(entry)));
     }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use terminal_size::{Height, Width};
 
 use crate::cli::{ColorChoice, GlobalFlags, MarkdownFlags};
-use crate::report::{BYTES_OF_COMMENT, Colors, Device, Format, Loudness, Progress, Style, UnchangedLines};
+use crate::report::{BYTES_OF_COMMENT, Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity};
 
 /// Reads the style of the output.
 pub fn style(shared: &GlobalFlags) -> Style {
@@ -27,10 +27,10 @@ pub fn style(shared: &GlobalFlags) -> Style {
         && !is_set("CI");
     Style {
         format: shared.output.unwrap_or(Format::Lines),
-        loudness: match (shared.quiet, shared.verbosity()) {
-            (true, _) => Loudness::Quiet,
-            (false, 0) => Loudness::Normal,
-            (false, _) => Loudness::Verbose,
+        verbosity: match (shared.quiet, shared.verbosity()) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, _) => Verbosity::Verbose,
         },
         colors: colors(shared, &io::stderr()),
         output_colors: colors(shared, &io::stdout()),

@@ -87,9 +87,11 @@ pub(super) fn exclusive(flags: &WriteFlags) -> Result<Exclusive, Error> {
 
 /// Parses a duration of Go's syntax (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
 pub(super) fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
-    let invalid = || Error::Usage {
-        message: format!("{flag} {text:?}: not a duration"),
-        hint: "write a positive duration, such as 30s, 2m or 1h".to_owned(),
+    let invalid = || {
+        Error::usage(
+            format!("{flag} {text:?}: not a duration"),
+            "write a positive duration, such as 30s, 2m or 1h",
+        )
     };
     if let Ok(seconds) = text.parse::<u32>() {
         return Ok(Duration::from_secs(u64::from(seconds)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::lenient_record::read_leniently;
-use super::recorded_scope::served_record;
+use super::record_findings::served_record;
 use super::{ParentKind, appliers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::finding::Finding;
-use super::finding_rules::Rule;
-use super::recorded_scope::{members, served_record};
+use super::finding::{Finding, Rule};
+use super::record_findings::{members, served_record};
 use super::{Examined, is_within, kubectl_name};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
@@ -70,7 +69,7 @@ pub(super) fn orphans(
             } else {
                 copy(live, None, appliers).unwrap_or_else(|| orphan(live, id, reference))
             };
-            Some(finding.of_set(id))
+            Some(finding.with_set_id(id))
         })
         .collect()
 }

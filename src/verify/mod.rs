@@ -6,13 +6,10 @@
 
 mod examined;
 mod finding;
-mod finding_rules;
 mod lenient_record;
 mod member_findings;
 mod parent_findings;
 mod record_findings;
-mod record_status;
-mod recorded_scope;
 mod repair;
 
 #[cfg(test)]
@@ -22,9 +19,8 @@ use std::collections::BTreeSet;
 
 use examined::is_within;
 pub use examined::{Examined, Extent, NewNamespaces, RunsUnderWay, Surroundings};
-pub use finding::{Finding, FixStatus};
-pub use finding_rules::{Rule, Severity};
-pub use record_status::doubts;
+pub use finding::{Finding, FixStatus, Rule, Severity};
+pub use record_findings::doubts;
 pub use repair::{Removal, Repair};
 
 pub use crate::read::ParentKind;
@@ -102,7 +98,7 @@ pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surround
         let finding = member_findings::finding_of_lost(live);
         findings.extend(match holders[..] {
             [] => None,
-            [one] => Some(finding.of_set(one.found.id.as_str())),
+            [one] => Some(finding.with_set_id(one.found.id.as_str())),
             [..] => Some(finding),
         });
     }
@@ -156,7 +152,10 @@ fn judge(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
     findings.extend(record_findings::findings(&set.found, discovery, appliers));
     findings.extend(member_findings::findings(set, discovery, appliers));
     let id = set.found.id.as_str();
-    findings.into_iter().map(|finding| finding.of_set(id)).collect()
+    findings
+        .into_iter()
+        .map(|finding| finding.with_set_id(id))
+        .collect()
 }
 
 /// Marks the findings that `repaired` no longer has as offered, and returns whether there are any.
@@ -183,7 +182,7 @@ fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> 
     if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::this_program()) {
         return appliers;
     }
-    let served = recorded_scope::served_record(recorded, surroundings.discovery);
+    let served = record_findings::served_record(recorded, surroundings.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
         if is_within(live, &served, &set.found) {

@@ -3,8 +3,7 @@
 //! `applyset::parent` decides which values can be read. Each of its faults, which stop a run, is a
 //! finding here, so the two cannot disagree.
 
-use super::finding::Finding;
-use super::finding_rules::{Rule, Severity};
+use super::finding::{Finding, Rule, Severity};
 use super::{Examined, ParentKind};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
 use crate::model::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};

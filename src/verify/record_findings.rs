@@ -1,19 +1,20 @@
-//! Rules about the record of a parent: it names exactly what the members need, and its kinds are
-//! served. `verify`, `list` and `view` use them.
+//! Rules about the record of a parent: it names exactly what the members need, and its kinds are served; and the status of
+//! the set by the same rules, for `list` and `view`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Finding;
-use super::finding_rules::Rule;
-use super::recorded_scope::{labeled_record, needed_record, served_record};
+use super::finding::{Finding, Rule};
 use crate::cluster::discovery::Discovery;
+use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
+use crate::model::applyset::parent::{ApplySetRecord, ParentFault, Reading};
+use crate::model::live::{Live, Presence};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
+use crate::plan::reason_not_a_member;
 use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
-use crate::read::found_set::{FoundSet, entries};
+use crate::read::found_set::{FoundSet, RecordStatus, entries};
 
 /// Applies the rules to the record; there are no findings for one that cannot be read.
 ///
@@ -46,59 +47,43 @@ fn finding_of_entry(
 ) -> Option<Finding> {
     let key = &set.identity;
     let has_no_namespace = key.namespace.is_none() && applyset_record.additional_namespaces.is_empty();
-    match entry {
-        RecordedKind::Kept(kept) => {
-            let message = format!(
-                "recorded kind {name}: its members cannot be listed: {}",
-                kept.reason
-            );
-            Some(
-                Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("fix or delete its CustomResourceDefinition, or ask for the permission"),
-            )
-        }
-        RecordedKind::UnexpectedlyMissing(expected) => {
-            let reason =
-                expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string);
-            let message = format!("recorded kind {name}: its members cannot be listed: {reason}");
-            Some(
-                Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("run the same command again; `kubectl api-resources` shows which kinds are served"),
-            )
-        }
+    let unknowable = |reason: String, hint: &str| {
+        let message = format!("recorded kind {name}: its members cannot be listed: {reason}");
+        Finding::new(Rule::UnknowableKind, key, message).hint(hint)
+    };
+    Some(match entry {
+        RecordedKind::Kept(kept) => unknowable(
+            kept.reason.to_string(),
+            "fix or delete its CustomResourceDefinition, or ask for the permission",
+        ),
+        RecordedKind::UnexpectedlyMissing(expected) => unknowable(
+            expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string),
+            "run the same command again; `kubectl api-resources` shows which kinds are served",
+        ),
+        RecordedKind::Unknowable(failure) => unknowable(
+            failure.to_string(),
+            "restore the API that `kubectl get apiservices` shows as unavailable",
+        ),
         RecordedKind::Gone => {
             let message = format!("recorded kind {name}: not served by the cluster");
-            Some(
-                Finding::new(Rule::UnservedKind, key, message)
-                    .hint("apply the set again: the next apply removes it from the record"),
-            )
-        }
-        RecordedKind::Unknowable(failure) => {
-            let message = format!("recorded kind {name}: its members cannot be listed: {failure}");
-            Some(
-                Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("restore the API that `kubectl get apiservices` shows as unavailable"),
-            )
+            Finding::new(Rule::UnservedKind, key, message)
+                .hint("apply the set again: the next apply removes it from the record")
         }
         RecordedKind::Misspelled(resource) => {
             let fault = ParentFault::MisspelledKind {
                 entry: name.to_owned(),
                 meant: resource.group_kind().to_string(),
             };
-            Some(
-                Finding::new(Rule::MalformedValue, key, fault.to_string())
-                    .hint("fix the entry; apply is refused until then"),
-            )
+            Finding::new(Rule::MalformedValue, key, fault.to_string())
+                .hint("fix the entry; apply is refused until then")
         }
         RecordedKind::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
             let fault = ParentFault::NoNamespaceFor(resource.group_kind());
-            Some(
-                Finding::new(Rule::MissingNamespaces, key, fault.to_string())
-                    .hint("restore it from a backup, or verify as a user who can list everything"),
-            )
+            Finding::new(Rule::MissingNamespaces, key, fault.to_string())
+                .hint("restore it from a backup, or verify as a user who can list everything")
         }
-        RecordedKind::Served(_) => None,
-    }
+        RecordedKind::Served(_) => return None,
+    })
 }
 
 fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Finding> {
@@ -152,12 +137,102 @@ fn unread(set: &FoundSet) -> Option<Finding> {
     Some(Finding::new(Rule::UnreadPlace, &set.identity, message).hint("verify as a user who can list them"))
 }
 
+/// Returns the record with its kinds as they are served. A kind that is not served has no members.
+pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
+    let kinds = entries(recorded, discovery).into_iter();
+    Record {
+        group_kinds: kinds
+            .filter_map(|(_, entry)| match entry {
+                RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
+                    Some(resource.group_kind())
+                }
+                RecordedKind::Gone
+                | RecordedKind::Kept(_)
+                | RecordedKind::UnexpectedlyMissing(_)
+                | RecordedKind::Unknowable(_) => None,
+            })
+            .collect(),
+        additional_namespaces: recorded.additional_namespaces.clone(),
+    }
+}
+
+/// Returns the record that the members need. An object with a copied label is not a member: a
+/// controller that mirrors Services would widen the record of every set that has one.
+pub(super) fn needed_record(set: &FoundSet, appliers: &BTreeSet<String>) -> Record {
+    Record::from_members(members(set, appliers).map(|live| &live.key), &set.identity)
+}
+
+/// Returns the members without those that are being deleted.
+pub(super) fn members<'s>(
+    set: &'s FoundSet,
+    appliers: &'s BTreeSet<String>,
+) -> impl Iterator<Item = &'s Live> {
+    set.members.iter().filter(|live| {
+        live.presence == Presence::Present
+            && reason_not_a_member(live, Some(&set.parent_uid), appliers).is_none()
+    })
+}
+
+/// Returns the record that all objects with the label account for. These include objects that are
+/// being deleted, and copies of the label, which an apply finds and keeps.
+pub(super) fn labeled_record(set: &FoundSet) -> Record {
+    Record::from_members(set.members.iter().map(|live| &live.key), &set.identity)
+}
+
+impl FoundSet {
+    /// Returns the status of the set.
+    pub fn status(&self, discovery: &Discovery) -> RecordStatus {
+        match &self.reading {
+            Reading::Parent(_) => {}
+            Reading::Unfinished(_) => return RecordStatus::Unfinished,
+            Reading::NoRecord | Reading::Faulty(_) => return RecordStatus::Invalid,
+        }
+        let findings = findings(self, discovery, &appliers());
+        let statuses = findings.iter().map(|finding| match finding.rule {
+            // The next run narrows the record.
+            Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
+            Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
+            _ => RecordStatus::Invalid,
+        });
+        let worst = statuses.max_by_key(|status| match status {
+            RecordStatus::Invalid => 3,
+            RecordStatus::Unknown => 2,
+            RecordStatus::Unfinished => 1,
+            RecordStatus::Consistent => 0,
+        });
+        worst.unwrap_or(RecordStatus::Consistent)
+    }
+
+    /// Returns the messages that speak against the record, without collections that could not be read
+    /// and faults of the record: these are reported elsewhere.
+    pub fn doubts(&self, discovery: &Discovery) -> Vec<String> {
+        findings(self, discovery, &appliers())
+            .into_iter()
+            .filter(|finding| !matches!(finding.rule, Rule::RecordTooWide | Rule::UnreadPlace))
+            .map(|finding| finding.message)
+            .collect()
+    }
+}
+
+/// Lists the messages that speak against the records of these sets, each behind its set.
+pub fn doubts(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
+    let mut lines = Vec::new();
+    for set in sets {
+        let doubts = set.doubts(discovery).into_iter();
+        lines.extend(doubts.map(|doubt| format!("{}: {doubt}", set.identity)));
+    }
+    lines
+}
+
+fn appliers() -> BTreeSet<String> {
+    APPLIERS.into_iter().map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{examined, found_rules, verdict, with_members};
     use super::super::{Examined, Extent};
     use super::*;
-    use crate::model::live::{Live, Presence};
     use crate::plan::fixtures::{live, resource};
 
     fn config_map(namespace: &str) -> Live {

@@ -1,6 +1,6 @@
-//! Looks up why an object is not ready: in its Pods, and in the events about it.
+//! Looks up why an object is not Current: in its Pods, and in the events about it.
 //!
-//! The reasons are for people only: what cannot be read is left out.
+//! The reasons are for people only, so a failed read is no error: the object then has no reason.
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -13,32 +13,32 @@ use crate::compare::status::{Crash, Instance, crash_of_pod, trouble_of_pod};
 use crate::read::WHOLE_OBJECTS;
 
 /// Limit of objects whose reasons are looked up.
-const OBJECTS: usize = 20;
-/// Limit of Pods of one workload that are read.
-const PODS: &str = "100";
+const MAX_OBJECTS: usize = 20;
+/// Limit of Pods of one workload, and of events about one object, that are read.
+const MAX_LISTED: &str = "100";
 /// Limit of lines at the end of a log that are shown.
 const LOG_LINES: &str = "5";
 /// Limit of bytes of a log that are shown.
 const LOG_BYTES: usize = 600;
 
-/// Looks up the reasons for these targets; `None` for a target without one.
-pub(super) async fn reasons(
+/// Looks up the reasons for these targets, in the same order; `None` for a target without a reason.
+pub(super) async fn find_reasons(
     server: &ApiServer,
     tracker: &WaitTracker,
     indexes: &[usize],
     concurrency: usize,
 ) -> Vec<Option<String>> {
-    let looks = indexes.iter().enumerate().map(|(place, index)| async move {
+    let lookups = indexes.iter().enumerate().map(|(position, index)| async move {
         let target = &tracker.targets()[*index];
-        if place >= OBJECTS || target.goal != Goal::Ready {
+        if position >= MAX_OBJECTS || target.goal != Goal::Ready {
             return None;
         }
-        reason(server, target).await
+        find_reason(server, target).await
     });
-    stream::iter(looks).buffered(concurrency).collect().await
+    stream::iter(lookups).buffered(concurrency).collect().await
 }
 
-async fn reason(server: &ApiServer, target: &Target) -> Option<String> {
+async fn find_reason(server: &ApiServer, target: &Target) -> Option<String> {
     let namespace = target.key.namespace.as_deref()?;
     let path = target.resource.path(Some(namespace), Some(&target.key.name));
     let object = read(server, &path).await?;
@@ -46,12 +46,12 @@ async fn reason(server: &ApiServer, target: &Target) -> Option<String> {
         return log_of_pod(server, namespace, &object).await;
     }
     if let Some(selector) = pod_selector(&object)
-        && let Some(trouble) = trouble_of_pods(server, namespace, &selector).await
+        && let Some(trouble) = find_trouble_of_pods(server, namespace, &selector).await
     {
         return Some(trouble);
     }
     let uid = object.pointer("/metadata/uid")?.as_str()?;
-    last_warning(server, namespace, uid).await
+    read_last_warning(server, namespace, uid).await
 }
 
 /// Returns the label selector of a workload's Pods; `None` for other kinds.
@@ -65,9 +65,14 @@ fn pod_selector(object: &Value) -> Option<String> {
     (!pairs.is_empty()).then(|| pairs.join(","))
 }
 
-async fn trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) -> Option<String> {
-    let query = query(&[("labelSelector", selector), ("limit", PODS)]);
-    let list = read(server, &format!("/api/v1/namespaces/{namespace}/pods?{query}")).await?;
+/// Returns the trouble of the first of these Pods that has some; else the log of the Pod that failed last.
+async fn find_trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) -> Option<String> {
+    let parameters = query(&[("labelSelector", selector), ("limit", MAX_LISTED)]);
+    let list = read(
+        server,
+        &format!("/api/v1/namespaces/{namespace}/pods?{parameters}"),
+    )
+    .await?;
     let pods = list["items"].as_array()?;
     let troubled = pods
         .iter()
@@ -78,7 +83,7 @@ async fn trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) ->
             None => format!("pod/{name}: {trouble}"),
         });
     }
-    // The Pods of a Job are not restarted: take the last one that failed.
+    // A Job does not restart its Pods but creates new ones, so the Pod that failed last tells most.
     let failed = pods.iter().filter(|pod| crash_of_pod(pod).is_some());
     let last = failed.max_by_key(|pod| pod.pointer("/metadata/creationTimestamp").map(Value::to_string))?;
     let log = log_of_pod(server, namespace, last).await?;
@@ -121,10 +126,14 @@ async fn log_of_pod(server: &ApiServer, namespace: &str, pod: &Value) -> Option<
 }
 
 /// Returns the latest event of type Warning about an object.
-async fn last_warning(server: &ApiServer, namespace: &str, uid: &str) -> Option<String> {
+async fn read_last_warning(server: &ApiServer, namespace: &str, uid: &str) -> Option<String> {
     let fields = format!("involvedObject.uid={uid},type=Warning");
-    let query = query(&[("fieldSelector", fields.as_str()), ("limit", PODS)]);
-    let list = read(server, &format!("/api/v1/namespaces/{namespace}/events?{query}")).await?;
+    let parameters = query(&[("fieldSelector", fields.as_str()), ("limit", MAX_LISTED)]);
+    let list = read(
+        server,
+        &format!("/api/v1/namespaces/{namespace}/events?{parameters}"),
+    )
+    .await?;
     let events = list["items"].as_array()?;
     let last = events.iter().max_by_key(|event| event_time(event))?;
     let [reason, message] = ["reason", "message"].map(|field| last[field].as_str().unwrap_or_default());
@@ -138,7 +147,8 @@ fn event_time(event: &Value) -> &str {
         .unwrap_or_default()
 }
 
+/// Reads a list; `None` if that fails: the wait is explained by the rest.
 async fn read(server: &ApiServer, path: &str) -> Option<Value> {
     let reply = server.get_list(path, WHOLE_OBJECTS).await.ok()?;
-    serde_json::from_slice(&reply.body).ok()
+    reply.json().ok()
 }

@@ -1,6 +1,6 @@
-//! Follows the objects of one kind in one namespace or all until each is ready or gone.
+//! Follows the targets of one kind until each has reached its goal, in one namespace or in the whole cluster.
 //!
-//! A list shows the current states, and a watch the changes after it. When a watch ends, the next list
+//! A list shows the current statuses, and a watch shows the changes after the list. When the watch ends, the next list
 //! begins.
 
 use std::cell::Cell;
@@ -16,22 +16,22 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::tracker::has_arrived;
-use super::{ObservedStatus, Path, Target};
+use super::{Lookup, ObservedStatus, Target};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
 use crate::compare::status::{self, Others, StatusRules, Surroundings};
-use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::model::applyset::ApplySetId;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 use crate::read::{self, ListError, ListTarget, ListTargets, Selector, WHOLE_OBJECTS};
 
 /// The time after which the server ends a watch, and the next list begins.
 const LONGEST_WATCH: Duration = Duration::from_mins(4);
-/// The longest wait for the lists of other collections of a kind.
-const ALL_LISTED: Duration = Duration::from_secs(5);
+/// The time limit for waiting until the other collections of a kind are listed.
+const OTHER_LISTS: Duration = Duration::from_secs(5);
 /// The pause before a collection is listed again after its watch broke.
-const PAUSE: Duration = Duration::from_secs(1);
-/// The pause between two reads of an object that must not be watched.
-const POLL: Duration = Duration::from_secs(2);
+const RELIST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause between two reads of an object that is polled.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A report of a follower.
 pub(super) enum Observation {
@@ -41,29 +41,30 @@ pub(super) enum Observation {
     Warning(String),
 }
 
-/// Targets of one kind, each with its index.
+/// Targets of one kind that are looked up in the same way.
 #[derive(Debug)]
 pub(super) struct Group {
     resource: Arc<Resource>,
-    pub(super) path: Path,
+    pub(super) lookup: Lookup,
+    /// The targets, each with its index in the tracker.
     targets: Vec<(usize, Target)>,
-    /// True once another object of the kind was found that reports its status.
-    reports: AtomicBool,
-    /// The collections that were not listed yet: they may hold such an object.
-    unlisted: watch::Sender<usize>,
+    /// `true` once an object of the kind was found that has a status: its controller reports statuses.
+    has_status: AtomicBool,
+    /// The number of collections that were not listed yet. They may hold an object that has a status.
+    not_listed: watch::Sender<usize>,
 }
 
-/// Groups the targets by kind and by the way they are found.
-pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
-    let mut groups: BTreeMap<(GroupKind, Path), Group> = BTreeMap::new();
+/// Groups the targets by kind and by the way in which they are looked up.
+pub(super) fn group_targets(targets: &[Target]) -> Vec<Group> {
+    let mut groups: BTreeMap<(GroupKind, Lookup), Group> = BTreeMap::new();
     for (index, target) in targets.iter().enumerate() {
-        let name = (target.key.group_kind.clone(), target.path);
-        let group = groups.entry(name).or_insert_with(|| Group {
+        let group_key = (target.key.group_kind.clone(), target.lookup);
+        let group = groups.entry(group_key).or_insert_with(|| Group {
             resource: Arc::clone(&target.resource),
-            path: target.path,
+            lookup: target.lookup,
             targets: Vec::new(),
-            reports: AtomicBool::new(false),
-            unlisted: watch::Sender::new(0),
+            has_status: AtomicBool::new(false),
+            not_listed: watch::Sender::new(0),
         });
         group.targets.push((index, target.clone()));
     }
@@ -80,39 +81,40 @@ pub(super) struct Follow<'a> {
     pub(super) observations: UnboundedSender<Observation>,
 }
 
-/// The first list of one collection, among those of its kind; `None` once it is over.
-struct Listing<'g>(Cell<Option<&'g watch::Sender<usize>>>);
+/// The first list of one collection. Holds the count of collections that were not listed yet ([`Group::not_listed`]);
+/// `None` once this one was counted, or if the collection is the only one of its group.
+struct FirstList<'g>(Cell<Option<&'g watch::Sender<usize>>>);
 
-impl Listing<'_> {
+impl FirstList<'_> {
     /// Notes that the collection was listed, or cannot be.
     fn end(&self) {
-        if let Some(unlisted) = self.0.take() {
-            unlisted.send_modify(|unlisted| *unlisted = unlisted.saturating_sub(1));
+        if let Some(not_listed) = self.0.take() {
+            not_listed.send_modify(|count| *count = count.saturating_sub(1));
         }
     }
 }
 
-/// One target, and whether it has arrived.
+/// One target, and whether it has reached its goal.
 struct Followed<'t> {
     index: usize,
     target: &'t Target,
     has_arrived: bool,
 }
 
-/// The reason why a collection cannot be followed.
-enum Trouble {
-    /// It cannot be listed or watched, for this reason.
+/// The reason why a collection could not be listed or watched.
+enum FollowError {
+    /// The collection cannot be watched, for this reason: it has to be polled.
     Unwatchable(&'static str),
     /// The server does not know the path: the kind may be gone, or served in another version.
     NotServed,
     /// Another error, which may be temporary.
-    Passing(String),
+    Temporary(String),
 }
 
 impl Follow<'_> {
-    /// Returns when all targets of the group have arrived.
-    pub(super) async fn group(&self, group: Group) {
-        if group.path == Path::Name {
+    /// Follows the targets of a group. Returns when all of them have reached their goals.
+    pub(super) async fn follow_group(&self, group: Group) {
+        if group.lookup == Lookup::Name {
             let targets = group.targets.iter().map(|(index, target)| (*index, target));
             self.poll(&group, targets).await;
             return;
@@ -129,123 +131,129 @@ impl Follow<'_> {
         let lists = places.lists(places.cheapest_reach());
         if group.resource.scope == Scope::Namespaced && lists.iter().any(|place| place.namespace.is_none()) {
             let followed = group.follow_targets(None);
-            let listing = Listing(Cell::new(None));
-            if self.place(&group, &lists[0], &listing, followed).await.is_ok() {
+            let first_list = FirstList(Cell::new(None));
+            let following = self.follow_collection(&group, &lists[0], &first_list, followed);
+            if following.await.is_ok() {
                 return;
             }
-            // A user who may not watch the whole cluster may be allowed to watch namespaces.
+            // A user who may not watch the kind in the whole cluster may have the permission to watch it in namespaces.
         }
-        let narrow = places.lists(read::Reach::Namespace);
-        group.unlisted.send_replace(narrow.len());
-        let follow = narrow.iter().map(async |place| {
+        let lists = places.lists(read::Reach::Namespace);
+        group.not_listed.send_replace(lists.len());
+        let following = lists.iter().map(async |place| {
             let followed = group.follow_targets(place.namespace.as_deref());
-            let listing = Listing(Cell::new(Some(&group.unlisted)));
-            if let Err((left, reason)) = self.place(&group, place, &listing, followed).await {
+            let first_list = FirstList(Cell::new(Some(&group.not_listed)));
+            let following = self.follow_collection(&group, place, &first_list, followed);
+            if let Err((pending, reason)) = following.await {
                 self.warn(place, reason);
-                let targets = left.iter().map(|followed| (followed.index, followed.target));
+                let targets = pending.iter().map(|followed| (followed.index, followed.target));
                 self.poll(&group, targets).await;
             }
         });
-        futures_util::future::join_all(follow).await;
+        futures_util::future::join_all(following).await;
     }
 
-    /// Lists and watches one collection. The error holds the targets of a collection that cannot be watched, and
-    /// the reason.
-    async fn place<'t>(
+    /// Lists and watches one collection until its targets have reached their goals. If the collection cannot be
+    /// watched, the error holds the targets that have not, and the reason.
+    async fn follow_collection<'t>(
         &self,
         group: &Group,
         place: &ListTarget,
-        listing: &Listing<'_>,
+        first_list: &FirstList<'_>,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), (Vec<Followed<'t>>, &'static str)> {
-        let selector = Selector {
-            labels: format!("{PART_OF_LABEL}={}", self.id),
-            accept: WHOLE_OBJECTS,
-        };
+        let selector = Selector::for_members(self.id, WHOLE_OBJECTS);
         loop {
-            let round = self.round(group, place, &selector, listing, &mut followed).await;
-            listing.end();
-            match round {
+            let watching = self.list_and_watch(group, place, &selector, first_list, &mut followed);
+            let result = watching.await;
+            first_list.end();
+            match result {
                 Ok(()) => {}
-                Err(Trouble::Unwatchable(reason)) => {
+                Err(FollowError::Unwatchable(reason)) => {
                     followed.retain(|followed| !followed.has_arrived);
                     return Err((followed, reason));
                 }
-                Err(Trouble::NotServed) => self.look_as_served(group, place, &selector, &mut followed).await,
-                Err(Trouble::Passing(reason)) => self.report_unread(&mut followed, &reason),
+                Err(FollowError::NotServed) => {
+                    self.list_as_served(group, place, &selector, &mut followed).await;
+                }
+                Err(FollowError::Temporary(reason)) => self.report_unread(&mut followed, &reason),
             }
             if followed.iter().all(|followed| followed.has_arrived) {
                 return Ok(());
             }
-            sleep(PAUSE).await;
+            sleep(RELIST_PAUSE).await;
         }
     }
 
-    /// Lists once, and watches until the watch ends, the next list is due or everything has arrived.
-    async fn round(
+    /// Lists the collection once, and watches it until the watch ends, the next list is due or all targets have reached
+    /// their goals.
+    async fn list_and_watch(
         &self,
         group: &Group,
         place: &ListTarget,
         selector: &Selector,
-        listing: &Listing<'_>,
+        first_list: &FirstList<'_>,
         followed: &mut [Followed<'_>],
-    ) -> Result<(), Trouble> {
-        let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
-
+    ) -> Result<(), FollowError> {
         let mut relist = self.relist;
-        let listed = read::objects_at_version(self.server, place, selector, |object| {
+        let namespace = place.namespace.as_deref();
+        let listed = read::list_at_version(self.server, &place.resource, namespace, selector, |object| {
             group.note(object);
             let position = find(followed, object)?;
             let target = followed[position].target;
-            if let Some(left) = status::silence_left(object, self.server.now()) {
-                relist = relist.min(Duration::from_secs(left + 1));
+            // An object without a status counts as Current after a while, and no watch event announces that.
+            if let Some(seconds) = status::time_left_for_status(object, self.server.now()) {
+                relist = relist.min(Duration::from_secs(seconds + 1));
             }
-            // Only a complete list shows whether another object reports.
-            let alone = self.observe(object, target, Others::Silent);
-            let among = (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
-            Some((position, alone, among))
+            // The status of an object that has none depends on whether others of its kind have one (`Others`). That is
+            // known only after the list, so the object is judged for both cases.
+            let if_silent = self.observe(object, target, Others::Silent);
+            let if_reporting =
+                (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
+            Some((position, if_silent, if_reporting))
         });
-        let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
-        listing.end();
-        if listed.iter().any(|(_, _, among)| among.is_some()) {
-            group.all_listed().await;
+        let (listed, version) = listed.await.map_err(|error| FollowError::from_list(&error))?;
+        first_list.end();
+        if listed.iter().any(|(_, _, if_reporting)| if_reporting.is_some()) {
+            group.wait_until_all_listed().await;
         }
-        seen.extend(listed.into_iter().map(|(position, alone, among)| {
-            let among = among.filter(|_| group.others() == Others::Report);
-            (position, among.unwrap_or(alone))
-        }));
-        let has_label: BTreeSet<usize> = seen.keys().copied().collect();
+        let statuses = listed.into_iter().map(|(position, if_silent, if_reporting)| {
+            let if_reporting = if_reporting.filter(|_| group.others() == Others::Report);
+            (position, if_reporting.unwrap_or(if_silent))
+        });
+        let mut seen: BTreeMap<usize, ObservedStatus> = statuses.collect();
         let mut has_unlabeled = false;
         for (position, followed) in followed.iter_mut().enumerate() {
-            let status = match seen.remove(&position) {
-                Some(status) => status,
-                None => self.without_label(group, followed.target).await,
+            let status = if let Some(listed) = seen.remove(&position) {
+                listed
+            } else {
+                let read = self.read_without_label(group, followed.target).await;
+                has_unlabeled |= read != ObservedStatus::Absent;
+                read
             };
-            has_unlabeled |= !has_label.contains(&position) && status != ObservedStatus::Absent;
             self.report(followed, status);
         }
-        // A watch by the label does not show what has lost it.
+        // A watch by the label does not show an object that has lost it, so the next list comes soon instead.
         if has_unlabeled || followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
-        let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH)
+        let watch = read::watch(self.server, place, selector, &version, LONGEST_WATCH)
             .await
-            .map_err(|error| trouble(&error))?;
-        let followed = self.follow_watch(group, watch, followed);
-        timeout(relist, followed).await.unwrap_or(Ok(()))
+            .map_err(|error| FollowError::from_api(&error))?;
+        let following = self.follow_watch(group, watch, followed);
+        timeout(relist, following).await.unwrap_or(Ok(()))
     }
 
-    /// Lists a collection once whose path the server does not know. Its objects are gone only if their kind is
-    /// proved to be gone; otherwise another version is read, if there is one.
-    async fn look_as_served(
+    /// Lists a collection once whose path the server does not know. Its objects count as gone only if their kind is
+    /// proved to be gone. If the kind is served in another version, that version is listed.
+    async fn list_as_served(
         &self,
         group: &Group,
         place: &ListTarget,
         selector: &Selector,
         followed: &mut [Followed<'_>],
     ) {
-        let namespace = place.namespace.as_deref();
-        let listed = read::list_as_served(self.server, &place.resource, namespace, selector, |object, _| {
+        let listed = read::list_as_served(self.server, place, selector, |object, _| {
             let position = find(followed, object)?;
             let target = followed[position].target;
             Some((position, self.observe(object, target, group.others())))
@@ -263,22 +271,23 @@ impl Follow<'_> {
         }
     }
 
+    /// Reports the changes that a watch shows, until the watch ends or a list is needed.
     async fn follow_watch(
         &self,
         group: &Group,
         mut watch: Watch,
         followed: &mut [Followed<'_>],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FollowError> {
         while let Some(event) = watch.next().await {
             let event = match event {
                 Ok(event) => event,
-                // The version has expired, or the connection broke: list again.
+                // The resourceVersion has expired, or the connection broke: the caller lists again.
                 Err(
                     ApiErrorKind::Status(_) | ApiErrorKind::Timeout { .. } | ApiErrorKind::Connection { .. },
                 ) => {
                     return Ok(());
                 }
-                Err(error) => return Err(Trouble::Passing(error.to_string())),
+                Err(error) => return Err(FollowError::Temporary(error.to_string())),
             };
             let Some(position) = find(followed, &event.object) else {
                 continue;
@@ -289,7 +298,8 @@ impl Follow<'_> {
                     group.note(&event.object);
                     self.observe(&event.object, followed_object.target, group.others())
                 }
-                Change::Gone => self.without_label(group, followed_object.target).await,
+                // The object is deleted, or has lost the label.
+                Change::Gone => self.read_without_label(group, followed_object.target).await,
                 Change::Bookmark => continue,
             };
             let is_unlabeled = event.change == Change::Gone && status != ObservedStatus::Absent;
@@ -301,19 +311,19 @@ impl Follow<'_> {
         Ok(())
     }
 
-    /// Polls each object until it has arrived.
+    /// Polls each object until it has reached its goal.
     async fn poll<'t>(&self, group: &Group, targets: impl Iterator<Item = (usize, &'t Target)>) {
-        let mut left: Vec<Followed> = targets.map(follow_target).collect();
+        let mut pending: Vec<Followed> = targets.map(follow_target).collect();
         loop {
-            for followed in &mut left {
-                let status = self.look(followed.target, group.others()).await;
+            for followed in &mut pending {
+                let status = self.read_object(followed.target, group.others()).await;
                 self.report(followed, status);
             }
-            left.retain(|followed| !followed.has_arrived);
-            if left.is_empty() {
+            pending.retain(|followed| !followed.has_arrived);
+            if pending.is_empty() {
                 return;
             }
-            sleep(POLL).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -323,18 +333,18 @@ impl Follow<'_> {
             subresource: target.resource.status,
             now: self.server.now(),
         };
-        ObservedStatus::new(object, self.rules.judge(object, &target.key.group_kind, around))
+        ObservedStatus::from_object(object, self.rules.judge(object, &target.key.group_kind, around))
     }
 
     fn report(&self, followed: &mut Followed, status: ObservedStatus) {
         followed.has_arrived = has_arrived(followed.target, &status);
-        // The channel is closed once the wait is over.
+        // Sending fails only once the wait is over, and nobody reads observations any more.
         let _ = self
             .observations
             .send(Observation::Status(followed.index, status));
     }
 
-    /// Reports that a list could not be read, for all that have not arrived.
+    /// Reports each target that has not reached its goal as unread, because the collection could not be listed.
     fn report_unread(&self, followed: &mut [Followed<'_>], reason: &str) {
         for followed in followed.iter_mut().filter(|followed| !followed.has_arrived) {
             self.report(followed, ObservedStatus::Unread(reason.to_owned()));
@@ -353,30 +363,31 @@ impl Follow<'_> {
 }
 
 impl Group {
-    /// Records whether an object reports its status.
+    /// Notes whether an object has a status.
     fn note(&self, object: &Value) {
         if status::reports(object) {
-            self.reports.store(true, Ordering::Relaxed);
+            self.has_status.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Waits until each collection of the kind was listed once, but not long: one that cannot be read must
-    /// not hold the others.
-    async fn all_listed(&self) {
-        let mut unlisted = self.unlisted.subscribe();
-        // The sender lives as long as this borrow, so it cannot be closed.
-        let _ = timeout(ALL_LISTED, unlisted.wait_for(|unlisted| *unlisted == 0)).await;
+    /// Waits until each collection of the kind was listed once, up to a time limit: a collection that cannot be listed
+    /// must not delay the others for long.
+    async fn wait_until_all_listed(&self) {
+        let mut not_listed = self.not_listed.subscribe();
+        // The sender lives as long as this borrow, so the channel cannot be closed.
+        let _ = timeout(OTHER_LISTS, not_listed.wait_for(|count| *count == 0)).await;
     }
 
     pub(super) fn others(&self) -> Others {
-        if self.reports.load(Ordering::Relaxed) {
+        if self.has_status.load(Ordering::Relaxed) {
             Others::Report
         } else {
             Others::Silent
         }
     }
 
-    /// Returns its targets, or those of one namespace.
+    /// Returns the targets of the group in this namespace; all if that is `None`. They are sorted by name, for
+    /// [`find`].
     fn follow_targets(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
         let mut followed: Vec<Followed> = self
             .targets
@@ -402,7 +413,7 @@ fn name_of(target: &Target) -> (Option<&str>, &str) {
     (target.key.namespace.as_deref(), &target.key.name)
 }
 
-/// Returns the index of an object among those followed, which are sorted by name.
+/// Returns the position of an object in `followed`, which is sorted by name.
 fn find(followed: &[Followed<'_>], object: &Value) -> Option<usize> {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let name = (text("/metadata/namespace"), text("/metadata/name")?);
@@ -410,20 +421,22 @@ fn find(followed: &[Followed<'_>], object: &Value) -> Option<usize> {
     found.ok()
 }
 
-fn list_trouble(error: &ListError) -> Trouble {
-    match error {
-        ListError::Request(error) => trouble(error),
-        other => Trouble::Passing(other.to_string()),
-    }
-}
-
-fn trouble(error: &ApiError) -> Trouble {
-    match error {
-        error if error.is(StatusCode::FORBIDDEN) => Trouble::Unwatchable("forbidden"),
-        error if error.is(StatusCode::NOT_FOUND) => Trouble::NotServed,
-        error if error.is(StatusCode::METHOD_NOT_ALLOWED) => {
-            Trouble::Unwatchable("the server does not support it")
+impl FollowError {
+    fn from_list(error: &ListError) -> Self {
+        match error {
+            ListError::Request(error) => Self::from_api(error),
+            other => Self::Temporary(other.to_string()),
         }
-        error => Trouble::Passing(error.kind.to_string()),
+    }
+
+    fn from_api(error: &ApiError) -> Self {
+        match error {
+            error if error.is(StatusCode::FORBIDDEN) => Self::Unwatchable("forbidden"),
+            error if error.is(StatusCode::NOT_FOUND) => Self::NotServed,
+            error if error.is(StatusCode::METHOD_NOT_ALLOWED) => {
+                Self::Unwatchable("the server does not support it")
+            }
+            error => Self::Temporary(error.kind.to_string()),
+        }
     }
 }

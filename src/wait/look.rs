@@ -1,19 +1,19 @@
-//! Reads single objects: those without the label of the set, and those that the label does not show any more.
+//! Reads single objects: those without the set's label, and those that may have lost it.
 
 use serde_json::Value;
 
 use super::follow::{Follow, Group};
-use super::{ObservedStatus, Path, Target};
+use super::{Lookup, ObservedStatus, Target};
 use crate::compare::status::Others;
 use crate::read::{self, WHOLE_OBJECTS};
 
 impl Follow<'_> {
-    /// Reads one object.
-    pub(super) async fn look(&self, target: &Target, others: Others) -> ObservedStatus {
+    /// Reads one object by its name. `others` says whether other objects of its kind have a status.
+    pub(super) async fn read_object(&self, target: &Target, others: Others) -> ObservedStatus {
         let key = &target.key;
         let path = target.resource.path_of(key);
         match self.server.get(&path, WHOLE_OBJECTS).await {
-            Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
+            Ok(reply) => match reply.json::<Value>() {
                 Ok(object) => self.observe(&object, target, others),
                 Err(error) => ObservedStatus::Unread(error.to_string()),
             },
@@ -24,12 +24,12 @@ impl Follow<'_> {
         }
     }
 
-    /// Returns the status of an object that the label does not show. An object that loses its label while it is being
-    /// deleted still exists.
-    pub(super) async fn without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
-        match group.path {
-            Path::LabelThenName => self.look(target, group.others()).await,
-            Path::Label | Path::Name => ObservedStatus::Absent,
+    /// Returns the status of an object that a list or watch by the set's label does not show. It may have lost the
+    /// label while it is being deleted, and then still exists.
+    pub(super) async fn read_without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
+        match group.lookup {
+            Lookup::LabelThenName => self.read_object(target, group.others()).await,
+            Lookup::Label | Lookup::Name => ObservedStatus::Absent,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Waits until the writes have taken effect: applied objects are ready, deleted ones are gone.
+//! Waits until the writes of a run have taken effect: applied objects are Current, deleted ones are gone.
 //!
-//! Collections are listed once and then watched, one for each kind and namespace; objects that must not
-//! be watched are polled. `tracker` decides what an observation means, and `explain` looks up why an
-//! object is not ready. Nothing is written here.
+//! Each collection (a kind in a namespace, or in all) is listed and then watched (`follow`). Objects that the user may
+//! not watch, or that do not have the set's label, are polled. `tracker` decides what an observation means, and
+//! `explain` looks up why an object is not Current. Nothing is written here.
 
 mod explain;
 mod follow;
@@ -32,33 +32,34 @@ use tracker::WaitTracker;
 pub use tracker::{Goal, ObservedStatus};
 
 /// The interval at which a run reports what it waits for, and why.
-const SLOW: Duration = Duration::from_secs(15);
+const REPORT_INTERVAL: Duration = Duration::from_secs(15);
 /// The time after which reasons are first looked up.
-const UNEXPLAINED: Duration = Duration::from_secs(3);
-/// Limit of objects that the report of a slow wait names.
-const SLOW_OBJECTS: usize = 5;
-/// The time after which a failure counts that existed at the first observation, if the controller does
-/// not report the generation that it has observed.
+const FIRST_REASONS: Duration = Duration::from_secs(3);
+/// Limit of objects in such a report.
+const REPORTED_OBJECTS: usize = 5;
+/// The time after which old failures count. A failure at the first observation may be from before the run, if the
+/// controller does not report the generation that it has observed.
 const OLD_FAILURE: Duration = Duration::from_secs(10);
-/// The time after which a collection is listed again: a silent watch may be broken.
+/// The time after which a collection is listed again although its watch has not ended: the watch may be broken without
+/// notice.
 pub const RELIST: Duration = Duration::from_secs(30);
 /// Time limit of the last read at the end of the wait.
 const LAST_READ: Duration = Duration::from_secs(5);
-/// Time limit of looking up why objects are not ready.
+/// Time limit of looking up why objects are not Current.
 const EXPLAINING: Duration = Duration::from_secs(5);
 
 /// One object that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub key: ObjectKey,
-    /// The resource that it is read through.
+    /// The resource that the object is read through.
     pub resource: Arc<Resource>,
-    /// The UID, if known: a target to be deleted is gone once another object has its name.
+    /// The UID, if it is known. A target with a known UID that was deleted is gone once another object has its name.
     pub uid: Option<String>,
     /// The state that is waited for.
     pub goal: Goal,
-    /// The way in which it is found.
-    pub path: Path,
+    /// The way in which the object is looked up.
+    pub lookup: Lookup,
 }
 
 impl Target {
@@ -67,14 +68,15 @@ impl Target {
     }
 }
 
-/// The way in which an object is found.
+/// The way in which an object is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Path {
-    /// By the set's label, with all others of its kind.
+pub enum Lookup {
+    /// By the set's label, with all other members of its kind. An object that is not among them is absent.
     Label,
-    /// The same, and by its name once the label does not show it: it may have lost the label alone.
+    /// By the set's label. An object that is not among the members is read by its name: it may still exist and have
+    /// lost the label.
     LabelThenName,
-    /// By its name: it does not have the label.
+    /// By its name, for an object without the set's label.
     Name,
 }
 
@@ -108,22 +110,22 @@ pub struct Waiting<'a> {
     pub interrupt: &'a Interrupt,
     /// The concurrency limit of looking up reasons.
     pub concurrency: usize,
-    /// What a failed object means for the others.
+    /// What the wait does after an object has failed.
     pub after_failure: AfterFailure,
     /// The time after which a collection is listed again; [`RELIST`] except in tests.
     pub relist: Duration,
-    /// What the run has written, for the warning if the user stops the wait.
+    /// Describes what the run has written, for the warning if the user stops the wait.
     pub done_before: &'a str,
 }
 
-/// The end of a wait.
+/// The end of a wait; `None` without a time limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Option<Limit>);
 
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     end: Instant,
-    /// The time that was given.
+    /// The time limit, for the message.
     time: Duration,
 }
 
@@ -142,18 +144,18 @@ impl Deadline {
             .map(|limit| limit.end.saturating_duration_since(Instant::now()))
     }
 
-    async fn over(self) {
-        at(self.0.map(|limit| limit.end)).await;
+    async fn wait_until_over(self) {
+        wait_until(self.0.map(|limit| limit.end)).await;
     }
 
-    /// `after 5m`; empty without a limit.
-    fn text(self) -> String {
+    /// Returns ` after 5m`; empty without a limit.
+    fn describe(self) -> String {
         self.0
             .map_or_else(String::new, |limit| format!(" after {}", short(limit.time)))
     }
 }
 
-/// What objects that have not arrived are not.
+/// Returns the state that these objects have not reached, as `not ready`.
 fn describe_missed(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
     let goals = missed.iter().map(|index| tracker.targets()[*index].goal);
     let gone = goals.filter(|goal| *goal == Goal::Gone).count();
@@ -164,8 +166,29 @@ fn describe_missed(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
     }
 }
 
-/// Waits until this time; forever if there is none.
-async fn at(time: Option<Instant>) {
+/// Describes the objects that have not reached their goals when the wait ends: `missed` were observed, `unseen` were
+/// not.
+fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen: &[usize]) -> String {
+    let all = counted(tracker.len(), "object");
+    let of_all = format!("{} of {all}", missed.len());
+    let not_ready = describe_missed(tracker, missed);
+    let observed = match (stop, missed.len()) {
+        (Stop::TimedOutUnread, 1) => format!("{of_all} was {not_ready} when it could last be read"),
+        (Stop::TimedOutUnread, _) => format!("{of_all} were {not_ready} when they could last be read"),
+        (_, 1) => format!("{of_all} is {not_ready}"),
+        _ => format!("{of_all} are {not_ready}"),
+    };
+    match (unseen.len(), missed.len()) {
+        (0, _) => observed,
+        (1, 0) => format!("1 of {all} was not looked at"),
+        (count, 0) => format!("{count} of {all} were not looked at"),
+        (1, _) => format!("{observed}, and 1 was not looked at"),
+        (count, _) => format!("{observed}, and {count} were not looked at"),
+    }
+}
+
+/// Waits until this time; forever if it is `None`.
+pub async fn wait_until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
@@ -175,25 +198,26 @@ async fn at(time: Option<Instant>) {
 /// The outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything is ready or gone.
+    /// Every object has reached its goal.
     Arrived,
-    /// Something is not, or will not be in time.
+    /// An object has failed, or has not reached its goal in time.
     Missed,
-    /// The user stopped it.
+    /// The user stopped the wait.
     Interrupted,
 }
 
-/// The reason why a wait ended before everything arrived.
+/// The reason why a wait ended before every object has reached its goal.
 enum Stop {
+    /// An object has failed.
     Failed,
-    Over,
-    /// The time is over, and no object could be read for the last time.
-    Unanswered,
+    TimedOut,
+    /// The time is over, and in the last read no object could be read.
+    TimedOutUnread,
     Interrupted,
 }
 
 impl Waiting<'_> {
-    /// Waits for all of these objects, and reports each that has not arrived in the end.
+    /// Waits for all of these objects, and reports each that has not reached its goal in the end.
     pub async fn run(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> Outcome {
         sink(Event::Phase {
             phase: Phase::Waiting,
@@ -208,13 +232,13 @@ impl Waiting<'_> {
             return Outcome::Arrived;
         };
         let pending = tracker.pending().into_iter();
+        // `unseen` are the objects that were not observed before the wait ended.
         let (missed, unseen): (Vec<usize>, Vec<usize>) = pending.partition(|index| tracker.is_seen(*index));
-        let of_all = format!("{} of {}", missed.len(), counted(tracker.len(), "object"));
         if let Stop::Interrupted = stop {
             self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
             report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
             let what = match unseen.len() {
-                0 => format!(" for {of_all}"),
+                0 => format!(" for {} of {}", missed.len(), counted(tracker.len(), "object")),
                 count => format!(": {} not checked yet", counted(count, "object")),
             };
             sink(Event::Warning(format!(
@@ -224,44 +248,28 @@ impl Waiting<'_> {
             return Outcome::Interrupted;
         }
         match stop {
-            // Reasons would only take longer.
-            Stop::Unanswered => report_with(&tracker, &missed, WaitStatus::Missed, &[], sink),
+            // The server does not answer, so looking up reasons would take until its time limit and find none.
+            Stop::TimedOutUnread => report_with(&tracker, &missed, WaitStatus::Missed, &[], sink),
             _ => self.report(&tracker, &missed, WaitStatus::Missed, sink).await,
         }
         report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
-        let lacking = describe_missed(&tracker, &missed);
-        let what = match (&stop, missed.len()) {
-            (Stop::Unanswered, 1) => format!("{of_all} was {lacking} when it could last be read"),
-            (Stop::Unanswered, _) => format!("{of_all} were {lacking} when they could last be read"),
-            (_, 1) => format!("{of_all} is {lacking}"),
-            _ => format!("{of_all} are {lacking}"),
-        };
-        let what = match (unseen.len(), missed.len()) {
-            (0, _) => what,
-            (1, 0) => format!("1 of {} was not looked at", counted(tracker.len(), "object")),
-            (count, 0) => format!(
-                "{count} of {} were not looked at",
-                counted(tracker.len(), "object")
-            ),
-            (1, _) => format!("{what}, and 1 was not looked at"),
-            (count, _) => format!("{what}, and {count} were not looked at"),
-        };
+        let what = describe_pending(&tracker, &stop, &missed, &unseen);
         sink(Event::failure(match stop {
             Stop::Failed => {
                 format!("stopped waiting: failed objects do not recover by themselves: {what}")
             }
-            Stop::Over | Stop::Unanswered | Stop::Interrupted => format!(
+            Stop::TimedOut | Stop::TimedOutUnread | Stop::Interrupted => format!(
                 "timed out waiting for the condition{}: {what}",
-                self.deadline.text()
+                self.deadline.describe()
             ),
         }));
         Outcome::Missed
     }
 
-    /// Watches until the wait ends. Returns `None` if everything has arrived.
+    /// Watches until the wait ends. Returns `None` if every object has reached its goal.
     async fn watch(&self, tracker: &mut WaitTracker, sink: &mut Sink<'_>) -> Option<Stop> {
         let (observations, mut observed) = mpsc::unbounded_channel();
-        let groups = follow::groups(tracker.targets());
+        let groups = follow::group_targets(tracker.targets());
         let follow = follow::Follow {
             server: self.server,
             id: self.id,
@@ -269,15 +277,17 @@ impl Waiting<'_> {
             relist: self.relist,
             observations,
         };
-        let mut followers: FuturesUnordered<_> =
-            groups.into_iter().map(|group| follow.group(group)).collect();
-        let deadline = self.deadline.over();
+        let mut followers: FuturesUnordered<_> = groups
+            .into_iter()
+            .map(|group| follow.follow_group(group))
+            .collect();
+        let deadline = self.deadline.wait_until_over();
         tokio::pin!(deadline);
         let mut warned = BTreeSet::new();
-        let mut slow = Instant::now() + SLOW;
-        let mut old = Some(Instant::now() + OLD_FAILURE);
-        let mut unexplained = Instant::now() + UNEXPLAINED;
-        while !tracker.has_arrived() {
+        let mut next_report = Instant::now() + REPORT_INTERVAL;
+        let mut old_failures_count = Some(Instant::now() + OLD_FAILURE);
+        let mut first_reasons = Instant::now() + FIRST_REASONS;
+        while !tracker.have_all_arrived() {
             tokio::select! {
                 biased;
                 () = self.interrupt.requested() => return Some(Stop::Interrupted),
@@ -297,46 +307,48 @@ impl Waiting<'_> {
                             }
                         }
                     }
-                    // The answer that shows the failure may show others.
-                    if observed.is_empty() && self.is_lost(tracker) {
+                    // The list that shows the failure may show others, which are to be reported, too. So the wait ends
+                    // only after all observations that have come are noted.
+                    if observed.is_empty() && self.ends_by_failure(tracker) {
                         return Some(Stop::Failed);
                     }
                 }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
-                () = at(old) => {
-                    old = None;
-                    tracker.believe_old();
-                    if self.is_lost(tracker) {
+                () = wait_until(old_failures_count) => {
+                    old_failures_count = None;
+                    tracker.count_old_failures();
+                    if self.ends_by_failure(tracker) {
                         return Some(Stop::Failed);
                     }
                 }
-                () = sleep_until(unexplained), if unexplained < slow => {
+                () = sleep_until(first_reasons), if first_reasons < next_report => {
                     let mut pending = tracker.pending();
-                    pending.truncate(SLOW_OBJECTS);
+                    pending.truncate(REPORTED_OBJECTS);
                     self.report(tracker, &pending, WaitStatus::Explained, sink).await;
-                    unexplained = slow;
+                    // From now on, only the regular reports look up reasons.
+                    first_reasons = next_report;
                 }
-                () = sleep_until(slow) => {
+                () = sleep_until(next_report) => {
                     let mut pending = tracker.pending();
-                    pending.truncate(SLOW_OBJECTS);
+                    pending.truncate(REPORTED_OBJECTS);
                     self.report(tracker, &pending, WaitStatus::Slow, sink).await;
-                    slow = Instant::now() + SLOW;
+                    next_report = Instant::now() + REPORT_INTERVAL;
                 }
             }
         }
         None
     }
 
-    /// Returns whether the wait ends because of failures.
-    fn is_lost(&self, tracker: &WaitTracker) -> bool {
+    /// Returns whether the wait ends because objects have failed.
+    fn ends_by_failure(&self, tracker: &WaitTracker) -> bool {
         match self.after_failure {
             AfterFailure::Stop => tracker.has_failed(),
             AfterFailure::WaitForTheOthers => tracker.has_failed() && tracker.is_settled(),
         }
     }
 
-    /// Reads what has not arrived once more when the time is over: the watch may have missed it.
-    /// Returns `None` if everything has arrived.
+    /// Reads each object once more that has not reached its goal when the time is over: the watch may have missed the
+    /// change. Returns `None` if every object has reached its goal.
     async fn last_read(
         &self,
         follow: &follow::Follow<'_>,
@@ -348,23 +360,25 @@ impl Waiting<'_> {
             .into_iter()
             .map(|index| (index, tracker.targets()[index].clone()))
             .collect();
-        let looks = pending
+        // An object without a status is read as one whose controller reports statuses (`Others::Report`), so it does
+        // not count as Current.
+        let reads = pending
             .iter()
-            .map(async |(index, target)| (*index, follow.look(target, Others::Report).await));
-        let mut looks = stream::iter(looks).buffer_unordered(self.concurrency);
+            .map(async |(index, target)| (*index, follow.read_object(target, Others::Report).await));
+        let mut reads = stream::iter(reads).buffer_unordered(self.concurrency);
         let until = Instant::now() + LAST_READ;
-        let mut stop = Stop::Unanswered;
-        while let Ok(Some((index, status))) = timeout_at(until, looks.next()).await {
+        let mut stop = Stop::TimedOutUnread;
+        while let Ok(Some((index, status))) = timeout_at(until, reads.next()).await {
             // A failed read does not replace an earlier observation.
             if let ObservedStatus::Unread(_) = status {
                 continue;
             }
-            stop = Stop::Over;
+            stop = Stop::TimedOut;
             if let Some(awaited) = tracker.note(index, status) {
                 sink(Event::Awaited(awaited));
             }
         }
-        (!tracker.has_arrived()).then_some(stop)
+        (!tracker.have_all_arrived()).then_some(stop)
     }
 
     /// Reports these objects, each with the reason as far as it can be looked up.
@@ -379,14 +393,14 @@ impl Waiting<'_> {
         let reasons = if self.interrupt.is_requested() {
             Vec::new()
         } else {
-            let reasons = explain::reasons(self.server, tracker, indexes, self.concurrency);
+            let reasons = explain::find_reasons(self.server, tracker, indexes, self.concurrency);
             timeout(EXPLAINING, reasons).await.unwrap_or_default()
         };
         report_with(tracker, indexes, wait_status, &reasons, sink);
     }
 }
 
-/// Reports these objects, each with the reason at the same place of `reasons`, if there is one.
+/// Reports these objects, each with the reason at the same position in `reasons`, if there is one.
 fn report_with(
     tracker: &WaitTracker,
     indexes: &[usize],
@@ -394,10 +408,10 @@ fn report_with(
     reasons: &[Option<String>],
     sink: &mut Sink<'_>,
 ) {
-    for (place, index) in indexes.iter().enumerate() {
+    for (position, index) in indexes.iter().enumerate() {
         let readiness = tracker.readiness(*index);
-        let reason = match reasons.get(place).cloned().flatten() {
-            Some(why) if !readiness.reason.contains(&why) => format!("{}; {why}", readiness.reason),
+        let reason = match reasons.get(position).cloned().flatten() {
+            Some(found) if !readiness.reason.contains(&found) => format!("{}; {found}", readiness.reason),
             Some(_) | None => readiness.reason,
         };
         let target = &tracker.targets()[*index];

@@ -25,9 +25,7 @@ enum Read {
     Watch,
 }
 
-/// Counts the reads of a server whose watches stay silent. Its answer is asked for with the namespace and
-/// the number of reads of that sort before; `None` is asked for again a little later, and `null` is never
-/// sent.
+/// Counts the reads of each kind that a server has got.
 #[derive(Clone, Default)]
 struct Reads(Arc<[AtomicUsize; 3]>);
 
@@ -36,7 +34,10 @@ impl Reads {
         self.0[read as usize].load(Ordering::SeqCst)
     }
 
-    fn server(
+    /// Returns a server whose watches stay silent. `answer` gets the kind of a read, its namespace, and the number of
+    /// earlier reads of that kind. If it returns `None`, it is called again a little later; the answer `null` is never
+    /// sent.
+    fn build_server(
         &self,
         answer: impl Fn(Read, &str, usize) -> Option<Value> + Send + Sync + 'static,
     ) -> ApiServer {
@@ -123,7 +124,7 @@ fn target(namespace: &str, name: &str) -> Target {
         resource: widgets(),
         uid: None,
         goal: Goal::Ready,
-        path: Path::Label,
+        lookup: Lookup::Label,
     }
 }
 
@@ -168,7 +169,7 @@ async fn wait_with(
     waiting.run(targets, sink).await
 }
 
-/// So long that a test that needs it would not end.
+/// A time so long that a test that waits for it would not end.
 const NEVER: Duration = Duration::from_hours(24);
 const SOON: Duration = Duration::from_millis(20);
 
@@ -176,7 +177,7 @@ const SOON: Duration = Duration::from_millis(20);
 async fn a_silent_watch_is_not_believed() {
     let reads = Reads::default();
     // The object is ready from the third list on, and no watch says so.
-    let server = reads.server(|_, _, before| Some(list(&[widget("a", "one", &ready(before >= 2))])));
+    let server = reads.build_server(|_, _, before| Some(list(&[widget("a", "one", &ready(before >= 2))])));
     let (outcome, _) = wait(&server, vec![target("a", "one")], Patience::Unlimited, SOON).await;
     assert_eq!(outcome, Outcome::Arrived);
     assert_eq!((reads.count(Read::List), reads.count(Read::Watch)), (3, 2));
@@ -188,7 +189,7 @@ async fn a_silent_watch_is_not_believed() {
 async fn what_is_pending_at_the_deadline_is_read_once_more() {
     for (is_ready, expected) in [(true, Outcome::Arrived), (false, Outcome::Missed)] {
         let reads = Reads::default();
-        let server = reads.server(move |read, _, _| {
+        let server = reads.build_server(move |read, _, _| {
             Some(match read {
                 Read::List => list(&[
                     widget("a", "one", &ready(false)),
@@ -213,7 +214,7 @@ async fn what_is_pending_at_the_deadline_is_read_once_more() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_no_longer_answers_is_not_asked_for_reasons() {
     let reads = Reads::default();
-    let server = reads.server(|read, _, _| {
+    let server = reads.build_server(|read, _, _| {
         Some(match read {
             Read::List => list(&[widget("a", "one", &ready(false))]),
             _ => Value::Null,
@@ -228,9 +229,9 @@ async fn a_server_that_no_longer_answers_is_not_asked_for_reasons() {
 #[tokio::test]
 async fn an_object_without_status_waits_for_the_lists_of_all_namespaces() {
     let reads = Reads::default();
-    // The list that shows that objects of the kind get a status comes last.
+    // The list with an object that has a status comes last.
     let asked = AtomicUsize::new(0);
-    let server = reads.server(move |read, namespace, _| match (read, namespace) {
+    let server = reads.build_server(move |read, namespace, _| match (read, namespace) {
         (Read::List, "b") if asked.fetch_add(1, Ordering::SeqCst) < 20 => None,
         (Read::List, "b") => Some(list(&[widget("b", "two", &ready(true))])),
         (Read::List, _) => Some(list(&[widget("a", "one", &Value::Null)])),
@@ -241,8 +242,8 @@ async fn an_object_without_status_waits_for_the_lists_of_all_namespaces() {
     let (outcome, missed) = wait(&server, targets, patience, NEVER).await;
     assert_eq!(outcome, Outcome::Missed);
     assert_eq!(missed, ["it has no status yet, as others of its kind have"]);
-    // Alone, it is Current: nothing reports its health.
-    let alone = reads.server(|_, _, _| Some(list(&[widget("a", "one", &Value::Null)])));
+    // Without such an object, the other object is Current: no controller of its kind reports a status.
+    let alone = reads.build_server(|_, _, _| Some(list(&[widget("a", "one", &Value::Null)])));
     let (outcome, _) = wait(&alone, vec![target("a", "one")], Patience::Unlimited, NEVER).await;
     assert_eq!(outcome, Outcome::Arrived);
 }
@@ -253,7 +254,7 @@ async fn a_failure_leaves_time_for_the_others_if_it_may() {
         json!({"conditions": [{"type": "Stalled", "status": "True", "reason": "Any", "message": "any"}]});
     for (after_failure, expected) in [(AfterFailure::Stop, 2), (AfterFailure::WaitForTheOthers, 1)] {
         let failed = failed.clone();
-        let server = Reads::default().server(move |_, _, before| {
+        let server = Reads::default().build_server(move |_, _, before| {
             Some(list(&[
                 widget("a", "one", &failed),
                 widget("a", "two", &ready(before >= 2)),
@@ -317,7 +318,7 @@ async fn what_was_not_looked_at_when_another_object_fails_is_not_an_error() {
     let reads = Reads::default();
     let failed =
         json!({"conditions": [{"type": "Stalled", "status": "True", "reason": "Any", "message": "any"}]});
-    let server = reads.server(move |_, namespace, _| {
+    let server = reads.build_server(move |_, namespace, _| {
         Some(if namespace == "a" {
             list(&[widget("a", "one", &failed)])
         } else {

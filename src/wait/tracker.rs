@@ -11,31 +11,31 @@ use crate::event::{Awaited, Subject, WaitStatus};
 /// The state of an object that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// It is Current.
+    /// The object is Current.
     Ready,
-    /// It does not exist.
+    /// The object does not exist.
     Gone,
 }
 
 /// An observation of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedStatus {
-    /// It exists.
+    /// The object exists.
     Present {
         /// `metadata.uid`.
         uid: String,
         /// Its status.
         readiness: Readiness,
     },
-    /// It does not exist.
+    /// The object does not exist.
     Absent,
-    /// It could not be read, for this reason.
+    /// The object could not be read, for this reason.
     Unread(String),
 }
 
 impl ObservedStatus {
-    /// Reduces an object to its UID and status.
-    pub fn new(object: &Value, readiness: Readiness) -> Self {
+    /// Creates the observation of `object`, which has the status `readiness`.
+    pub fn from_object(object: &Value, readiness: Readiness) -> Self {
         let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
         Self::Present {
             uid: uid.unwrap_or_default().to_owned(),
@@ -44,15 +44,17 @@ impl ObservedStatus {
     }
 }
 
-/// All objects that are waited for.
+/// All objects that are waited for. An index means the same object in each list.
 pub(super) struct WaitTracker {
     targets: Vec<Target>,
+    /// The last observed status; `None` before the first observation.
     seen: Vec<Option<Readiness>>,
+    /// `true` for an object that has reached its goal.
     arrived: Vec<bool>,
-    /// Failures at the first observation, which may be from before the run.
+    /// `true` for an object that has failed since the first observation: the failure may be from before the run.
     old: Vec<bool>,
-    /// Whether controllers have had time: no failure counts as old any more.
-    believes_old: bool,
+    /// `true` once old failures count: controllers have had time to report another status.
+    counts_old_failures: bool,
 }
 
 impl WaitTracker {
@@ -61,7 +63,7 @@ impl WaitTracker {
             seen: vec![None; targets.len()],
             arrived: vec![false; targets.len()],
             old: vec![false; targets.len()],
-            believes_old: false,
+            counts_old_failures: false,
             targets,
         }
     }
@@ -77,20 +79,20 @@ impl WaitTracker {
     /// Records a status, and returns the event to report, if any.
     pub(super) fn note(&mut self, index: usize, status: ObservedStatus) -> Option<Awaited> {
         let target = &self.targets[index];
-        let has_arrived = has_arrived(target, &status);
-        let readiness = readiness_of(target, status);
-        let was_arrived = std::mem::replace(&mut self.arrived[index], has_arrived);
+        let is_arrived = has_arrived(target, &status);
+        let readiness = to_readiness(target, status);
+        let was_arrived = std::mem::replace(&mut self.arrived[index], is_arrived);
         let before = self.seen[index].replace(readiness.clone());
         let may_be_old = readiness.state == State::Failed && readiness.about == Generation::Unknown;
-        // A look that did not show the object says nothing of how old the failure is.
+        // An observation that could not read the object does not count as the first one.
         let seen_before = before.as_ref().filter(|before| before.state != State::Unknown);
-        self.old[index] = may_be_old
-            && !self.believes_old
-            && seen_before.is_none_or(|before| *before == readiness && self.old[index]);
-        if has_arrived == was_arrived && before.as_ref() == Some(&readiness) {
+        let is_unchanged_since_first =
+            seen_before.is_none_or(|before| *before == readiness && self.old[index]);
+        self.old[index] = may_be_old && !self.counts_old_failures && is_unchanged_since_first;
+        if is_arrived == was_arrived && before.as_ref() == Some(&readiness) {
             return None;
         }
-        let wait_status = match (was_arrived, has_arrived) {
+        let wait_status = match (was_arrived, is_arrived) {
             (false, true) => WaitStatus::Arrived,
             (true, true) => return None,
             (_, false) => WaitStatus::Changed,
@@ -103,12 +105,13 @@ impl WaitTracker {
         })
     }
 
-    pub(super) fn has_arrived(&self) -> bool {
+    /// Returns whether every object has reached its goal.
+    pub(super) fn have_all_arrived(&self) -> bool {
         self.arrived.iter().all(|arrived| *arrived)
     }
 
-    /// Returns whether an object that has to become ready has failed. A failure that may be from before
-    /// the run does not count until [`Self::believe_old`].
+    /// Returns whether an object that has to become Current has failed. A failure that may be from before the run does
+    /// not count until [`Self::count_old_failures`].
     pub(super) fn has_failed(&self) -> bool {
         (0..self.len()).any(|index| self.is_failed(index))
     }
@@ -124,21 +127,21 @@ impl WaitTracker {
         has_failed && self.targets[index].goal == Goal::Ready && !self.old[index]
     }
 
-    /// Believes failures that were there at the first look, however late that is: their controllers
-    /// have had time.
-    pub(super) fn believe_old(&mut self) {
-        self.believes_old = true;
+    /// Lets failures count from now on that existed at the first observation, even if that comes later: their
+    /// controllers have had time to report another status.
+    pub(super) fn count_old_failures(&mut self) {
+        self.counts_old_failures = true;
         self.old.fill(false);
     }
 
-    /// Returns the indexes of what has not arrived, failures first.
+    /// Returns the indexes of the objects that have not reached their goals, failed objects first.
     pub(super) fn pending(&self) -> Vec<usize> {
         let mut pending: Vec<usize> = (0..self.len()).filter(|index| !self.arrived[*index]).collect();
         pending.sort_by_key(|index| self.readiness(*index).state != State::Failed);
         pending
     }
 
-    /// Returns whether the object was looked at.
+    /// Returns whether the object was observed at least once.
     pub(super) fn is_seen(&self, index: usize) -> bool {
         self.seen[index].is_some()
     }
@@ -149,7 +152,7 @@ impl WaitTracker {
     }
 }
 
-/// Returns whether the observed status is the one that is waited for.
+/// Returns whether the target has reached its goal in the observed status.
 pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
     match (target.goal, status) {
         (Goal::Ready, ObservedStatus::Present { readiness, .. }) => readiness.state == State::Current,
@@ -159,30 +162,32 @@ pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
     }
 }
 
+/// Returns whether an object with this UID is not the target, but another one with its name.
 fn is_another(target: &Target, uid: &str) -> bool {
     target.uid.as_deref().is_some_and(|known| known != uid)
 }
 
-fn readiness_of(target: &Target, status: ObservedStatus) -> Readiness {
+/// Returns the status to report for an observation: an object that is to be gone is Current once it is.
+fn to_readiness(target: &Target, status: ObservedStatus) -> Readiness {
     match (target.goal, status) {
-        (Goal::Gone, ObservedStatus::Present { uid, .. }) if is_another(target, &uid) => gone(),
+        (Goal::Gone, ObservedStatus::Present { uid, .. }) if is_another(target, &uid) => readiness_of_gone(),
         (Goal::Gone, ObservedStatus::Present { readiness, .. }) if readiness.state != State::Terminating => {
             Readiness::new(State::InProgress, "it still exists")
         }
         (_, ObservedStatus::Present { readiness, .. }) => readiness,
-        (Goal::Gone, ObservedStatus::Absent) => gone(),
+        (Goal::Gone, ObservedStatus::Absent) => readiness_of_gone(),
         (Goal::Ready, ObservedStatus::Absent) => Readiness::new(State::InProgress, "it does not exist"),
         (_, ObservedStatus::Unread(reason)) => Readiness::new(State::Unknown, reason),
     }
 }
 
-fn gone() -> Readiness {
+fn readiness_of_gone() -> Readiness {
     Readiness::new(State::Current, "it is gone")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Path;
+    use super::super::Lookup;
     use super::*;
     use crate::plan::fixtures::live;
 
@@ -193,7 +198,7 @@ mod tests {
             resource: live.resource,
             uid: Some("u".to_owned()),
             goal,
-            path: Path::Label,
+            lookup: Lookup::Label,
         }
     }
 
@@ -234,9 +239,9 @@ mod tests {
         ];
         for (goal, status, arrived, state) in table {
             let mut tracker = WaitTracker::new(vec![target(goal)]);
-            let readiness_of = tracker.note(0, status.clone()).expect("an event");
-            assert_eq!(readiness_of.status, state, "{goal:?} {status:?}");
-            assert_eq!(tracker.has_arrived(), arrived, "{goal:?} {status:?}");
+            let awaited = tracker.note(0, status.clone()).expect("an event");
+            assert_eq!(awaited.status, state, "{goal:?} {status:?}");
+            assert_eq!(tracker.have_all_arrived(), arrived, "{goal:?} {status:?}");
             assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
             assert_eq!(
                 tracker.is_settled(),
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_may_be_old_is_believed_later() {
+    fn a_failure_that_may_be_old_counts_later() {
         let failed = |reason: &str| ObservedStatus::Present {
             uid: "u".to_owned(),
             readiness: Readiness {
@@ -262,7 +267,7 @@ mod tests {
         assert!(!tracker.has_failed());
         tracker.note(0, failed("so"));
         assert!(!tracker.has_failed());
-        tracker.believe_old();
+        tracker.count_old_failures();
         assert!(tracker.has_failed());
         // A change since the first observation is from this run.
         for change in [failed("otherwise"), present("u", State::InProgress)] {
@@ -272,19 +277,19 @@ mod tests {
             tracker.note(0, failed("so"));
             assert!(tracker.has_failed());
         }
-        // A look that failed is not a look.
+        // A failed read is not the first observation.
         let unread = || ObservedStatus::Unread("no".to_owned());
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
         tracker.note(0, unread());
         tracker.note(0, failed("so"));
         assert!(!tracker.has_failed());
-        // What is first seen when controllers have had time is believed at once.
+        // A failure that is first observed when controllers have had time counts at once.
         for before in [None, Some(unread())] {
             let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
             if let Some(before) = before {
                 tracker.note(0, before);
             }
-            tracker.believe_old();
+            tracker.count_old_failures();
             tracker.note(0, failed("so"));
             assert!(tracker.has_failed());
         }
@@ -294,8 +299,8 @@ mod tests {
     fn what_has_arrived_may_leave_again() {
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready), target(Goal::Ready)]);
         let note = |tracker: &mut WaitTracker, index, state| {
-            let readiness_of = tracker.note(index, present("u", state));
-            readiness_of.map(|readiness_of| readiness_of.wait_status)
+            let awaited = tracker.note(index, present("u", state));
+            awaited.map(|awaited| awaited.wait_status)
         };
         assert_eq!(note(&mut tracker, 0, State::Current), Some(WaitStatus::Arrived));
         assert_eq!(
@@ -305,6 +310,6 @@ mod tests {
         assert_eq!(note(&mut tracker, 1, State::Failed), Some(WaitStatus::Changed));
         assert_eq!(tracker.pending(), [1, 0]);
         assert_eq!(note(&mut tracker, 0, State::Current), Some(WaitStatus::Arrived));
-        assert!(!tracker.has_arrived());
+        assert!(!tracker.have_all_arrived());
     }
 }

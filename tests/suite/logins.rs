@@ -82,7 +82,7 @@ fn who(connection: &Connection) -> Value {
     };
     let reply = runtime().block_on(connection.server.send(request));
     let reply = reply.unwrap_or_else(|error| panic!("{error}"));
-    let review: Value = serde_json::from_slice(&reply.body).expect("JSON");
+    let review: Value = reply.json().expect("JSON");
     review["status"]["userInfo"].clone()
 }
 
@@ -366,7 +366,7 @@ fn a_token_of_openid_connect_is_used_while_it_is_valid() {
     };
     let reply = runtime().block_on(administrator.server.send(request));
     let reply = reply.unwrap_or_else(|error| panic!("{error}"));
-    let request: Value = serde_json::from_slice(&reply.body).expect("JSON");
+    let request: Value = reply.json().expect("JSON");
     let provider = json!({"name": "oidc", "config": {
         "idp-issuer-url": "https://issuer.invalid",
         "client-id": "kubectl",

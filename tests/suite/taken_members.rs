@@ -2,12 +2,15 @@
 //! fails.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use http::Method;
 use serde_json::{Value, json};
 
 use super::contested::before_shared;
-use crate::support::{Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, identities, namespace};
+use crate::support::{
+    Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, identities, kubectl_apply, namespace,
+};
 
 /// Applies a change of `shared`, a member of `late`, with these flags, and lets `early` take it right before.
 fn taken_before_a_change(late: &Set, early: &Set, taking: &[&str], flags: &[&str]) -> Run {
@@ -99,4 +102,34 @@ fn a_member_that_others_write_all_the_time_is_not_taken_back_unnoticed() {
     assert_eq!(run.results("failed"), identities([&new]));
     assert!(run.errors()[0].contains(&id), "{}", run.stderr);
     assert_eq!(late.unrecorded(), Vec::<String>::new());
+}
+
+#[test]
+fn an_object_that_another_set_takes_after_its_migration_is_not_taken_back() {
+    let home = namespace("home");
+    let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));
+    kubectl_apply(&[config_map(&home, "shared", "1")], &["-n", &home]).expect(0);
+    let theirs = config_map(&home, "shared", "theirs");
+    let (set, has_migrated) = (Set::secret(&home, "early"), AtomicBool::new(false));
+    let proxy = Proxy::before_request(
+        move |sent| {
+            let is_write = sent.method == Method::PATCH && sent.path.contains("/configmaps/shared");
+            let migrates = String::from_utf8_lossy(&sent.body).contains("managedFields");
+            is_write && has_migrated.fetch_or(migrates, Ordering::SeqCst)
+        },
+        move || {
+            set.apply_with(
+                std::slice::from_ref(&theirs),
+                &["--take-ownership", "--force-conflicts"],
+            )
+            .expect(0);
+        },
+    );
+    let ours = config_map(&home, "shared", "2");
+    let run = late
+        .apply_through(&proxy, std::slice::from_ref(&ours), &[])
+        .expect(1);
+    assert_eq!(run.results("failed"), identities([&ours]));
+    assert!(run.errors()[0].contains(&early.id), "{}", run.stderr);
+    early.assert_holds(&[config_map(&home, "shared", "theirs")]);
 }

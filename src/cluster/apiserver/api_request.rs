@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::answer_body::Content;
 use super::failed_attempt::FailedAttempt;
@@ -52,6 +54,17 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Reads the body.
+    pub fn json<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_slice(&self.body)
+    }
+
+    /// Returns the body, or null if it is not JSON. Null has none of the fields that the caller looks for, so it is
+    /// judged as any other answer that lacks them.
+    pub fn json_or_null(&self) -> Value {
+        self.json().unwrap_or_default()
+    }
+
     /// Returns the answer to a request that was sent after these attempts at the same write.
     #[must_use]
     pub fn after(self, earlier_attempts: EarlierAttempts) -> Self {
@@ -86,7 +99,7 @@ impl EarlierAttempts {
 
 /// Returns whether the body of a DELETE asks for a dry run.
 fn is_dry_delete(body: &[u8]) -> bool {
-    let options: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let options: Value = serde_json::from_slice(body).unwrap_or_default();
     options["dryRun"]
         .as_array()
         .is_some_and(|stages| !stages.is_empty())

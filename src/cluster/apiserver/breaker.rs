@@ -22,10 +22,10 @@ const CAPACITY_PATIENCE: Duration = Duration::from_mins(1);
 
 /// What is known about the server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Breaker(Sender<Seen>);
+pub(super) struct Breaker(Sender<ServerActivity>);
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Seen {
+struct ServerActivity {
     last_answer: Option<Instant>,
     /// The time of the first request since the last answer.
     waiting_since: Option<Instant>,
@@ -34,11 +34,11 @@ struct Seen {
     is_away: bool,
     /// The time of the first request that the server had no capacity for, since it last took one.
     full_since: Option<Instant>,
-    state: State,
+    state: BreakerState,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BreakerState {
     /// Requests are sent.
     #[default]
     Closed,
@@ -66,18 +66,18 @@ impl Breaker {
         let mut changes = self.0.subscribe();
         loop {
             // The sender is part of this value, so it is never closed.
-            let _ = changes.wait_for(|seen| seen.state != State::Probing).await;
+            let _ = changes.wait_for(|seen| seen.state != BreakerState::Probing).await;
             let mut turn = None;
             self.0.send_if_modified(|seen| {
                 turn = match seen.state {
-                    State::Closed => Some(Turn::Send),
-                    State::OpenSince(since) if since.elapsed() >= OPEN => Some(Turn::Probe),
-                    State::OpenSince(_) => Some(Turn::GiveUp),
-                    State::Probing => None,
+                    BreakerState::Closed => Some(Turn::Send),
+                    BreakerState::OpenSince(since) if since.elapsed() >= OPEN => Some(Turn::Probe),
+                    BreakerState::OpenSince(_) => Some(Turn::GiveUp),
+                    BreakerState::Probing => None,
                 };
                 let is_probed = turn == Some(Turn::Probe);
                 if is_probed {
-                    seen.state = State::Probing;
+                    seen.state = BreakerState::Probing;
                 }
                 is_probed
             });
@@ -124,7 +124,7 @@ impl Breaker {
 
     /// Returns whether requests are not sent.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.seen().state, State::OpenSince(_))
+        matches!(self.seen().state, BreakerState::OpenSince(_))
     }
 
     /// Notes an answer with this status code after this time, and closes.
@@ -145,7 +145,7 @@ impl Breaker {
     /// Closes, since a probe was answered. That says nothing about other paths, such as
     /// those of an aggregated API whose server is away.
     pub(super) fn note_probe_answer(&self) {
-        self.0.send_if_modified(Seen::close);
+        self.0.send_if_modified(ServerActivity::close);
     }
 
     /// Notes that a request has used up its repeats while the server was away.
@@ -163,9 +163,9 @@ impl Breaker {
     pub(super) fn note_timeout(&self, waited: Duration) -> bool {
         self.0.send_if_modified(|seen| {
             let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
-            let is_suspect = seen.state == State::Closed && is_quiet;
+            let is_suspect = seen.state == BreakerState::Closed && is_quiet;
             if is_suspect {
-                seen.state = State::Probing;
+                seen.state = BreakerState::Probing;
             }
             is_suspect
         })
@@ -180,20 +180,20 @@ impl Breaker {
 
     /// Ends a probe that began then and was not answered.
     pub(super) fn note_probe_timeout(&self, begun: Instant) {
-        self.end_probe(begun, State::OpenSince(Instant::now()));
+        self.end_probe(begun, BreakerState::OpenSince(Instant::now()));
     }
 
     /// Ends a probe that began then and failed at once. The requests fail as fast, and each failure decides whether its
     /// request is repeated.
     pub(super) fn note_probe_failure(&self, begun: Instant) {
-        self.end_probe(begun, State::Closed);
+        self.end_probe(begun, BreakerState::Closed);
     }
 
     /// Ends a probe, unless an answer has ended it: if there is one now, it is a later one.
-    fn end_probe(&self, begun: Instant, state: State) {
+    fn end_probe(&self, begun: Instant, state: BreakerState) {
         self.0.send_if_modified(|seen| {
             let is_current = seen.last_answer.is_none_or(|last| last < begun);
-            let is_probed = seen.state == State::Probing && is_current;
+            let is_probed = seen.state == BreakerState::Probing && is_current;
             if is_probed {
                 seen.state = state;
             }
@@ -202,23 +202,23 @@ impl Breaker {
     }
 
     /// Notes what no request waits for.
-    fn note(&self, change: impl FnOnce(&mut Seen)) {
+    fn note(&self, change: impl FnOnce(&mut ServerActivity)) {
         self.0.send_if_modified(|seen| {
             change(seen);
             false
         });
     }
 
-    fn seen(&self) -> Ref<'_, Seen> {
+    fn seen(&self) -> Ref<'_, ServerActivity> {
         self.0.borrow()
     }
 }
 
-impl Seen {
+impl ServerActivity {
     /// Notes an answer, and closes. Returns whether requests may be waiting for that.
     fn close(&mut self) -> bool {
         self.last_answer = Some(Instant::now());
-        std::mem::take(&mut self.state) != State::Closed
+        std::mem::take(&mut self.state) != BreakerState::Closed
     }
 }
 

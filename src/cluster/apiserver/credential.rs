@@ -30,11 +30,11 @@ pub type TokenSource = dyn Fn() -> Result<Token, String> + Send + Sync;
 /// has a thousand requests.
 #[derive(Clone)]
 pub struct Credential {
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldToken>>,
     source: Arc<TokenSource>,
 }
 
-struct Held {
+struct HeldToken {
     token: Token,
     failure: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Credential {
     /// A credential that begins with a token, and gets later ones from the source.
     pub fn new(first: Token, source: Arc<TokenSource>) -> Self {
         Self {
-            held: Arc::new(Mutex::new(Held {
+            held: Arc::new(Mutex::new(HeldToken {
                 token: first,
                 failure: None,
             })),
@@ -89,7 +89,7 @@ impl Credential {
         held.token.header != *refused
     }
 
-    async fn renew(&self, held: &mut Held) -> Result<(), String> {
+    async fn renew(&self, held: &mut HeldToken) -> Result<(), String> {
         if let Some(failure) = &held.failure {
             return Err(failure.clone());
         }

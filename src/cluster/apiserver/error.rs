@@ -1,12 +1,15 @@
 //! Errors of requests, with the request that failed.
 
+use std::fmt;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 
 use super::{EarlierAttempts, Status, TooLarge, may_be_from_proxy};
 use crate::cluster::proxy::Proxy;
+use crate::error::{Error, ErrorKind};
 use crate::model::message::Message;
+use crate::model::permission::ASK_AN_ADMINISTRATOR;
 
 /// A request that did not succeed, with what was requested.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +113,63 @@ impl ApiError {
     }
 }
 
+impl ApiError {
+    /// Returns the error of a run that could not read this object.
+    pub fn while_reading(&self, object: impl fmt::Display) -> Error {
+        let kind = if self.is(StatusCode::FORBIDDEN) {
+            ErrorKind::Forbidden
+        } else {
+            ErrorKind::Cluster
+        };
+        Error::new(kind, format!("{object}: cannot be read: {}", self.cause())).with_hint(self.hint())
+    }
+
+    /// Returns why it did not succeed, in plain words if the user is not authenticated.
+    pub fn cause(&self) -> String {
+        if self.is(StatusCode::UNAUTHORIZED) {
+            "Unauthorized: the server does not accept these credentials".to_owned()
+        } else {
+            self.kind.to_string()
+        }
+    }
+
+    /// Returns what to type or check next.
+    pub fn hint(&self) -> String {
+        match &*self.kind {
+        ApiErrorKind::Status(status) if status.is_denied_by_admission() => {
+            "change what the policy or webhook objects to, or exempt the object from it".to_owned()
+        }
+        ApiErrorKind::Status(status) => match status.code {
+            401 => "log in again, or check --token and the context's user".to_owned(),
+            403 => ASK_AN_ADMINISTRATOR.to_owned(),
+            _ => "run the same command again; `kubectl version` tests the server".to_owned(),
+        },
+        ApiErrorKind::Connection { proxy: Some(proxy), .. } => format!(
+            "check {}, or list the server in NO_PROXY",
+            proxy.named_by()
+        ),
+        ApiErrorKind::Untrusted { .. } => {
+            "check the cluster's certificate-authority in the kubeconfig, or set --certificate-authority or --tls-server-name"
+                .to_owned()
+        }
+        ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout { .. } | ApiErrorKind::NotSent { .. } => {
+            "check --server, --context and KUBECONFIG; `kubectl cluster-info` uses the same server"
+                .to_owned()
+        }
+        ApiErrorKind::LeaseLost(_) => {
+            "run the same command again once the server answers and you may patch the set's parent".to_owned()
+        },
+        ApiErrorKind::Credential(_) => "log in again, then run the same command".to_owned(),
+        ApiErrorKind::TooLarge(TooLarge::WithOthers) => {
+            "check that --server is the URL of a Kubernetes API server, or lower --concurrency".to_owned()
+        }
+        ApiErrorKind::TooLarge(_) | ApiErrorKind::Unreadable(_) => {
+            "check that --server is the URL of a Kubernetes API server".to_owned()
+        }
+    }
+    }
+}
+
 impl ApiErrorKind {
     /// Returns the message about an object whose request failed. What is wrong with the connection is the same
     /// for all objects, so it is printed for the first ones, with a hint, and then counted.
@@ -185,5 +245,41 @@ mod tests {
         assert_eq!(refused().of_object().hints.len(), 1);
         let unreadable = ApiErrorKind::Unreadable("not JSON".to_owned());
         assert_eq!(unreadable.of_object(), Message::new(unreadable.to_string()));
+    }
+
+    #[test]
+    fn a_denial_by_admission_is_not_tried_again() {
+        let again = "run the same command again";
+        for (code, message, is_tried_again) in [
+            (
+                403,
+                "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+                false,
+            ),
+            (
+                422,
+                "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+                false,
+            ),
+            (
+                400,
+                "admission webhook \"w.example.com\" denied the request: no",
+                false,
+            ),
+            (500, "etcdserver: request timed out", true),
+        ] {
+            let status = Status {
+                code,
+                message: message.to_owned(),
+                ..Status::default()
+            };
+            let error = ApiError {
+                kind: Box::new(ApiErrorKind::Status(Box::new(status))),
+                ..ApiError::unreadable("/api/v1/secrets", "")
+            };
+            let hint = error.hint();
+            assert_eq!(hint.starts_with(again), is_tried_again, "{hint}");
+            assert!(!hint.contains("can-i"), "{hint}");
+        }
     }
 }

@@ -10,7 +10,6 @@ use super::retry::{self, Retry};
 use super::{ApiErrorKind, Route, Status, TooLarge, UnreachableWebhook, Writes};
 use crate::model::text::os_cause;
 
-/// A failed attempt.
 pub(super) struct FailedAttempt {
     pub(super) kind: ApiErrorKind,
     pub(super) retry: Retry,

@@ -18,7 +18,7 @@ const JSON: &str = "application/json";
 pub(super) struct LocalApis(Arc<Mutex<BTreeMap<String, Arc<OnceCell<bool>>>>>);
 
 impl LocalApis {
-    fn of(&self, name: &str) -> Arc<OnceCell<bool>> {
+    fn entry(&self, name: &str) -> Arc<OnceCell<bool>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(name.to_owned()).or_default())
     }
@@ -37,17 +37,14 @@ impl ApiServer {
             return true;
         }
         let name = format!("{}.{}", resource.version, resource.group);
-        let known = self.local_apis.of(&name);
+        let known = self.local_apis.entry(&name);
         *known.get_or_init(|| self.is_local(&name)).await
     }
 
     async fn is_local(&self, api_service: &str) -> bool {
         let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
         let reply = self.get(&resource.path(None, Some(api_service)), JSON).await;
-        let read = reply
-            .ok()
-            .and_then(|reply| serde_json::from_slice(&reply.body).ok());
-        read.is_some_and(|api_service: Value| is_local(&api_service))
+        reply.is_ok_and(|reply| is_local(&reply.json_or_null()))
     }
 }
 

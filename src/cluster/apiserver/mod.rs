@@ -7,9 +7,9 @@
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
 mod answer_body;
+mod answer_headers;
 mod api_request;
 mod breaker;
-mod connection_opener;
 mod credential;
 mod error;
 mod failed_attempt;
@@ -18,10 +18,8 @@ mod local_apis;
 mod probe;
 mod retry;
 mod sent_writes;
-mod server_clock;
 mod status;
 mod unreachable_webhook;
-mod warning_header;
 mod watch;
 mod write_lease;
 
@@ -39,10 +37,10 @@ use tokio::time::Instant;
 
 use answer_body::AnswerRoom;
 pub use answer_body::{Content, TooLarge};
+use answer_headers::{ServerClock, warnings};
 use api_request::Writes;
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 use breaker::{Breaker, may_be_from_proxy};
-pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
@@ -51,7 +49,6 @@ use local_apis::LocalApis;
 use retry::{FailedAttempts, Retry};
 pub use sent_writes::LastWrite;
 use sent_writes::{SentWrite, SentWrites};
-use server_clock::ServerClock;
 pub use status::{Status, StatusCause};
 pub use unreachable_webhook::UnreachableWebhook;
 pub use watch::{Change, Watch};
@@ -87,6 +84,15 @@ pub struct ApiServer {
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
     /// The most connections that are opened early.
     most_early_connections: usize,
+}
+
+/// Opens connections in the background.
+pub trait ConnectionOpener: Send + Sync {
+    /// Opens connections until there are `wanted` in total. Returns at once.
+    fn open_until(&self, wanted: usize);
+
+    /// Closes the connections that no request has used yet.
+    fn discard(&self);
 }
 
 /// The target of requests, for messages.
@@ -148,33 +154,23 @@ impl ApiServer {
 
     /// The same, naming this proxy in errors; `client` goes through it.
     #[must_use]
-    pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
-        let address = self.route.address.clone();
-        Self {
-            route: Arc::new(Route {
-                address,
-                proxy: proxy.map(Box::new),
-            }),
-            ..self
-        }
+    pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
+        Arc::make_mut(&mut self.route).proxy = proxy.map(Box::new);
+        self
     }
 
     /// The same, opening connections early in this way; `None` if they cannot be.
     #[must_use]
-    pub fn with_connection_opener(self, connection_opener: Option<Arc<dyn ConnectionOpener>>) -> Self {
-        Self {
-            connection_opener,
-            ..self
-        }
+    pub fn with_connection_opener(mut self, connection_opener: Option<Arc<dyn ConnectionOpener>>) -> Self {
+        self.connection_opener = connection_opener;
+        self
     }
 
     /// The same, opening at most this many connections early: the user allows no more requests at once.
     #[must_use]
-    pub fn with_most_early_connections(self, most_early_connections: usize) -> Self {
-        Self {
-            most_early_connections,
-            ..self
-        }
+    pub fn with_most_early_connections(mut self, most_early_connections: usize) -> Self {
+        self.most_early_connections = most_early_connections;
+        self
     }
 
     /// Opens connections in the background for this many concurrent requests, which will be sent soon.
@@ -254,7 +250,7 @@ impl ApiServer {
         let mut attempts = FailedAttempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut earlier_failure = None;
-        let mut write = self.sent_writes.of(&request);
+        let mut write = self.sent_writes.for_request(&request);
         loop {
             let failure = match self.send_once(&request, &mut write).await {
                 Ok(reply) => {
@@ -337,7 +333,7 @@ impl ApiServer {
             if request.accept != TEXT && !is_whole(&request.method, &body) {
                 return Err(FailedAttempt::unreadable(&body));
             }
-            let mut warnings = warning_header::warnings(&head.headers);
+            let mut warnings = warnings(&head.headers);
             if !warnings.is_empty() {
                 let values = SecretValues::from_body(&request.body);
                 for text in &mut warnings {

@@ -31,7 +31,7 @@ pub(super) struct SentWrites {
 impl SentWrites {
     /// Returns the write that this request is; one that sends nothing to an object, such as a GET or a dry run,
     /// is never noted.
-    pub(super) fn of<'a>(&'a self, request: &'a ApiRequest) -> SentWrite<'a> {
+    pub(super) fn for_request<'a>(&'a self, request: &'a ApiRequest) -> SentWrite<'a> {
         SentWrite {
             all: self,
             path: object_path(request),
@@ -183,7 +183,7 @@ mod tests {
         let request = patch(&[("fieldManager", "applyset")]);
         for (failures, is_noted) in table {
             let writes = SentWrites::default();
-            let mut write = writes.of(&request);
+            let mut write = writes.for_request(&request);
             assert_eq!(last(&writes), None);
             if failures.is_empty() {
                 write.sent();
@@ -207,14 +207,14 @@ mod tests {
         for (request, done) in [(apply.clone(), LastWrite::Done), (delete, LastWrite::Deleted)] {
             for is_answered in [true, false] {
                 let writes = SentWrites::default();
-                let mut first = writes.of(&request);
+                let mut first = writes.for_request(&request);
                 first.sent();
                 if is_answered {
                     first.done();
                 }
                 let before = if is_answered { done } else { LastWrite::Unanswered };
                 assert_eq!(last(&writes), Some(before));
-                let mut second = writes.of(&apply);
+                let mut second = writes.for_request(&apply);
                 second.note_failure(&answer(429));
                 assert_eq!(last(&writes), Some(before));
                 second.sent();
@@ -237,9 +237,11 @@ mod tests {
             )
         };
         let writes = SentWrites::default();
-        writes.of(&body(r#"{"spec": {}}"#)).sent();
+        writes.for_request(&body(r#"{"spec": {}}"#)).sent();
         assert_eq!(last(&writes), None);
-        writes.of(&body(r#"{"metadata": {"name": "one"}}"#)).sent();
+        writes
+            .for_request(&body(r#"{"metadata": {"name": "one"}}"#))
+            .sent();
         assert_eq!(last(&writes), Some(LastWrite::Unanswered));
     }
 
@@ -250,7 +252,7 @@ mod tests {
             ApiRequest::get("/api/v1/nodes/one", ""),
             patch(&[("fieldManager", "applyset"), ("dryRun", "All")]),
         ] {
-            writes.of(&request).sent();
+            writes.for_request(&request).sent();
             assert_eq!(last(&writes), None, "{request:?}");
         }
     }

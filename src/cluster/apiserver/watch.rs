@@ -50,7 +50,7 @@ pub enum Change {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct WatchLine {
     #[serde(rename = "type")]
     kind: String,
     object: Value,
@@ -133,7 +133,7 @@ impl Watch {
 
 fn event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
     check_values(line).map_err(ApiErrorKind::TooLarge)?;
-    let line: Line =
+    let line: WatchLine =
         serde_json::from_slice(line).map_err(|error| ApiErrorKind::Unreadable(error.to_string()))?;
     let change = match line.kind.as_str() {
         "ADDED" => Change::Added,

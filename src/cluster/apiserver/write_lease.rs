@@ -16,10 +16,10 @@ const EXPIRES_AFTER: Duration = Duration::from_mins(5);
 
 /// The lease of a run; without one it may write at any time.
 #[derive(Debug, Clone)]
-pub(super) struct WriteLease(Arc<Sender<State>>);
+pub(super) struct WriteLease(Arc<Sender<LeaseState>>);
 
 #[derive(Debug, Clone, Default)]
-enum State {
+enum LeaseState {
     #[default]
     None,
     /// It was renewed at this time.
@@ -54,14 +54,14 @@ impl Moment {
 
 impl Default for WriteLease {
     fn default() -> Self {
-        Self(Arc::new(Sender::new(State::None)))
+        Self(Arc::new(Sender::new(LeaseState::None)))
     }
 }
 
 impl WriteLease {
     /// Takes or renews the lease, as of the given moment.
     pub(super) fn renew(&self, at: Moment) {
-        self.0.send_replace(State::Renewed(at));
+        self.0.send_replace(LeaseState::Renewed(at));
     }
 
     /// Notes that the lease could not be renewed. Writes fail for this reason once it has expired.
@@ -73,20 +73,20 @@ impl WriteLease {
 
     /// Takes the lease away: writes fail for this reason.
     pub(super) fn lose(&self, reason: &str) {
-        self.0.send_replace(State::Lost(reason.to_owned()));
+        self.0.send_replace(LeaseState::Lost(reason.to_owned()));
     }
 
     /// Gives the lease back.
     pub(super) fn end(&self) {
-        self.0.send_replace(State::None);
+        self.0.send_replace(LeaseState::None);
     }
 
     /// Returns the age of the lease; nothing without one.
     fn age(&self) -> Option<Duration> {
         match &*self.0.borrow() {
-            State::None => None,
-            State::Renewed(at) => Some(at.age()),
-            State::Lost(_) => Some(EXPIRES_AFTER),
+            LeaseState::None => None,
+            LeaseState::Renewed(at) => Some(at.age()),
+            LeaseState::Lost(_) => Some(EXPIRES_AFTER),
         }
     }
 
@@ -102,10 +102,10 @@ impl WriteLease {
         let mut states = self.0.subscribe();
         loop {
             match &*states.borrow_and_update() {
-                State::None => return Ok(()),
-                State::Renewed(at) if at.age() < EXPIRES_AFTER => return Ok(()),
-                State::Renewed(_) => {}
-                State::Lost(reason) => return Err(reason.clone()),
+                LeaseState::None => return Ok(()),
+                LeaseState::Renewed(at) if at.age() < EXPIRES_AFTER => return Ok(()),
+                LeaseState::Renewed(_) => {}
+                LeaseState::Lost(reason) => return Err(reason.clone()),
             }
             // The sender is part of this lease, so it is never closed.
             let _ = states.changed().await;
@@ -117,8 +117,8 @@ impl ApiServer {
     /// Returns the time since the lease of this run was renewed; `None` if it was given back or is lost.
     pub fn lease_age(&self) -> Option<Duration> {
         match &*self.write_lease.0.borrow() {
-            State::Renewed(at) => Some(at.age()),
-            State::None | State::Lost(_) => None,
+            LeaseState::Renewed(at) => Some(at.age()),
+            LeaseState::None | LeaseState::Lost(_) => None,
         }
     }
 

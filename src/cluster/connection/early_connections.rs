@@ -96,7 +96,7 @@ where
 }
 
 impl<C: Service<Uri>> EarlyConnections<C> {
-    fn opened(&self) -> MutexGuard<'_, Opened<C::Response, C::Error>> {
+    fn lock(&self) -> MutexGuard<'_, Opened<C::Response, C::Error>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -109,7 +109,7 @@ where
     C::Future: Send,
 {
     fn open_until(&self, wanted: usize) {
-        let mut opened = self.connections.opened();
+        let mut opened = self.connections.lock();
         if opened.all >= wanted {
             return;
         }
@@ -124,12 +124,12 @@ where
         let connections = self.connections.clone();
         tokio::spawn(async move {
             tokio::time::sleep(connections.longest_idle).await;
-            connections.opened().close_older(connections.longest_idle);
+            connections.lock().close_older(connections.longest_idle);
         });
     }
 
     fn discard(&self) {
-        self.connections.opened().close_older(Duration::ZERO);
+        self.connections.lock().close_older(Duration::ZERO);
     }
 }
 
@@ -160,7 +160,7 @@ where
 
     fn call(&mut self, server: Uri) -> Self::Future {
         let early = {
-            let mut opened = self.opened();
+            let mut opened = self.lock();
             let early = opened.take(self.longest_idle);
             opened.all += usize::from(early.is_none());
             early
@@ -246,12 +246,12 @@ mod tests {
         tokio::task::yield_now().await;
         opener.discard();
         assert_eq!(connector.call(server()).await, Ok(4));
-        assert_eq!(connector.opened().all, 1);
+        assert_eq!(connector.lock().all, 1);
 
         connector.longest_idle = Duration::ZERO;
         connector.opener(server()).open_until(3);
         tokio::task::yield_now().await;
         assert_eq!(connector.call(server()).await, Ok(7));
-        assert_eq!(connector.opened().all, 2);
+        assert_eq!(connector.lock().all, 2);
     }
 }

@@ -1,147 +1,68 @@
-//! Errors of kubeconfigs, flags and credentials, with their hints.
+//! Errors of kubeconfigs, flags and credentials that several parts of this module have, with their hints.
 
-use std::path::PathBuf;
+use std::fmt;
 
 use kube::config::KubeconfigError;
 
 use super::exec_credential_plugin::{ExecError, ExecFault};
-use super::kubeconfig_validation::Conflict;
 use super::kuberc::KubercError;
 use crate::cluster::proxy::InvalidProxy;
-use crate::model::text::{os_cause, shell_word};
+use crate::error::{Error, ErrorKind};
+use crate::model::text::os_cause;
 
-/// An error that prevents a connection.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectionError {
-    /// The kubeconfig cannot be used.
-    #[error("kubeconfig: invalid: {}", os_cause(.0))]
-    Kubeconfig(#[from] KubeconfigError),
-    /// A kubeconfig that cannot be parsed. Its content is not shown, because it may be a credential.
-    #[error("kubeconfig {}{}: cannot be parsed", path.display(), position(*.line_and_column))]
-    UnparsableKubeconfig {
-        /// The file.
-        path: PathBuf,
-        /// The position, counted from 1, if it is known.
-        line_and_column: Option<(u64, u64)>,
-    },
-    /// A file named by flag or environment cannot be read.
-    #[error("kubeconfig {}: cannot be read: {}", path.display(), os_cause(error))]
-    UnreadableKubeconfig {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: std::io::Error,
-    },
-    /// Preferences from which no policy for plugins can be read.
-    #[error(transparent)]
-    Kuberc(#[from] KubercError),
-    /// Neither a kubeconfig nor the environment of a Pod.
-    #[error("no kubeconfig{}, and not running in a Pod", at(.0))]
-    NoConfiguration(Vec<PathBuf>),
-    /// Kubeconfigs that exist but name no cluster, context or user.
-    #[error("kubeconfig {}: it has no cluster and no context", list(.0))]
-    EmptyKubeconfig(Vec<PathBuf>),
-    /// A name that is not in the kubeconfig.
-    #[error("{what} {name:?} does not exist in the kubeconfig")]
-    NotInKubeconfig {
-        /// `context`, `cluster` or `user`.
-        what: &'static str,
-        name: String,
-        /// The names that it has.
-        known: Vec<String>,
-    },
-    /// A kubeconfig that names no server.
-    #[error("no server configured: the kubeconfig has no current-context")]
-    NoServer,
-    /// Settings that exclude each other.
-    #[error("invalid configuration: {0}")]
-    Conflict(#[from] Conflict),
-    /// A server address that is not valid.
-    #[error("{0:?} is not a valid server URL")]
-    InvalidServer(String),
-    /// A proxy that cannot be used.
-    #[error(transparent)]
-    Proxy(#[from] InvalidProxy),
-    /// A way to log in that kubectl has removed, too.
-    #[error("auth-provider {0:?}: not supported (kubectl removed it too)")]
-    AuthProvider(String),
-    /// The credentials plugin failed.
-    #[error(transparent)]
-    Exec(#[from] ExecError),
-    /// A token file that holds no token.
-    #[error("token file {path}: cannot be used: {reason}", path = .0.display(), reason = .1)]
-    TokenFile(PathBuf, String),
-    /// A token with characters that no token has.
-    #[error("invalid token: it contains characters that HTTP does not allow")]
-    UnusableToken,
-    /// Certificates or credentials that cannot be used.
-    #[error("client configuration: {}", os_cause(.0))]
-    Client(#[from] kube::Error),
-    /// A file of a certificate or a key that cannot be read.
-    #[error("{what} {}: cannot be read: {}", path.display(), os_cause(error))]
-    UnreadableFile {
-        /// `client certificate` or `client key`.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        error: std::io::Error,
-    },
-    /// A certificate authority file that cannot be read.
-    #[error("certificate authority {path}: cannot be used: {reason}", path = .0.display(), reason = .1)]
-    CertificateAuthority(PathBuf, String),
+/// The error about a kubeconfig that cannot be used.
+pub(super) fn invalid_kubeconfig(error: &KubeconfigError) -> Error {
+    Error::usage(
+        format!("kubeconfig: invalid: {}", os_cause(error)),
+        CHOOSE_A_CONTEXT,
+    )
 }
 
-impl ConnectionError {
-    /// Returns whether a flag or the kubeconfig is wrong, rather than what they refer to.
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::NoConfiguration(_) | Self::Client(_) => false,
-            Self::Exec(error) => error.fault.is_configuration(),
-            _ => true,
-        }
-    }
+pub(super) const CHOOSE_A_CONTEXT: &str =
+    "list the contexts with `kubectl config get-contexts`, then set --context, current-context or --server";
 
-    /// The hint below the error.
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Kubeconfig(_) | Self::NoServer => {
-                "list the contexts with `kubectl config get-contexts`, then set --context, current-context or --server".to_owned()
-            }
-            Self::NotInKubeconfig { what, known, .. } if known.is_empty() => {
-                format!("check --kubeconfig and KUBECONFIG: this kubeconfig has no {what}")
-            }
-            Self::NotInKubeconfig { known, .. } => format!("use one of: {}", known.join(", ")),
-            Self::UnparsableKubeconfig { path, .. } => {
-                format!(
-                    "fix the YAML; `kubectl config view --kubeconfig {}` reads the same file",
-                    shell_word(&path.to_string_lossy())
-                )
-            }
-            Self::UnreadableKubeconfig { .. } => "check --kubeconfig and KUBECONFIG".to_owned(),
-            Self::Kuberc(error) => error.hint().to_owned(),
-            Self::Conflict(conflict) => conflict.hint().to_owned(),
-            Self::EmptyKubeconfig(_) => {
-                "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG".to_owned()
-            }
-            Self::NoConfiguration(_) => "set --kubeconfig or KUBECONFIG".to_owned(),
-            Self::InvalidServer(_) => "write it as https://HOST:PORT".to_owned(),
-            Self::Proxy(_) => {
-                "write it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT".to_owned()
-            }
-            Self::AuthProvider(_) => {
-                "use the exec plugin of your provider, such as gke-gcloud-auth-plugin or kubelogin".to_owned()
-            }
-            Self::Exec(error) => exec_hint(error),
-            Self::TokenFile(..) | Self::UnusableToken => {
-                "replace the token; `kubectl auth whoami` tests it".to_owned()
-            }
-            Self::Client(_) => "check the user and cluster entries of the kubeconfig".to_owned(),
-            Self::CertificateAuthority(..) => "pass a file of PEM certificates".to_owned(),
-            Self::UnreadableFile { .. } => {
-                "check --client-certificate, --client-key, and the user of the kubeconfig".to_owned()
-            }
-        }
+/// The error about settings that exclude each other. `conflict` is in kubectl's words.
+pub(super) fn conflict(conflict: impl fmt::Display, hint: &str) -> Error {
+    Error::usage(format!("invalid configuration: {conflict}"), hint)
+}
+
+/// The error about certificates or credentials that cannot be used.
+pub(super) fn unusable_credentials(error: &kube::Error) -> Error {
+    let text = format!("client configuration: {}", os_cause(error));
+    Error::new(ErrorKind::Cluster, text).with_hint("check the user and cluster entries of the kubeconfig")
+}
+
+/// The error about a token with characters that no token has.
+pub(super) fn unusable_token() -> Error {
+    Error::usage(
+        "invalid token: it contains characters that HTTP does not allow",
+        REPLACE_THE_TOKEN,
+    )
+}
+
+pub(super) const REPLACE_THE_TOKEN: &str = "replace the token; `kubectl auth whoami` tests it";
+
+impl From<KubercError> for Error {
+    fn from(error: KubercError) -> Self {
+        Self::usage(error.to_string(), error.hint())
+    }
+}
+
+impl From<InvalidProxy> for Error {
+    fn from(error: InvalidProxy) -> Self {
+        let hint = "write it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT";
+        Self::usage(error.to_string(), hint)
+    }
+}
+
+impl From<ExecError> for Error {
+    fn from(error: ExecError) -> Self {
+        let kind = if error.fault.is_configuration() {
+            ErrorKind::Usage
+        } else {
+            ErrorKind::Cluster
+        };
+        Self::new(kind, error.to_string()).with_hint(exec_hint(&error))
     }
 }
 
@@ -162,25 +83,4 @@ fn exec_hint(error: &ExecError) -> String {
         }
         _ => "log in again; `kubectl auth whoami` runs the same plugin".to_owned(),
     }
-}
-
-fn at(paths: &[PathBuf]) -> String {
-    if paths.is_empty() {
-        String::new()
-    } else {
-        format!(" at {}", join(paths, " or "))
-    }
-}
-
-fn list(paths: &[PathBuf]) -> String {
-    join(paths, " and ")
-}
-
-fn join(paths: &[PathBuf], word: &str) -> String {
-    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    names.join(word)
-}
-
-fn position(line_and_column: Option<(u64, u64)>) -> String {
-    line_and_column.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"))
 }

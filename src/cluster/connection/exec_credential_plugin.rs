@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Login;
-use super::kuberc::{Denial, Policy};
+use super::kuberc::{Denial, PluginPolicy};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::os_cause;
 
@@ -27,7 +27,7 @@ const API_VERSIONS: [&str; 2] = [
 
 /// The credentials that a program returned.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct PluginCredentials {
     pub(super) token: Option<String>,
     /// Certificate and key, both PEM.
     pub(super) certificate: Option<(String, String)>,
@@ -130,7 +130,11 @@ struct ExecStatus {
 
 /// Runs the program and waits for it. If it wants information about the cluster, `config.cluster`
 /// holds that.
-pub(super) fn run(config: &ExecConfig, login: Login, policy: &Policy) -> Result<Answer, ExecError> {
+pub(super) fn run(
+    config: &ExecConfig,
+    login: Login,
+    policy: &PluginPolicy,
+) -> Result<PluginCredentials, ExecError> {
     let named = config.command.as_deref().unwrap_or_default();
     fetch(config, named, login, policy).map_err(|fault| ExecError {
         command: named.to_owned(),
@@ -139,7 +143,12 @@ pub(super) fn run(config: &ExecConfig, login: Login, policy: &Policy) -> Result<
     })
 }
 
-fn fetch(config: &ExecConfig, command: &str, login: Login, policy: &Policy) -> Result<Answer, ExecFault> {
+fn fetch(
+    config: &ExecConfig,
+    command: &str,
+    login: Login,
+    policy: &PluginPolicy,
+) -> Result<PluginCredentials, ExecFault> {
     let version = config.api_version.as_deref().unwrap_or_default();
     if command.is_empty() {
         return Err(ExecFault::NoCommand);
@@ -210,7 +219,7 @@ fn exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAuthClust
 }
 
 /// Reads JSON, or YAML, as client-go does.
-fn read(answer: &[u8], version: &str) -> Result<Answer, ExecFault> {
+fn read(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
     let credential: ExecCredential = serde_json::from_slice(answer)
         .ok()
         .or_else(|| serde_saphyr::from_slice(answer).ok())
@@ -237,7 +246,7 @@ fn read(answer: &[u8], version: &str) -> Result<Answer, ExecFault> {
     if token.is_none() && certificate.is_none() {
         return Err(ExecFault::Nothing);
     }
-    Ok(Answer {
+    Ok(PluginCredentials {
         token,
         certificate,
         until: status.expiration_timestamp.map(SystemTime::from),
@@ -296,7 +305,7 @@ mod tests {
             install_hint: Some("brew install it".to_owned()),
             ..ExecConfig::default()
         };
-        let error = run(&config, Login::Silent, &Policy::AllowAll)
+        let error = run(&config, Login::Silent, &PluginPolicy::AllowAll)
             .err()
             .expect("no such program");
         assert_eq!(
@@ -314,7 +323,7 @@ mod tests {
             ..ExecConfig::default()
         };
         let error = |config: ExecConfig| {
-            run(&config, Login::Silent, &Policy::AllowAll)
+            run(&config, Login::Silent, &PluginPolicy::AllowAll)
                 .err()
                 .expect("a fault")
                 .fault

@@ -8,7 +8,10 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 
-use super::{ConnectionError, home};
+use super::error::invalid_kubeconfig;
+use super::home;
+use crate::error::Error;
+use crate::model::text::{os_cause, shell_word};
 use crate::regular_file::{self, SMALL};
 
 /// The cluster, user and namespace that a kubeconfig selects.
@@ -37,9 +40,12 @@ pub(super) struct Names<'a> {
 
 /// Reads the file of the flag, else those of `KUBECONFIG`, else that of the home directory; `None`
 /// if none of the latter exists.
-pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, ConnectionError> {
+pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, Error> {
     match flag {
-        Some(path) if !path.as_os_str().is_empty() => read_file(path).map(Some),
+        Some(path) if !path.as_os_str().is_empty() => {
+            let text = read_text(path).map_err(|error| unreadable(path, &error))?;
+            parse(path, &text).map(Some)
+        }
         _ => read_and_merge(&default_paths()),
     }
 }
@@ -55,7 +61,7 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
 
 /// Selects the cluster and the user. Names in a flag or the context must exist, or the request would
 /// be anonymous. The exception is a user whose credentials are in flags.
-pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen, ConnectionError> {
+pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen, Error> {
     let context_name = names.context.or(kubeconfig.current_context.as_deref());
     let context = context_name
         .map(|name| {
@@ -97,7 +103,7 @@ fn find<'a, T: Clone + Default + 'a>(
     what: &'static str,
     name: &str,
     entries: impl Iterator<Item = (&'a String, &'a Option<T>)>,
-) -> Result<T, ConnectionError> {
+) -> Result<T, Error> {
     let mut known = Vec::new();
     for (other, entry) in entries {
         if other == name {
@@ -105,11 +111,15 @@ fn find<'a, T: Clone + Default + 'a>(
         }
         known.push(other.clone());
     }
-    Err(ConnectionError::NotInKubeconfig {
-        what,
-        name: name.to_owned(),
-        known,
-    })
+    let hint = if known.is_empty() {
+        format!("check --kubeconfig and KUBECONFIG: this kubeconfig has no {what}")
+    } else {
+        format!("use one of: {}", known.join(", "))
+    };
+    Err(Error::usage(
+        format!("{what} {name:?} does not exist in the kubeconfig"),
+        hint,
+    ))
 }
 
 /// The default paths of kubeconfigs: an empty variable counts as unset, and empty paths in it are
@@ -133,47 +143,59 @@ fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
 
 /// Merges the files that exist; the first one that sets a value wins. `None` if none exists
 /// (client-go, `ClientConfigLoadingRules.Load`).
-fn read_and_merge(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
+fn read_and_merge(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, Error> {
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
-        let next = match read_file(path) {
-            Err(ConnectionError::UnreadableKubeconfig { error, .. })
-                if error.kind() == ErrorKind::NotFound =>
-            {
-                continue;
-            }
-            read => read?,
+        let text = match read_text(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            text => text.map_err(|error| unreadable(path, &error))?,
         };
+        let next = parse(path, &text)?;
         merged = Some(match merged {
-            Some(merged) => merged.merge(next)?,
+            Some(merged) => merged.merge(next).map_err(|error| invalid_kubeconfig(&error))?,
             None => next,
         });
     }
     Ok(merged)
 }
 
-/// Reads one file. The parser's own message shows the lines around the fault, which hold tokens and
+/// Reads one file, and only once: it may be a pipe.
+fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = regular_file::read_any(path, SMALL)?;
+    kubernetes_yaml::decode(bytes).map_err(io::Error::other)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    Error::usage(
+        format!(
+            "kubeconfig {}: cannot be read: {}",
+            path.display(),
+            os_cause(error)
+        ),
+        "check --kubeconfig and KUBECONFIG",
+    )
+}
+
+/// Parses the text of one file. The parser's own message shows the lines around the fault, which hold tokens and
 /// keys, and often the faulty value; so only the position is taken from it.
-fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
-    let path = path.to_owned();
+fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
     // Paths in it, that of a credentials plugin among them, are relative to its directory.
-    let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let directory = absolute.parent().unwrap_or(&absolute).to_owned();
-    // Once: it may be a pipe.
-    let text = regular_file::read_any(&path, SMALL)
-        .and_then(|bytes| kubernetes_yaml::decode(bytes).map_err(io::Error::other));
-    let text = match text {
-        Ok(text) => text,
-        Err(error) => return Err(ConnectionError::UnreadableKubeconfig { path, error }),
-    };
-    let mut kubeconfig = Kubeconfig::from_yaml(&text).map_err(|error| match error {
-        KubeconfigError::Parse(error) => ConnectionError::UnparsableKubeconfig {
-            path,
-            line_and_column: error
-                .location()
-                .map(|location| (location.line(), location.column())),
-        },
-        error => ConnectionError::Kubeconfig(error),
+    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| match error {
+        KubeconfigError::Parse(error) => {
+            let position = error.location().map_or_else(String::new, |location| {
+                format!(":{}:{}", location.line(), location.column())
+            });
+            Error::usage(
+                format!("kubeconfig {}{position}: cannot be parsed", path.display()),
+                format!(
+                    "fix the YAML; `kubectl config view --kubeconfig {}` reads the same file",
+                    shell_word(&path.to_string_lossy())
+                ),
+            )
+        }
+        error => invalid_kubeconfig(&error),
     })?;
     // kubectl writes `current-context: ""`, which means none; merging would keep it.
     kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
@@ -251,7 +273,7 @@ mod tests {
         let none = read_and_merge(std::slice::from_ref(&missing));
         assert!(none.expect("nothing to read").is_none());
         let error = read(Some(&missing)).expect_err("a named file has to be there");
-        assert!(error.is_usage(), "{error}");
+        assert_eq!(error.kind, crate::error::ErrorKind::Usage, "{error}");
     }
 
     #[test]
@@ -262,7 +284,7 @@ mod tests {
             users: [{name: u, user: {client-certificate: '', client-key: key, tokenFile: '', exec: {command: bin/log-in}}}]\n";
         std::fs::write(&path, text).expect("a file");
 
-        let read = read_file(&path).expect("a kubeconfig");
+        let read = read(Some(&path)).expect("a file").expect("a kubeconfig");
 
         let cluster = read.clusters[0].cluster.as_ref().expect("a cluster");
         assert_eq!(cluster.certificate_authority, None);
@@ -296,13 +318,11 @@ mod tests {
         ];
         for (line, text) in broken {
             std::fs::write(&path, &text).expect("a file");
-            let error = read_file(&path).expect_err(&text);
-            let shown = format!("{error} {}", error.hint());
+            let error = read(Some(&path)).expect_err(&text);
+            let shown = format!("{error} {:?}", error.hints());
             assert!(!shown.contains("SECRET"), "{shown}");
-            let ConnectionError::UnparsableKubeconfig { line_and_column, .. } = error else {
-                panic!("{shown}");
-            };
-            assert_eq!(line_and_column.map(|(line, _)| line), Some(line), "{text}");
+            let position = format!("{}:{line}:", path.display());
+            assert!(shown.contains(&position), "{shown}: {text}");
         }
     }
 

@@ -3,83 +3,63 @@
 
 use kube::config::{AuthInfo, Cluster};
 
-/// Settings that exclude each other.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Conflict {
-    /// A certificate authority, and no verification.
-    #[error("specifying a root certificates file with the insecure flag is not allowed")]
-    AuthorityUnverified,
-    /// Two certificate authorities.
-    #[error("certificate-authority-data and certificate-authority are both specified for {0}")]
-    TwoAuthorities(String),
-    /// Two client certificates.
-    #[error("client-cert-data and client-cert are both specified for {0}")]
-    TwoCertificates(String),
-    /// Two client keys.
-    #[error("client-key-data and client-key are both specified for {0}")]
-    TwoKeys(String),
-    /// A client certificate without a key.
-    #[error(
-        "client-key-data or client-key must be specified for {0} to use the clientCert authentication method"
-    )]
-    NoKey(String),
-    /// A token and a password.
-    #[error(
-        "more than one authentication method found for {0}; found [token basicAuth], only one is allowed"
-    )]
-    TwoMethods(String),
-    /// A plugin and an auth-provider.
-    #[error("authProvider cannot be provided in combination with an exec plugin for {0}")]
-    TwoPlugins(String),
-    /// An impersonated group, uid or extra without a user.
-    #[error("requesting uid, groups or user-extra for {0} without impersonating a user")]
-    NoImpersonatedUser(String),
-}
+use super::error::conflict;
+use crate::error::Error;
 
-impl Conflict {
-    pub(super) fn hint(&self) -> &'static str {
-        match self {
-            Self::AuthorityUnverified => "remove insecure-skip-tls-verify, or the certificate authority",
-            Self::TwoAuthorities(_) | Self::TwoCertificates(_) | Self::TwoKeys(_) => {
-                "remove either the file or the data from the kubeconfig"
-            }
-            Self::NoKey(_) => "add --client-key FILE, or client-key to the kubeconfig",
-            Self::TwoMethods(_) => "remove either the token or the user name, or choose another --user",
-            Self::TwoPlugins(_) => "remove the auth-provider from the kubeconfig",
-            Self::NoImpersonatedUser(_) => "add --as USER",
-        }
-    }
-}
+const FILE_OR_DATA: &str = "remove either the file or the data from the kubeconfig";
 
 /// Refuses a cluster with two certificate authorities.
-pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Conflict> {
+pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Error> {
     if cluster.certificate_authority.is_some() && cluster.certificate_authority_data.is_some() {
-        return Err(Conflict::TwoAuthorities(name.to_owned()));
+        return Err(conflict(
+            format_args!(
+                "certificate-authority-data and certificate-authority are both specified for {name}"
+            ),
+            FILE_OR_DATA,
+        ));
     }
     Ok(())
 }
 
 /// Refuses a user with two ways to log in, or half of one.
-pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Conflict> {
-    let name = || name.to_owned();
+pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
     if names_certificate(user) {
         if user.client_certificate.is_some() && user.client_certificate_data.is_some() {
-            return Err(Conflict::TwoCertificates(name()));
+            return Err(conflict(
+                format_args!("client-cert-data and client-cert are both specified for {name}"),
+                FILE_OR_DATA,
+            ));
         }
         if user.client_key.is_some() && user.client_key_data.is_some() {
-            return Err(Conflict::TwoKeys(name()));
+            return Err(conflict(
+                format_args!("client-key-data and client-key are both specified for {name}"),
+                FILE_OR_DATA,
+            ));
         }
         if !names_key(user) {
-            return Err(Conflict::NoKey(name()));
+            return Err(conflict(
+                format_args!(
+                    "client-key-data or client-key must be specified for {name} to use the clientCert authentication method"
+                ),
+                "add --client-key FILE, or client-key to the kubeconfig",
+            ));
         }
     }
     if user.exec.is_some() && user.auth_provider.is_some() {
-        return Err(Conflict::TwoPlugins(name()));
+        return Err(conflict(
+            format_args!("authProvider cannot be provided in combination with an exec plugin for {name}"),
+            "remove the auth-provider from the kubeconfig",
+        ));
     }
     let has_password = user.username.is_some() || user.password.is_some();
     let has_file_and_name = user.token_file.is_some() && user.username.is_some();
     if user.token.is_some() && has_password || has_file_and_name {
-        return Err(Conflict::TwoMethods(name()));
+        return Err(conflict(
+            format_args!(
+                "more than one authentication method found for {name}; found [token basicAuth], only one is allowed"
+            ),
+            "remove either the token or the user name, or choose another --user",
+        ));
     }
     let has_more = user.impersonate_uid.is_some()
         || user
@@ -91,7 +71,10 @@ pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Conflict> {
             .as_ref()
             .is_some_and(|extra| !extra.is_empty());
     if has_more && user.impersonate.is_none() {
-        return Err(Conflict::NoImpersonatedUser(name()));
+        return Err(conflict(
+            format_args!("requesting uid, groups or user-extra for {name} without impersonating a user"),
+            "add --as USER",
+        ));
     }
     Ok(())
 }

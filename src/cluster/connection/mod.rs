@@ -22,13 +22,15 @@ use kube::Config;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use tokio::task::spawn_blocking;
 
-use self::apply_flags_to_kubeconfig::Resolved;
-pub use self::error::ConnectionError;
+use self::apply_flags_to_kubeconfig::ConnectionSettings;
+use self::error::{invalid_kubeconfig, unusable_credentials};
 use self::kubeconfig::{Chosen, Names};
 pub use self::options::{Certificates, ConnectionOptions, Login};
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
+use crate::error::{Error, ErrorKind};
+use crate::model::text::os_cause;
 use crate::regular_file::{self, SMALL};
 
 /// The default time limit of one request: the API server's own, and some more.
@@ -49,7 +51,7 @@ pub struct KubeconfigNames {
 
 /// A connection, and the namespace of the kubeconfig's context.
 pub struct Connection {
-    /// The server.
+    /// Sends all requests.
     pub server: ApiServer,
     /// The context's namespace, else `default`.
     pub namespace: String,
@@ -81,7 +83,7 @@ pub struct Endpoint {
 impl ConnectionOptions {
     /// Reads the kubeconfig, runs its credentials plugin, and sets up the connection. Nothing is
     /// sent yet.
-    pub async fn connect(&self) -> Result<Connection, ConnectionError> {
+    pub async fn connect(&self) -> Result<Connection, Error> {
         let options = self.clone();
         let configured = match spawn_blocking(move || options.config()).await {
             Ok(config) => config?,
@@ -95,7 +97,7 @@ impl ConnectionOptions {
         } = configured;
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::from_config(&config);
-        let clients = client::clients(config)?;
+        let clients = client::clients(config).map_err(|error| unusable_credentials(&error))?;
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
@@ -114,7 +116,7 @@ impl ConnectionOptions {
     }
 
     /// Reads the names in the kubeconfig; none if there is no kubeconfig.
-    pub fn names(&self) -> Result<KubeconfigNames, ConnectionError> {
+    pub fn names(&self) -> Result<KubeconfigNames, Error> {
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?.unwrap_or_default();
         Ok(KubeconfigNames {
             contexts: kubeconfig.contexts.into_iter().map(|named| named.name).collect(),
@@ -127,7 +129,7 @@ impl ConnectionOptions {
         })
     }
 
-    fn config(&self) -> Result<Configured, ConnectionError> {
+    fn config(&self) -> Result<Configured, Error> {
         let mut context = None;
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
         let (mut config, proxy) = match kubeconfig {
@@ -146,7 +148,13 @@ impl ConnectionOptions {
             }
             _ if self.server.is_some() => self.config_of(&Chosen::default())?,
             // Other credentials than those that the user named may be those of another cluster.
-            Some(_) => return Err(ConnectionError::EmptyKubeconfig(self.existing_paths())),
+            Some(_) => {
+                let paths = joined(&self.existing_paths(), " and ");
+                return Err(Error::usage(
+                    format!("kubeconfig {paths}: it has no cluster and no context"),
+                    "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG",
+                ));
+            }
             None => self.config_of_pod()?,
         };
         // Requests are repeated by `ApiServer`, which counts them.
@@ -167,8 +175,8 @@ impl ConnectionOptions {
 
     /// Makes the configuration. The proxy is returned separately, since a configuration does not
     /// hold the name of the setting.
-    fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), ConnectionError> {
-        let Resolved {
+    fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), Error> {
+        let ConnectionSettings {
             server,
             cluster,
             mut user,
@@ -187,7 +195,8 @@ impl ConnectionOptions {
         if let Some(exec) = &mut user.exec
             && exec.provide_cluster_info
         {
-            exec.cluster = Some(ExecAuthCluster::try_from(&cluster)?);
+            exec.cluster =
+                Some(ExecAuthCluster::try_from(&cluster).map_err(|error| invalid_kubeconfig(&error))?);
         }
         config.tls_server_name = cluster.tls_server_name;
         config.auth_info = user;
@@ -199,9 +208,8 @@ impl ConnectionOptions {
 
     /// Makes the configuration that every Pod has. Flags replace the token, the authority and the
     /// impersonated user; the server's certificate is always verified, as in kubectl.
-    fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), ConnectionError> {
-        let mut config =
-            Config::incluster().map_err(|_| ConnectionError::NoConfiguration(self.searched_paths()))?;
+    fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), Error> {
+        let mut config = Config::incluster().map_err(|_| self.no_configuration())?;
         let authority = self
             .certificate_authority
             .as_ref()
@@ -220,7 +228,8 @@ impl ConnectionOptions {
             certificates: Certificates::Verified,
             ..self.clone()
         };
-        let Resolved { cluster, user, .. } = apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
+        let ConnectionSettings { cluster, user, .. } =
+            apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
         check_files(&user)?;
         if let Some(certificates) = root_certificates(&cluster)? {
             config.root_cert = Some(certificates);
@@ -230,6 +239,14 @@ impl ConnectionOptions {
         config.auth_info = user;
         let proxy = Proxy::from_environment(&config.cluster_url)?;
         Ok((config, proxy))
+    }
+
+    fn no_configuration(&self) -> Error {
+        let paths = self.searched_paths();
+        let at = if paths.is_empty() { "" } else { " at " };
+        let paths = joined(&paths, " or ");
+        let text = format!("no kubeconfig{at}{paths}, and not running in a Pod");
+        Error::new(ErrorKind::Cluster, text).with_hint("set --kubeconfig or KUBECONFIG")
     }
 
     /// The kubeconfigs that exist.
@@ -248,23 +265,29 @@ impl ConnectionOptions {
     }
 }
 
+fn joined(paths: &[PathBuf], word: &str) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(word)
+}
+
 /// The text unless it is empty, which counts as unset in kubeconfigs and flags.
 fn non_empty(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
 /// Opens the files that kube will read, because its own error names neither file nor flag.
-fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
+fn check_files(user: &AuthInfo) -> Result<(), Error> {
     let files = [
         ("client certificate", &user.client_certificate),
         ("client key", &user.client_key),
     ];
     for (what, path) in files {
         if let Some(path) = path {
-            regular_file::read(Path::new(path), SMALL).map_err(|error| ConnectionError::UnreadableFile {
-                what,
-                path: path.into(),
-                error,
+            regular_file::read(Path::new(path), SMALL).map_err(|error| {
+                Error::usage(
+                    format!("{what} {path}: cannot be read: {}", os_cause(&error)),
+                    "check --client-certificate, --client-key, and the user of the kubeconfig",
+                )
             })?;
         }
     }
@@ -272,7 +295,7 @@ fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
 }
 
 /// The certificates of the authority, in DER; `None` for those of the system.
-fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, ConnectionError> {
+fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Error> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
 
@@ -290,7 +313,12 @@ fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Connecti
         ),
         (None, None) => return Ok(None),
     };
-    let invalid = |reason: String| ConnectionError::CertificateAuthority(place.into(), reason);
+    let invalid = |reason: String| {
+        Error::usage(
+            format!("certificate authority {place}: cannot be used: {reason}"),
+            "pass a file of PEM certificates",
+        )
+    };
     let certificates: Vec<Vec<u8>> = pem::parse_many(read.map_err(invalid)?)
         .map_err(|error| invalid(error.to_string()))?
         .into_iter()
@@ -321,8 +349,14 @@ fn without_password(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, host)| host)
 }
 
-fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
-    let invalid = || ConnectionError::InvalidServer(without_password(server).to_owned());
+fn parse_server(server: &str) -> Result<Uri, Error> {
+    let invalid = || {
+        let server = without_password(server);
+        Error::usage(
+            format!("{server:?} is not a valid server URL"),
+            "write it as https://HOST:PORT",
+        )
+    };
     let with_scheme = if server.contains("://") {
         server.to_owned()
     } else {
@@ -360,7 +394,7 @@ mod tests {
             let error = options.config().err().expect(text);
             let expected = format!("kubeconfig {}: it has no cluster and no context", path.display());
             assert_eq!(error.to_string(), expected, "{text:?}");
-            assert!(error.is_usage());
+            assert_eq!(error.kind, ErrorKind::Usage);
             let with_server = ConnectionOptions {
                 server: Some("https://one".to_owned()),
                 ..options

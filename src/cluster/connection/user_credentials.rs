@@ -9,10 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, ExecConfig};
 
-use super::exec_credential_plugin::{self, Answer};
-use super::kuberc::Policy;
-use super::{ConnectionError, Login};
+use super::Login;
+use super::error::{REPLACE_THE_TOKEN, unusable_token};
+use super::exec_credential_plugin::{self, PluginCredentials};
+use super::kuberc::PluginPolicy;
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
+use crate::error::Error;
 use crate::regular_file::{self, SMALL};
 
 /// The time after which a token file is read again (client-go, `NewCachedFileTokenSource`).
@@ -23,12 +25,18 @@ const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 pub(super) fn log_in(
     user: &mut AuthInfo,
     login: Login,
-    policy: Policy,
-) -> Result<Option<Credential>, ConnectionError> {
+    policy: PluginPolicy,
+) -> Result<Option<Credential>, Error> {
     if let Some(provider) = &user.auth_provider
         && provider.name != "oidc"
     {
-        return Err(ConnectionError::AuthProvider(provider.name.clone()));
+        return Err(Error::usage(
+            format!(
+                "auth-provider {:?}: not supported (kubectl removed it too)",
+                provider.name
+            ),
+            "use the exec plugin of your provider, such as gke-gcloud-auth-plugin or kubelogin",
+        ));
     }
     if let Some(file) = user.token_file.take() {
         return token_file(&file, user);
@@ -45,21 +53,24 @@ pub(super) fn log_in(
 
 /// Checks that a token of the kubeconfig or of a flag fits into a header: kube panics otherwise.
 /// Serializing is the only way to read the token from kube's type.
-fn check_token(user: &AuthInfo) -> Result<(), ConnectionError> {
+fn check_token(user: &AuthInfo) -> Result<(), Error> {
     let written = serde_json::to_value(user).unwrap_or_default();
     match written["token"].as_str().map(|token| Token::bearer(token, None)) {
-        Some(None) => Err(ConnectionError::UnusableToken),
+        Some(None) => Err(unusable_token()),
         Some(Some(_)) | None => Ok(()),
     }
 }
 
 /// Reads a token file, which takes precedence over a token. The token is used if the file cannot be
 /// read (client-go, `rest.Config.BearerTokenFile`).
-fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, ConnectionError> {
+fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Error> {
     let first = match read_token(file) {
         Ok(token) => token,
         Err(_) if user.token.is_some() => return Ok(None),
-        Err(reason) => return Err(ConnectionError::TokenFile(file.into(), reason)),
+        Err(reason) => {
+            let text = format!("token file {file}: cannot be used: {reason}");
+            return Err(Error::usage(text, REPLACE_THE_TOKEN));
+        }
     };
     user.token = None;
     let again = file.to_owned();
@@ -88,8 +99,8 @@ fn program(
     config: ExecConfig,
     user: &mut AuthInfo,
     login: Login,
-    policy: Policy,
-) -> Result<Option<Credential>, ConnectionError> {
+    policy: PluginPolicy,
+) -> Result<Option<Credential>, Error> {
     let answer = exec_credential_plugin::run(&config, login, &policy)?;
     if let Some((certificate, key)) = &answer.certificate {
         user.client_certificate = None;
@@ -100,18 +111,18 @@ fn program(
     let Some(first) = token_of(&answer) else {
         return match answer.token {
             None => Ok(None),
-            Some(_) => Err(ConnectionError::UnusableToken),
+            Some(_) => Err(unusable_token()),
         };
     };
     let source: Arc<TokenSource> = Arc::new(move || {
         let answer =
             exec_credential_plugin::run(&config, login, &policy).map_err(|error| error.to_string())?;
-        token_of(&answer).ok_or_else(|| ConnectionError::UnusableToken.to_string())
+        token_of(&answer).ok_or_else(|| unusable_token().to_string())
     });
     Ok(Some(Credential::new(first, source)))
 }
 
-fn token_of(answer: &Answer) -> Option<Token> {
+fn token_of(answer: &PluginCredentials) -> Option<Token> {
     Token::bearer(answer.token.as_ref()?, answer.until)
 }
 
@@ -131,24 +142,35 @@ mod tests {
     fn a_token_file_prevails_and_may_be_late() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("token");
-        assert!(log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll).is_err());
+        assert!(
+            log_in(
+                &mut user_with_file(&file, None),
+                Login::Silent,
+                PluginPolicy::AllowAll
+            )
+            .is_err()
+        );
         let mut late = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut late, Login::Silent, Policy::AllowAll)
+            log_in(&mut late, Login::Silent, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_none()
         );
         assert!(late.token.is_some());
 
         std::fs::write(&file, "SUPERSECRET\nSECRET").expect("a file");
-        let error = log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll)
-            .err()
-            .expect("no token");
+        let error = log_in(
+            &mut user_with_file(&file, None),
+            Login::Silent,
+            PluginPolicy::AllowAll,
+        )
+        .err()
+        .expect("no token");
         assert!(!error.to_string().contains("SECRET"), "{error}");
         std::fs::write(&file, " abc\n").expect("a file");
         let mut both = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut both, Login::Silent, Policy::AllowAll)
+            log_in(&mut both, Login::Silent, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_some()
         );
@@ -162,7 +184,7 @@ mod tests {
                 auth_provider: serde_json::from_value(serde_json::json!({"name": name})).ok(),
                 ..AuthInfo::default()
             };
-            log_in(&mut user, Login::Silent, Policy::AllowAll)
+            log_in(&mut user, Login::Silent, PluginPolicy::AllowAll)
         };
         assert!(provider("gcp").is_err());
         assert!(provider("oidc").is_ok());

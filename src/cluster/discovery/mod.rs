@@ -110,16 +110,16 @@ impl Discovery {
                 Err(failed) => failures.push(failed),
             }
         }
-        Self::indexed(resources, failures)
+        Self::from_parts(resources, failures)
     }
 
     /// The discovery of a server that serves exactly these resources, in this order.
     #[cfg(test)]
     pub fn from_resources(resources: Vec<Resource>) -> Self {
-        Self::indexed(resources, Vec::new())
+        Self::from_parts(resources, Vec::new())
     }
 
-    fn indexed(resources: Vec<Resource>, failures: Vec<FailedVersion>) -> Self {
+    fn from_parts(resources: Vec<Resource>, failures: Vec<FailedVersion>) -> Self {
         let mut by_kind: Vec<usize> = (0..resources.len()).collect();
         by_kind.sort_by_key(|&position| (resources[position].kind.as_str(), position));
         Self {
@@ -189,7 +189,7 @@ impl Discovery {
             .cloned()
             .collect();
         let resources = self.resources.into_iter().chain(new).collect();
-        Self::indexed(resources, self.failures)
+        Self::from_parts(resources, self.failures)
     }
 
     /// The resource of a manifest: exactly this version, exactly this kind.
@@ -287,7 +287,7 @@ impl Discovery {
                 KindLookup::Absent | KindLookup::GroupFailed(_) => new,
             });
         }
-        Self::indexed(resources, self.failures.clone())
+        Self::from_parts(resources, self.failures.clone())
     }
 
     /// All resources of the kind, in any group and version, by preference.

@@ -19,7 +19,8 @@ pub(super) fn similar<'a>(
 ) -> Vec<String> {
     let wanted_kind = wanted.kind.to_lowercase();
     let most_mistakes = (wanted_kind.len() / 4).clamp(1, 2);
-    let mut found: Vec<(Likeness, &Resource)> = Vec::new();
+    // The suggestion with the fewest mistakes is the likeliest, then one in the same group.
+    let mut found: Vec<((usize, bool), &Resource)> = Vec::new();
     for resource in resources {
         let named = found
             .iter()
@@ -28,26 +29,15 @@ pub(super) fn similar<'a>(
             continue;
         }
         if let Some(mistakes) = mistakes(&wanted_kind, &resource.kind.to_lowercase(), most_mistakes) {
-            let likeness = Likeness {
-                mistakes,
-                other_group: resource.group != wanted.group,
-            };
-            found.push((likeness, resource));
+            found.push(((mistakes, resource.group != wanted.group), resource));
         }
     }
-    found.sort_by_key(|(likeness, _)| *likeness);
+    found.sort_by_key(|(rank, _)| *rank);
     found
         .into_iter()
         .take(MOST)
         .map(|(_, resource)| format!("{} in {}", resource.kind, resource.api_version()))
         .collect()
-}
-
-/// The rank of a suggestion; the smallest is the likeliest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Likeness {
-    mistakes: usize,
-    other_group: bool,
 }
 
 /// The number of letters to insert, delete, change or swap with their neighbor to turn one word into

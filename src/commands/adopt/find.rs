@@ -17,7 +17,7 @@ use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
-use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
+use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::adopt_move_disband::SetRead;
 use crate::settings::{AdoptOptions, Choice};
 
@@ -90,10 +90,7 @@ pub(super) async fn find_named(
     let reading = read::objects(&cluster.server, &wanted, concurrency, |object, resource| {
         Some(selection.candidate(object, Live::from_object(object, resource)?))
     });
-    let read = reading.await.map_err(|(key, error)| Error::Read {
-        what: key.to_string(),
-        error,
-    })?;
+    let read = reading.await.map_err(|(key, error)| error.while_reading(&key))?;
     let mut found = FoundObjects::default();
     for ((key, resource), candidate) in wanted.into_iter().zip(read) {
         match candidate {
@@ -141,7 +138,7 @@ pub(super) async fn find_labeled(
     } else {
         read::throughout(server, resources, &selector, concurrency, reduce).await
     };
-    let mut candidates = listed.map_err(|failure| ReadError::from_selector(failure, Some(labels)))?;
+    let mut candidates = listed.map_err(|failure| read::failed_selection(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
     Ok(FoundObjects {
         candidates,
@@ -163,25 +160,25 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
         let resource = match cluster.discovery.resource_argument(kind) {
             KindLookup::Found(resource) => resource,
             KindLookup::GroupFailed(failure) => {
-                return Err(Error::KindUnknowable(format!(
+                return Err(Error::kind_unknowable(format!(
                     "cannot determine whether the server has resource {kind:?}: {failure}"
                 )));
             }
             KindLookup::Absent => {
-                return Err(Error::Usage {
-                    message: format!("the server doesn't have a resource type {kind:?}"),
-                    hint: "list the types with `kubectl api-resources`".to_owned(),
-                });
+                return Err(Error::usage(
+                    format!("the server doesn't have a resource type {kind:?}"),
+                    "list the types with `kubectl api-resources`",
+                ));
             }
         };
         if let Some(verb) = missing_verb(resource) {
-            return Err(Error::Usage {
-                message: format!(
+            return Err(Error::usage(
+                format!(
                     "{} cannot be in a set: the server does not support {verb} for it",
                     resource.group_kind()
                 ),
-                hint: "remove it from --kinds".to_owned(),
-            });
+                "remove it from --kinds",
+            ));
         }
         if !resources
             .iter()
@@ -200,7 +197,7 @@ pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<
             Ok(Some(Arc::new(resource.clone())))
         }
         KindLookup::Found(_) | KindLookup::Absent => Ok(None),
-        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
+        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
             "cannot determine whether the server has kind {kind}: {failure}"
         ))),
     }

@@ -14,9 +14,9 @@ use super::find::{find_labeled, find_named, find_served, missing_verb};
 use super::object_selection::{ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastApplied;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::execute;
-use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
+use crate::import::{self, Inventory, RecordedElsewhere, Tool, UnmarkedObjects, Unusable};
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
@@ -33,7 +33,7 @@ use crate::settings::{AdoptOptions, Choice, InventoryReference};
 pub(super) async fn find(
     cluster: &mut Cluster,
     reference: &InventoryReference,
-    unmarked: Unmarked,
+    unmarked: UnmarkedObjects,
     new_owner: Option<(String, LastApplied)>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
@@ -69,7 +69,7 @@ pub(super) async fn find(
                 ..find_named(cluster, wanted, selection(None), concurrency).await?
             }
         }
-        Inventory::Labeled { selector, kinds } => {
+        Inventory::Selector { selector, kinds } => {
             let mut warnings = Vec::new();
             let mut resources: Vec<_> = match kinds {
                 Some(kinds) => {
@@ -92,7 +92,8 @@ pub(super) async fn find(
             }
         }
     };
-    found.warnings.extend(tool.left_out(&source).iter().map(left_out));
+    let elsewhere = tool.read_recorded_elsewhere(&source);
+    found.warnings.extend(elsewhere.iter().map(warning_of_elsewhere));
     found.advice = Some(tool.advice(&source));
     Ok(found)
 }
@@ -101,7 +102,7 @@ pub(super) async fn find(
 async fn settle_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
     let kinds: BTreeSet<GroupKind> = match inventory {
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
-        Inventory::Labeled { kinds, .. } => kinds.iter().flatten().cloned().collect(),
+        Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),
     };
     Ok(cluster.settle(&[&RecordedKinds::GroupKinds(kinds)]).await?)
 }
@@ -130,8 +131,10 @@ pub(super) fn judge(
         return;
     };
     let parent_namespace = set.parent.namespace.as_deref();
-    let home = tracked.tool.home(&tracked.inventory.namespace, parent_namespace);
-    let Some(refusal) = plan::judge_inventory(plan, &reference.to_string(), home) else {
+    let trusted_namespace = tracked
+        .tool
+        .trusted_namespace(&tracked.inventory.namespace, parent_namespace);
+    let Some(refusal) = plan::judge_inventory(plan, &reference.to_string(), trusted_namespace) else {
         return;
     };
     let is_dry = options.membership.writing.dry_run != DryRun::None;
@@ -151,12 +154,12 @@ pub(super) fn judge(
     }
 }
 
-fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
+fn warning_of_elsewhere(RecordedElsewhere { record, objects }: &RecordedElsewhere) -> String {
     if objects.is_empty() {
-        return format!("{place}; objects that only appear there are not adopted");
+        return format!("{record}; objects that only appear there are not adopted");
     }
     format!(
-        "{place}: objects that the deployed revision lacks are not adopted: {}; to keep them, adopt them with -f",
+        "{record}: objects that the deployed revision lacks are not adopted: {}; to keep them, adopt them with -f",
         listed(objects)
     )
 }
@@ -179,9 +182,11 @@ async fn read_inventory(
     namespace: &str,
 ) -> Result<(import::FoundInventory, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
-    let unusable = |reason: &Unusable| Error::Usage {
-        message: format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
-        hint: reason.hint().to_owned(),
+    let unusable = |reason: &Unusable| {
+        Error::usage(
+            format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
+            reason.hint().to_owned(),
+        )
     };
     for place in tool.places(name) {
         let kind = place.group_kind().clone();
@@ -206,17 +211,20 @@ async fn read_inventory(
         .map(|place| place.group_kind().to_string())
         .collect();
     let nowhere = format!("there is no {}", Vec::from_iter(kinds).join(" and no "));
-    Err(unusable(&Unusable::Unreadable(nowhere)))
+    Err(unusable(&Unusable::MissingOrUnreadable(nowhere)))
 }
 
 /// Reads the settings of the tool. If the user may not, fewer marks count.
 async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
     let kind = GroupKind::new("", "ConfigMap");
-    let Some((name, resource)) = tool.settings(namespace).zip(find_served(cluster, &kind)?) else {
+    let Some((name, resource)) = tool
+        .settings_config_map(namespace)
+        .zip(find_served(cluster, &kind)?)
+    else {
         return Ok(None);
     };
     match read_whole(cluster, &resource, &kind, name, namespace).await {
-        Err(Error::Read { error, .. }) if error.is(http::StatusCode::FORBIDDEN) => Ok(None),
+        Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
         read => read,
     }
 }
@@ -229,12 +237,12 @@ async fn look(
     namespace: &str,
 ) -> Result<Vec<Value>, Error> {
     match place {
-        import::Place::Object(group_kind, name) => {
+        import::Place::Named { group_kind, name } => {
             let read = read_whole(cluster, resource, group_kind, name, namespace).await?;
             Ok(read.into_iter().collect())
         }
-        import::Place::Labeled(_, labels) => {
-            look_for_labels(cluster, tool, labels, resource, namespace).await
+        import::Place::Selected { selector, .. } => {
+            look_for_labels(cluster, tool, selector, resource, namespace).await
         }
     }
 }
@@ -259,8 +267,9 @@ async fn look_for_labels(
     let metadata = |object: &Value, _: &Arc<Resource>| Some(object.clone());
     let mut listed = read::members(&cluster.server, &places, &selector, 1, metadata).await?;
     let name_of = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
-    let needed: Vec<Option<String>> = tool.needed(&listed).into_iter().map(name_of).collect();
-    for name in needed.into_iter().flatten() {
+    let selected = tool.select_to_read_whole(&listed).into_iter();
+    let names: Vec<Option<String>> = selected.map(name_of).collect();
+    for name in names.into_iter().flatten() {
         let group_kind = resource.group_kind();
         let whole = read_whole(cluster, resource, &group_kind, &name, namespace).await?;
         let position = listed
@@ -291,8 +300,5 @@ async fn read_whole(
         name: name.to_owned(),
     };
     let read = read::object(&cluster.server, resource, &key).await;
-    read.map_err(|error| Error::Read {
-        what: key.to_string(),
-        error,
-    })
+    read.map_err(|error| error.while_reading(&key))
 }

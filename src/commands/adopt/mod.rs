@@ -279,13 +279,10 @@ fn nothing_found(choice: &Choice) -> Error {
             },
         ),
         Choice::Inventory(reference, _) => {
-            return Error::Refused(vec![Refusal::EmptyInventory {
+            return Refusal::error(&[Refusal::EmptyInventory {
                 inventory: reference.to_string(),
             }]);
         }
     };
-    Error::Usage {
-        message,
-        hint: hint.to_owned(),
-    }
+    Error::usage(message, hint)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::compare::ownership::{self, Former, LastApplied};
-use crate::import::{self, Tool, Unmarked};
+use crate::import::{self, Tool, UnmarkedObjects};
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::plan::{Candidate, FieldOwnership, FoundBy};
@@ -27,7 +27,7 @@ pub(super) enum ObjectSelection {
 pub(super) struct Tracked {
     pub(super) tool: Tool,
     pub(super) inventory: import::FoundInventory,
-    pub(super) unmarked: Unmarked,
+    pub(super) unmarked: UnmarkedObjects,
     pub(super) selector: Option<String>,
     /// The field manager that takes over the fields of the tool, and what becomes of its last-applied annotation; `None`
     /// if the tool keeps them.
@@ -41,7 +41,7 @@ impl ObjectSelection {
         let found_by = match self {
             Self::Named => FoundBy::Named,
             Self::Selected(_, appliers) => FoundBy::Selected(ownership::creator(metadata, appliers)),
-            Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.mark(
+            Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.compare_mark(
                 &tracked.inventory,
                 &live.key,
                 metadata,

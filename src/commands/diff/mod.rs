@@ -12,7 +12,7 @@ use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
 use crate::compare::drift::{self, TakenField};
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
 use crate::model::applyset::Record;
@@ -23,8 +23,8 @@ use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{
-    self, Cause, Comparison, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict, Format,
-    RequestsAndSeconds, RunEnd, SetDocument,
+    self, Cause, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, RunEnd,
+    SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -87,7 +87,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             external_exit(verdict, &found).map(|exit| exit_code(exit, &options, &found))
         }
         (outcome, _) => {
-            print(&mut run, &found, &options, &outcome);
+            print(&mut run, &found, options.layout, &outcome);
             if matches!(outcome, Ok(Exit::Interrupted)) {
                 let text = if found.objects.is_empty() {
                     "interrupted: not all objects were compared, and no difference was found before that"
@@ -99,24 +99,19 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             outcome
         }
     };
-    let summary = match style.format {
-        Format::Lines | Format::Wide if options.is_grouped && options.external.is_none() => {
-            DiffSummary::InPlan
-        }
-        _ => DiffSummary::Printed,
+    let layout = match options.external {
+        Some(_) => DiffLayout::Unified,
+        None => options.layout,
     };
-    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), summary)
+    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), layout)
 }
 
 /// Prints the differences. After an error or an interrupt, there may be nothing to show yet.
-fn print(run: &mut CommandRun, found: &Differences, options: &DiffOptions, outcome: &Result<Exit, Error>) {
+fn print(run: &mut CommandRun, found: &Differences, layout: DiffLayout, outcome: &Result<Exit, Error>) {
     let is_partial = matches!(outcome, Err(_) | Ok(Exit::Interrupted));
-    let layout = match options.is_grouped {
-        true if is_partial && found.objects.is_empty() => return,
-        true => DiffLayout::Grouped(&run.set, &run.place),
-        false => DiffLayout::Unified,
-    };
-    run.reporter.differences(found, &layout);
+    if layout == DiffLayout::Unified || !is_partial || !found.objects.is_empty() {
+        run.reporter.differences((&run.set, &run.place), found, layout);
+    }
 }
 
 /// Returns the exit code after an external diff. As in kubectl, its verdict counts for the objects that
@@ -125,10 +120,10 @@ fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) 
     match verdict {
         Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
         Ok(ExternalVerdict::Alike | ExternalVerdict::Different) => Ok(Exit::Failed),
-        Err(message) => Err(Error::Usage {
+        Err(message) => Err(Error::usage(
             message,
-            hint: "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it".to_owned(),
-        }),
+            "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it",
+        )),
     }
 }
 
@@ -136,19 +131,17 @@ fn finish(
     run: CommandRun,
     found: &Differences,
     outcome: Result<Exit, Error>,
-    summary: DiffSummary,
+    layout: DiffLayout,
 ) -> Result<Exit, Error> {
-    let seconds = run.reporter.seconds();
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
-    let error = outcome.as_ref().err();
-    if run.reporter.is_end_printed(error) {
-        let completeness = match outcome {
-            Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
-            Ok(_) | Err(_) => RunEnd::Complete,
-        };
-        let cost = RequestsAndSeconds { requests, seconds };
+    let end = match &outcome {
+        Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
+        Ok(_) => RunEnd::Complete,
+        Err(error) => RunEnd::Failed(error),
+    };
+    if run.reporter.is_end_printed(end) {
         run.reporter
-            .finish_diff((run.set, &run.place), found, error, completeness, cost, summary);
+            .finish_diff((run.set, &run.place), found, end, requests, layout);
     }
     outcome
 }
@@ -210,7 +203,7 @@ async fn compare(
         return Ok(Exit::Interrupted);
     }
     if !unanswered.is_empty() {
-        return Err(Error::Unpredicted(unanswered));
+        return Err(unpredicted(unanswered));
     }
     if let Some((file, plan)) = to_save {
         saved_plan::write(file, &plan, found)?;
@@ -226,16 +219,32 @@ async fn compare(
     Ok(exit_code(exit, options, found))
 }
 
-/// Returns the objects for which the server did not answer, and why.
-fn find_unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
+/// Returns a message for each object for which the server did not answer.
+fn find_unanswered(predictions: &[Prediction]) -> Vec<Message> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
     unanswered
         .map(|prediction| {
-            let error = prediction.outcome.error.as_deref().cloned();
-            let reason = error.unwrap_or_else(|| Message::new(""));
-            (prediction.outcome.subject.key(), reason)
+            let ObjectOutcome { subject, error, .. } = &prediction.outcome;
+            let reason = error.as_deref().cloned();
+            let key = subject.key();
+            reason
+                .unwrap_or_else(|| Message::new(""))
+                .with_prefix(format_args!("{key}: dry run failed: "))
         })
         .collect()
+}
+
+/// Limit of objects that the error about dry runs lists: usually they share one reason.
+const SHOWN_OBJECTS: usize = 10;
+
+/// The error of a comparison without these answers.
+fn unpredicted(mut unanswered: Vec<Message>) -> Error {
+    let more = unanswered.len().saturating_sub(SHOWN_OBJECTS);
+    unanswered.truncate(SHOWN_OBJECTS);
+    if more > 0 {
+        unanswered.push(format!("dry run failed for {} more", counted(more, "object")).into());
+    }
+    Error::from_messages(ErrorKind::Cluster, unanswered).with_hint("run the same command again")
 }
 
 /// Returns the exit code for the differences that `--exit-code-on` names.
@@ -268,7 +277,7 @@ async fn predict_run(
     let refused = find_refused(prepared);
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
-        reporter.borrow_mut().compared();
+        reporter.borrow_mut().advance();
         predictions.push(object);
     };
     let mut sink = |event: Event| reporter.borrow_mut().event(event);
@@ -388,10 +397,8 @@ fn find_taken_fields(
 
 async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<ParentPrediction>, Error> {
     let prediction = prepared.execution(&run.interrupt).predict_parent().await;
-    prediction.map_err(|error| Error::Read {
-        what: format!("the set's parent {}", prepared.named.set.parent),
-        error,
-    })
+    prediction
+        .map_err(|error| error.while_reading(format_args!("the set's parent {}", prepared.named.set.parent)))
 }
 
 /// Returns the live parent, if it has a manifest.

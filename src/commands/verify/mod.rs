@@ -10,7 +10,7 @@ use examine::Looked;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
 use crate::model::text::counted;
@@ -60,14 +60,16 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     for warning in &document.warnings {
         report::warning(warning, style);
     }
-    match &outcome {
-        Err(Error::NotConfirmed) if verifying.are_printed => report::findings_below(&document, style),
-        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed) => {
-            report::findings(&document, place, style);
-        }
-        Err(Error::Interrupted) if has_looked => report::findings(&document, place, style),
+    let print = || {
+        report::listing(&document, place, style);
+        document.print_summary(style);
+    };
+    match outcome.as_ref().err().map(|error| error.kind) {
+        Some(ErrorKind::NotConfirmed) if verifying.are_printed => document.print_summary(style),
+        None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
+        Some(ErrorKind::Interrupted) if has_looked => print(),
         // Nothing was read, so there are no findings to count.
-        Err(_) => report::document(&document, place, style),
+        Some(_) => report::document(&document, place, style),
     }
     outcome?;
     Ok(if document.has_something_left() {
@@ -122,7 +124,10 @@ impl Verifying<'_> {
         }
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
-        if matches!(fixed, Err(Error::Interrupted)) {
+        if fixed
+            .as_ref()
+            .is_err_and(|error| error.kind == ErrorKind::Interrupted)
+        {
             // The next inspection shows what is repaired.
             self.looked.findings = found;
         }
@@ -215,7 +220,7 @@ impl Verifying<'_> {
             }
             match unless_stopped(interrupt, self.agree(WrittenBefore::Confirmed)).await {
                 Ok(()) => {}
-                Err(Error::Refused(_) | Error::NotConfirmed) => break,
+                Err(error) if matches!(error.kind, ErrorKind::Refused | ErrorKind::NotConfirmed) => break,
                 Err(error) => return Err(error),
             }
             if self.looked.repairs.is_empty() {
@@ -260,11 +265,11 @@ impl Verifying<'_> {
                 report::note(&format!("{}: {change}", repair.set.parent), self.style);
             }
             if interrupt.is_requested() {
-                return Err(Error::Interrupted);
+                return Err(Error::interrupted());
             }
             tokio::select! {
                 () = repaired.write(cluster, &repair, self.shared) => {}
-                () = interrupt.insisted() => return Err(Error::Interrupted),
+                () = interrupt.insisted() => return Err(Error::interrupted()),
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::atomic_or_granular::{Membership, Relation, Shape};
 use super::defaults::Field;
 use super::own_and_other_entries::OwnAndOtherEntries;
-use super::{CrdVersion, Reason, defaults, schema_defaults};
+use super::{CrdVersion, Reason, defaults};
 use crate::compare::field_paths::readable;
 use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, LAST_APPLIED};
 use crate::model::built_in_kinds::TypeMeta;
@@ -128,7 +128,7 @@ impl<'a> FieldComparison<'a> {
             key.truncate(2);
             key.push_str(name);
             if !owned.contains_key(&key) {
-                self.untracked(name, value, live.get(name), shape)?;
+                self.judge_untracked(name, value, live.get(name), shape)?;
             }
         }
         Ok(())
@@ -191,7 +191,7 @@ impl<'a> FieldComparison<'a> {
         let written_differently = match (shape, live) {
             (Shape::BuiltIn, Some(live)) => defaults::same(desired, live, field),
             (Shape::BuiltIn, None) => self.built_in && defaults::vanishes(desired, field),
-            (Shape::Schema(schema, _), Some(live)) => schema_defaults::same(desired, live, schema),
+            (Shape::Schema(schema, _), Some(live)) => defaults::same_by_schema(desired, live, schema),
             (Shape::Schema(..), None) | (Shape::Deduced | Shape::Unknown, _) => false,
         };
         if written_differently {
@@ -215,7 +215,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Judges a field of the manifest that our entry does not have.
-    fn untracked(
+    fn judge_untracked(
         &mut self,
         name: &str,
         desired: &'a Value,

@@ -81,7 +81,6 @@ mod defaults;
 mod lists;
 mod own_and_other_entries;
 mod quantity;
-mod schema_defaults;
 mod schema_field_set;
 mod zeros;
 

@@ -3,17 +3,15 @@
 //!
 //! Pure. `execute` predicts objects by a dry run; `report` prints the differences.
 
-mod changed_fields;
-mod fields_set_by_server;
 mod hide_secret_values;
 mod ownership_change;
 mod parent;
 mod unified;
 
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 pub use super::ownership::LAST_APPLIED;
-pub use changed_fields::Change;
 pub use hide_secret_values::{AFTER, BEFORE};
 pub use hide_secret_values::{FIELDS as SECRET_FIELDS, copies};
 pub use ownership_change::OwnershipChange;
@@ -36,6 +34,25 @@ pub struct Difference {
     pub predicted: Option<Value>,
 }
 
+/// One field that differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Its path: a JSON pointer (RFC 6901), such as `/spec/replicas`.
+    pub field: String,
+    /// Its value before; absent if the field is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// Its value after; absent if the field is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// Fields that every write changes; only the server sets them, so no manifest has them.
+const NEVER_SHOWN: [&str; 4] = ["managedFields", "resourceVersion", "generation", "selfLink"];
+
+/// Fields that a dry run invents for an object that does not exist yet.
+const MADE_UP: [&str; 2] = ["creationTimestamp", "uid"];
+
 impl Difference {
     /// Compares the two states of an object as the server sends them.
     ///
@@ -51,7 +68,7 @@ impl Difference {
             live: live.cloned(),
             predicted: predicted.cloned(),
         };
-        fields_set_by_server::leave_out(&mut difference.live, &mut difference.predicted);
+        leave_out(&mut difference.live, &mut difference.predicted);
         if key.group_kind == GroupKind::new("", "Secret") {
             hide_secret_values::hide(&mut difference.live, &mut difference.predicted);
         }
@@ -67,7 +84,7 @@ impl Difference {
     /// exists only before or only after.
     pub fn changes(&self) -> Vec<Change> {
         match (&self.live, &self.predicted) {
-            (Some(live), Some(predicted)) => changed_fields::changes(live, predicted),
+            (Some(live), Some(predicted)) => changes(live, predicted),
             _ => Vec::new(),
         }
     }
@@ -78,7 +95,7 @@ impl Difference {
     #[must_use]
     pub fn replaced_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
-        fields_set_by_server::leave_out_made_up(&mut live);
+        leave_out_made_up(&mut live);
         hide_secret_values::mark(&mut live, BEFORE);
         hide_secret_values::mark(&mut predicted, AFTER);
         Self {
@@ -125,6 +142,99 @@ fn file(resource: &Resource, key: &ObjectKey) -> String {
     let dot = if group.is_empty() { "" } else { "." };
     let namespace = key.namespace.as_deref().unwrap_or_default();
     one_line(&format!("{group}{dot}{version}.{kind}.{namespace}.{}", key.name))
+}
+
+/// Removes the fields that only the server sets from both states.
+fn leave_out(live: &mut Option<Value>, predicted: &mut Option<Value>) {
+    let is_new = live.is_none();
+    for object in [live, predicted] {
+        let Some(metadata) = object.as_mut().and_then(metadata) else {
+            continue;
+        };
+        for field in NEVER_SHOWN {
+            metadata.remove(field);
+        }
+        if is_new {
+            for field in MADE_UP {
+                metadata.remove(field);
+            }
+        }
+        metadata.retain(|_, value| !value.is_null());
+    }
+}
+
+/// Removes the fields that each object has for itself.
+fn leave_out_made_up(object: &mut Option<Value>) {
+    if let Some(metadata) = object.as_mut().and_then(metadata) {
+        metadata.retain(|field, _| !MADE_UP.contains(&field.as_str()));
+    }
+}
+
+fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    object.get_mut("metadata")?.as_object_mut()
+}
+
+/// Returns the smallest fields that differ. Items of lists are compared by their positions.
+fn changes(before: &Value, after: &Value) -> Vec<Change> {
+    let mut found = Vec::new();
+    compare(String::new(), Some(before), Some(after), &mut found);
+    found
+}
+
+fn compare(field: String, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Change>) {
+    match (before, after) {
+        (Some(Value::Object(before)), Some(Value::Object(after))) => {
+            let added = after.keys().filter(|key| !before.contains_key(*key));
+            for key in before.keys().chain(added) {
+                let escaped = key.replace('~', "~0").replace('/', "~1");
+                compare(
+                    format!("{field}/{escaped}"),
+                    before.get(key),
+                    after.get(key),
+                    found,
+                );
+            }
+        }
+        (Some(Value::Array(before)), Some(Value::Array(after))) => {
+            for index in 0..before.len().max(after.len()) {
+                compare(
+                    format!("{field}/{index}"),
+                    before.get(index),
+                    after.get(index),
+                    found,
+                );
+            }
+        }
+        (before, after) if before == after => {}
+        (before, after) => found.push(Change {
+            field,
+            before: before.cloned(),
+            after: after.cloned(),
+        }),
+    }
+}
+
+/// Returns a JSON merge patch (RFC 7386) that turns `before` into `after`.
+pub fn merge_patch(before: &Value, after: &Value) -> Value {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return after.clone();
+    };
+    let mut patch = Map::new();
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in after {
+        match before.get(key) {
+            Some(old) if old == value => {}
+            Some(old) => {
+                patch.insert(key.clone(), merge_patch(old, value));
+            }
+            None => {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Value::Object(patch)
 }
 
 #[cfg(test)]

@@ -196,3 +196,13 @@ fn values_of_a_renamed_secret_are_shown_as_changed() {
         "{hunks}"
     );
 }
+
+#[test]
+fn a_merge_patch_has_what_is_new_changed_and_gone() {
+    let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1, 2], "f": 1});
+    let after = json!({"a": 1, "b": {"c": 2}, "e": [1], "g": {"h": 1}});
+    assert_eq!(
+        merge_patch(&before, &after),
+        json!({"b": {"c": 2, "d": null}, "e": [1], "f": null, "g": {"h": 1}})
+    );
+}

@@ -6,10 +6,10 @@ use regex::Regex;
 
 use super::labels::{LabelSelector, SelectorError};
 use super::target::{
-    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, Target, anchor, exactly, glob,
+    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, RuleTarget, anchor, exactly, glob,
 };
-use super::{IgnoreRule, IgnoreRules, Path};
-use crate::compare::rule_file::{self, Fault, Format, fault_at};
+use super::{IgnoreRule, IgnoreRules, IgnoredField};
+use crate::compare::rule_file::{self, Fault, RuleFormat, fault_at};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::pointer::{Pointer, PointerError};
 
@@ -69,7 +69,7 @@ impl IgnoreFileError {
     }
 }
 
-const FORMAT: Format = Format {
+const FORMAT: RuleFormat = RuleFormat {
     names: &["ignore", "ignoreDifferences"],
     described: "a list, or have ignore or ignoreDifferences at the top level or in spec",
 };
@@ -100,8 +100,8 @@ pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
 fn flux(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
     rule_file::only_fields(item, &["paths", "target"], FLUX)?;
     let target = match item.get("target") {
-        None => Target::default(),
-        Some(target) if target.is_null() => Target::default(),
+        None => RuleTarget::default(),
+        Some(target) if target.is_null() => RuleTarget::default(),
         Some(target) if target.is_mapping() => flux_target(target, expressions)?,
         Some(other) => return Err(rule_file::wrong_type(other, "target", "a mapping")),
     };
@@ -118,10 +118,10 @@ const TARGET_FIELDS: [&str; 7] = [
     "annotationSelector",
 ];
 
-fn flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<Target> {
+fn flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<RuleTarget> {
     rule_file::only_fields(target, &TARGET_FIELDS, TARGET)?;
     let mut pattern = |name: &'static str| pattern(target, name, anchor, expressions);
-    Ok(Target {
+    Ok(RuleTarget {
         group: pattern("group")?,
         version: pattern("version")?,
         kind: pattern("kind")?,
@@ -168,12 +168,12 @@ fn argo_cd(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
     let kind = rule_file::text(item, "kind")?
         .map(glob)
         .ok_or_else(|| fault_at(item, Fault::Missing("kind")))?;
-    let target = Target {
+    let target = RuleTarget {
         group: Some(compile(item, "group", &group, expressions)?),
         kind: Some(compile(item, "kind", &kind, expressions)?),
         name: pattern(item, "name", exactly, expressions)?,
         namespace: pattern(item, "namespace", exactly, expressions)?,
-        ..Target::default()
+        ..RuleTarget::default()
     };
     rule(item, "jsonPointers", target)
 }
@@ -218,7 +218,7 @@ fn not_a_pattern(item: &Node, name: &'static str, error: &regex::Error) -> Ignor
     fault(item, name, IgnoreFault::Pattern(name, text.to_owned(), suffix))
 }
 
-fn rule(item: &Node, name: &'static str, target: Target) -> Outcome<IgnoreRule> {
+fn rule(item: &Node, name: &'static str, target: RuleTarget) -> Outcome<IgnoreRule> {
     let mut paths = Vec::new();
     for (text, node) in rule_file::texts(item, name)? {
         let pointer =
@@ -230,7 +230,7 @@ fn rule(item: &Node, name: &'static str, target: Target) -> Outcome<IgnoreRule> 
             ));
         }
         let line = node.position().line();
-        paths.push(Path { pointer, line });
+        paths.push(IgnoredField { pointer, line });
     }
     if paths.is_empty() {
         return Err(fault_at(item, Fault::Missing(name)));

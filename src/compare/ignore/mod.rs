@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::object::Object;
 use crate::model::pointer::Pointer;
-use target::Target;
+use target::RuleTarget;
 
 /// Returns the body of an object of the manifests over this live object; without ignored fields, it is
 /// the manifest.
@@ -68,13 +68,13 @@ pub struct IgnoreRules {
 struct IgnoreRule {
     /// The line on which it begins.
     line: usize,
-    target: Target,
-    paths: Vec<Path>,
+    target: RuleTarget,
+    paths: Vec<IgnoredField>,
 }
 
 /// A field of a rule.
 #[derive(Debug, Clone)]
-struct Path {
+struct IgnoredField {
     pointer: Pointer,
     line: usize,
 }

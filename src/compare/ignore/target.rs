@@ -11,7 +11,7 @@ use crate::manifest::desired::DesiredObject;
 
 /// The conditions of a rule for an object; all of them have to hold.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Target {
+pub(super) struct RuleTarget {
     pub(super) group: Option<Regex>,
     pub(super) version: Option<Regex>,
     pub(super) kind: Option<Regex>,
@@ -21,7 +21,7 @@ pub(super) struct Target {
     pub(super) annotations: Option<LabelSelector>,
 }
 
-impl Target {
+impl RuleTarget {
     /// Returns whether the rule is for this object, as it is sent.
     pub(super) fn matches(&self, object: &DesiredObject) -> bool {
         let fits = |pattern: &Option<Regex>, text: &str| {

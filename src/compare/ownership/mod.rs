@@ -4,11 +4,8 @@
 //! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
-mod creator;
 mod fields_to_take;
 mod managed_fields;
-mod managers;
-mod merge_patch;
 mod migration;
 mod owned_fields;
 mod owners_of_invalid_fields;
@@ -17,16 +14,9 @@ mod stale_fields;
 mod unusable_versions;
 
 pub use applyset_metadata::with_applyset_metadata;
-pub use creator::{Creator, creator};
 pub use fields_to_take::manifest_to_restore;
-pub use managed_fields::{annotation_writers, content_writers, was_created_by};
+pub use managed_fields::{Creator, annotation_writers, content_writers, creator, was_created_by};
 pub(in crate::compare) use managed_fields::{apply_entry, entries, is_apply_of};
-pub use managers::{
-    APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_FIELD_MANAGER,
-    KUBECTL_PARENT_FIELD_MANAGER, MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER, member_field_manager,
-    parent_field_manager,
-};
-pub use merge_patch::merge_patch;
 pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrate_managed_fields,
     migrate_secret_managed_fields, migration_patch, replacement_patch, secret_migration_patch,
@@ -39,5 +29,72 @@ pub use replicas::{ReplicasPath, dropped_replicas};
 pub use stale_fields::{own_manifest, without_stale_fields};
 pub use unusable_versions::{names_other_version, without_unusable_versions};
 
+use crate::model::applyset::Tooling;
+
 /// The annotation with the last manifest of client-side apply.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The field manager of `kubectl apply` without `--server-side`.
+pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
+
+/// The field manager of members, unless `--field-manager` or `--tooling` names another one. It
+/// owns no ApplySet metadata of a parent, so a member that is the parent of another set can be
+/// applied under it.
+pub const MEMBER_FIELD_MANAGER: &str = "applyset";
+
+/// The field manager under which kubectl writes the ApplySet metadata of its parents. It applies
+/// members as `kubectl`, so no part-of label of a member is written under this name.
+pub const KUBECTL_PARENT_FIELD_MANAGER: &str = "kubectl-applyset";
+
+/// The field manager of the ApplySet metadata of parents whose sets this tool manages.
+pub const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
+
+/// The field manager of the ApplySet metadata of parents whose sets stay another tool's. It shows that
+/// a parent without a tooling annotation belongs to another tool.
+pub const FOREIGN_PARENT_FIELD_MANAGER: &str = "kubectl-applyset-foreign-parent";
+
+/// The field manager of kubectl's server-side apply. For this one manager, the server copies what is sent into
+/// the annotation of client-side apply (`managedfields/internal/lastappliedupdater.go`).
+pub const KUBECTL_FIELD_MANAGER: &str = "kubectl";
+
+/// Field managers whose part-of labels are those of an applier: ours and kubectl's.
+pub const APPLIERS: [&str; 3] = [MEMBER_FIELD_MANAGER, KUBECTL_FIELD_MANAGER, CLIENT_SIDE_APPLY];
+
+/// Returns the field manager of the ApplySet metadata of a parent with this tooling.
+pub fn parent_field_manager(tooling: &Tooling) -> &'static str {
+    if tooling.is_same_program(&Tooling::this_program()) {
+        PARENT_FIELD_MANAGER
+    } else {
+        FOREIGN_PARENT_FIELD_MANAGER
+    }
+}
+
+/// Returns the field manager under which a tool applies the members of its sets. Other tools,
+/// kubectl among them, apply under their own name; fields stay free of conflicts only if the
+/// same name is used for a set that such a tool also operates.
+pub fn member_field_manager(tooling: &Tooling) -> &str {
+    if tooling.is_same_program(&Tooling::this_program()) {
+        MEMBER_FIELD_MANAGER
+    } else {
+        &tooling.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_applied_under_the_name_of_the_tool() {
+        let table = [
+            (Tooling::this_program().to_string(), "applyset"),
+            ("kubectl-applyset/v0.0.1".to_owned(), "applyset"),
+            ("kubectl/v1.36.3".to_owned(), "kubectl"),
+            ("example.com/tool/v2".to_owned(), "example.com/tool"),
+        ];
+        for (tooling, manager) in table {
+            let tooling = Tooling::parse(&tooling).expect("a valid value");
+            assert_eq!(member_field_manager(&tooling), manager);
+        }
+    }
+}

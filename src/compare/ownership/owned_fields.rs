@@ -45,7 +45,7 @@ fn sent_fields(object: &Value, is_one: impl Fn(&Value) -> bool) -> Option<Value>
 /// Returns whether only the definition of a custom resource shows which of its fields `manager` has sent: a map that it
 /// owns as a whole may have been sent empty, and filled by others or with defaults.
 pub fn needs_definition(object: &Value, manager: &str) -> bool {
-    Place::new(object, None).is_none()
+    TypedPlace::new(object, None).is_none()
         && leaf_paths(&own_fields(object, manager).unwrap_or_default())
             .iter()
             .filter_map(|path| value_at(object, path)?.as_object())
@@ -65,14 +65,14 @@ pub fn applied_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m str
 
 /// The place of a value in an object, of whose type more is known than the field set says.
 #[derive(Clone, Copy)]
-struct Place<'n> {
+struct TypedPlace<'n> {
     type_meta: TypeMeta<'n>,
     shape: Shape<'n>,
     /// The name of the field; that of its list for an item.
     name: &'n str,
 }
 
-impl<'n> Place<'n> {
+impl<'n> TypedPlace<'n> {
     /// Returns the place of an object; `None` for a custom resource without a definition.
     fn new(object: &'n Value, definition: Option<CrdVersion<'n>>) -> Option<Self> {
         let type_meta = TypeMeta {
@@ -135,7 +135,7 @@ pub(super) fn manifest_with(
 ) -> Value {
     let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
-        .and_then(|fields| part(object, &fields, Some(&all), Place::new(object, definition)))
+        .and_then(|fields| part(object, &fields, Some(&all), TypedPlace::new(object, definition)))
         .unwrap_or_else(|| json!({}));
     for field in ["apiVersion", "kind"] {
         manifest[field] = object[field].clone();
@@ -181,7 +181,7 @@ pub(super) fn fields_of(metadata: &Value, is_it: impl Fn(&Value) -> bool) -> Opt
 
 /// Returns the part of a value that a field set has; `None` if the value has none of it. `all` is the
 /// node of all managers: an empty node is a whole value, unless another manager has something in it.
-fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<'_>>) -> Option<Value> {
+fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<TypedPlace<'_>>) -> Option<Value> {
     let fields = fields.as_object()?;
     let is_shared = all.is_some_and(has_parts);
     let is_itself = fields.contains_key(".") || fields.is_empty() && is_shared;
@@ -198,7 +198,7 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<
                     let part = match values.get(name).filter(|value| !value.is_null()) {
                         Some(value) => part(value, below, all, place.map(|place| place.below(name))),
                         None if has_parts(below) => None,
-                        None => Place::absent(place, name),
+                        None => TypedPlace::absent(place, name),
                     };
                     Some((name.to_owned(), part?))
                 })
@@ -209,7 +209,7 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<
             let parts: Vec<Value> = items
                 .iter()
                 .enumerate()
-                .filter_map(|item| part_of_item(item, fields, all, place.map(Place::item)))
+                .filter_map(|item| part_of_item(item, fields, all, place.map(TypedPlace::item)))
                 .collect();
             (!parts.is_empty() || is_itself).then_some(Value::Array(parts))
         }
@@ -222,7 +222,7 @@ fn part_of_item(
     (position, item): (usize, &Value),
     fields: &Map<String, Value>,
     all: Option<&Value>,
-    place: Option<Place<'_>>,
+    place: Option<TypedPlace<'_>>,
 ) -> Option<Value> {
     fields.iter().find_map(|(key, below)| {
         let key_of_item = ItemKey::parse(key).filter(|key| key.selects(position, item))?;
@@ -239,7 +239,7 @@ fn part_with_keys(
     item: &Value,
     fields: &Value,
     keys: &Map<String, Value>,
-    (all, place): (Option<&Value>, Option<Place<'_>>),
+    (all, place): (Option<&Value>, Option<TypedPlace<'_>>),
 ) -> Option<Value> {
     let mut found = part(item, fields, all, place)?;
     if let Some(found) = found.as_object_mut()

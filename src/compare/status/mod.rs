@@ -8,8 +8,6 @@
 mod built_in_kinds;
 mod conventions;
 mod object;
-mod once_written;
-mod other_built_in_kinds;
 mod pod;
 mod rules;
 mod workloads;
@@ -28,9 +26,9 @@ use serde_json::Value;
 
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
-use object::{Object, too_few};
+use object::{ObjectView, too_few};
 
-pub use once_written::Written;
+pub use built_in_kinds::Written;
 pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
 use rules::Certainty;
 pub use rules::{Origin, RuleSet};
@@ -116,7 +114,6 @@ impl fmt::Display for Rule {
 }
 
 impl Readiness {
-    /// Creates a state with its reason.
     pub fn new(state: State, reason: impl Into<String>) -> Self {
         Self {
             state,
@@ -199,25 +196,25 @@ pub enum Others {
 }
 
 /// The time in seconds after which an object without a status is not expected to get one.
-const SILENCE: i64 = 60;
+const TIME_FOR_STATUS: i64 = 60;
 
 /// Returns whether an object has a status that is not empty.
 pub fn reports(object: &Value) -> bool {
-    !conventions::is_silent(object)
+    !conventions::has_no_status(object)
 }
 
 /// Returns the seconds that an object without a status still has to get one. After them it counts as one
 /// that never has a status; no event announces that.
-pub fn silence_left(object: &Value, now: Timestamp) -> Option<u64> {
+pub fn time_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
     if reports(object) {
         return None;
     }
-    let left = SILENCE - age(Object(object), now)?;
+    let left = TIME_FOR_STATUS - age(ObjectView(object), now)?;
     u64::try_from(left).ok().filter(|left| *left > 0)
 }
 
 /// The age of an object in seconds.
-fn age(object: Object, now: Timestamp) -> Option<i64> {
+fn age(object: ObjectView, now: Timestamp) -> Option<i64> {
     let created: Timestamp = object.text("/metadata/creationTimestamp")?.parse().ok()?;
     Some(now.as_second() - created.as_second())
 }
@@ -226,7 +223,7 @@ impl StatusRules {
     /// Returns the status of an object of a kind, as a GET or an item of a LIST of whole objects
     /// shows it.
     pub fn judge(&self, object: &Value, group_kind: &GroupKind, around: Surroundings) -> Readiness {
-        let object = Object(object);
+        let object = ObjectView(object);
         let mut readiness = self.readiness(object, group_kind, around);
         if matches!(readiness.rule, Rule::Conventions | Rule::Expression(_)) && !names_generation(object) {
             readiness.about = Generation::Unknown;
@@ -234,7 +231,7 @@ impl StatusRules {
         readiness
     }
 
-    fn readiness(&self, object: Object, group_kind: &GroupKind, around: Surroundings) -> Readiness {
+    fn readiness(&self, object: ObjectView, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         if let Some(readiness) = deletion(object).or_else(|| exemption(object)) {
             return readiness;
         }
@@ -263,11 +260,16 @@ impl StatusRules {
                 |readiness| readiness.by(Rule::Kstatus),
             );
         }
-        self.custom(object, group_kind, around)
+        self.judge_custom_kind(object, group_kind, around)
     }
 
     /// Judges a kind that is not part of Kubernetes.
-    fn custom(&self, object: Object, group_kind: &GroupKind, around: Surroundings) -> Readiness {
+    fn judge_custom_kind(
+        &self,
+        object: ObjectView,
+        group_kind: &GroupKind,
+        around: Surroundings,
+    ) -> Readiness {
         let conventional = conventions::status(object, self.jobs);
         if self.built_in == BuiltInRules::Used
             && let Some(verdict) = RuleSet::built_in().judge(object.0, group_kind)
@@ -278,10 +280,10 @@ impl StatusRules {
                 Some((state, reason)) if (state == State::Current) == (verdict.state == State::Current) => {
                     reason
                 }
-                _ if conventions::is_silent(object.0) && verdict.state == State::Current => {
+                _ if conventions::has_no_status(object.0) && verdict.state == State::Current => {
                     "its kind need not report its health".to_owned()
                 }
-                _ if conventions::is_silent(object.0) => "it has no status yet".to_owned(),
+                _ if conventions::has_no_status(object.0) => "it has no status yet".to_owned(),
                 _ => verdict.reason,
             };
             return Readiness::new(verdict.state, reason).by(Rule::Expression(verdict.origin));
@@ -289,8 +291,8 @@ impl StatusRules {
         if let Some((state, reason)) = conventional {
             return Readiness::new(state, reason).by(Rule::Conventions);
         }
-        if conventions::is_silent(object.0) && around.subresource == Subresource::Listed {
-            let is_young = age(object, around.now).is_some_and(|age| age < SILENCE);
+        if conventions::has_no_status(object.0) && around.subresource == Subresource::Listed {
+            let is_young = age(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
             if around.others == Others::Report {
                 let reason = "it has no status yet, as others of its kind have";
                 return Readiness::in_progress(reason).by(Rule::Conventions);
@@ -303,7 +305,7 @@ impl StatusRules {
     }
 }
 
-fn deletion(object: Object) -> Option<Readiness> {
+fn deletion(object: ObjectView) -> Option<Readiness> {
     object.text("/metadata/deletionTimestamp")?;
     let finalizers = object.array("/metadata/finalizers");
     let finalizers: Vec<&str> = finalizers.iter().filter_map(Value::as_str).collect();
@@ -325,7 +327,7 @@ const EXEMPTIONS: [(&str, Option<&str>); 2] = [
     ("kapp.k14s.io/disable-wait", None),
 ];
 
-fn exemption(object: Object) -> Option<Readiness> {
+fn exemption(object: ObjectView) -> Option<Readiness> {
     let annotations = object.0.pointer("/metadata/annotations")?;
     let (name, _) = EXEMPTIONS.into_iter().find(|(name, value)| {
         let found = annotations.get(name).and_then(Value::as_str);
@@ -336,7 +338,7 @@ fn exemption(object: Object) -> Option<Readiness> {
 }
 
 /// Compares the generation with the one that the controller has observed.
-fn generation(object: Object) -> Option<Readiness> {
+fn generation(object: ObjectView) -> Option<Readiness> {
     let wanted = object.number("/metadata/generation")?;
     let behind = |observed: i64| {
         Readiness::in_progress(format!(
@@ -358,16 +360,16 @@ fn generation(object: Object) -> Option<Readiness> {
 }
 
 /// Returns whether the status says which generation it is about.
-fn names_generation(object: Object) -> bool {
+fn names_generation(object: ObjectView) -> bool {
     object.number("/status/observedGeneration").is_some()
         || object
             .array("/status/conditions")
             .iter()
-            .any(|condition| Object(condition).number("/observedGeneration").is_some())
+            .any(|condition| ObjectView(condition).number("/observedGeneration").is_some())
 }
 
 /// Applies the conditions `Reconciling` and `Stalled`.
-fn kstatus_conditions(object: Object) -> Option<Readiness> {
+fn kstatus_conditions(object: ObjectView) -> Option<Readiness> {
     object
         .conditions()
         .find_map(|condition| match (condition.kind, condition.status) {
@@ -378,7 +380,7 @@ fn kstatus_conditions(object: Object) -> Option<Readiness> {
 }
 
 /// Applies the condition `Ready`.
-fn by_ready_condition(object: Object) -> Option<Readiness> {
+fn by_ready_condition(object: ObjectView) -> Option<Readiness> {
     let ready = object.condition("Ready")?;
     Some(match ready.status {
         "True" => Readiness::current("its condition Ready is True"),

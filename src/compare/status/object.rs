@@ -6,9 +6,9 @@ use super::Readiness;
 
 /// An object whose fields are read by JSON pointer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Object<'a>(pub(super) &'a Value);
+pub(super) struct ObjectView<'a>(pub(super) &'a Value);
 
-impl<'a> Object<'a> {
+impl<'a> ObjectView<'a> {
     pub(super) fn text(self, pointer: &str) -> Option<&'a str> {
         self.0
             .pointer(pointer)

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::object::Object;
+use super::object::ObjectView;
 use super::{Readiness, State};
 
-pub(super) fn readiness(object: Object) -> Readiness {
+pub(super) fn readiness(object: ObjectView) -> Readiness {
     match object.text("/status/phase") {
         Some("Succeeded") => Readiness::current("it has completed"),
         // kstatus calls that Current, since it no longer changes.
@@ -29,7 +29,7 @@ pub(super) fn readiness(object: Object) -> Readiness {
 /// Returns why a Pod is not ready: the first container that cannot be started, or why it is
 /// unschedulable; `None` if no cause is known.
 pub fn trouble(pod: &Value) -> Option<String> {
-    let pod = Object(pod);
+    let pod = ObjectView(pod);
     container_statuses(pod).find_map(waiting).or_else(|| {
         let scheduled = pod.condition("PodScheduled")?;
         let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
@@ -58,24 +58,26 @@ pub enum Instance {
 
 /// Returns the first container of a Pod that has ended with an error.
 pub fn crash(pod: &Value) -> Option<Crash> {
-    container_statuses(Object(pod)).map(Object).find_map(|container| {
-        let instance = if container.count("/state/terminated/exitCode") != 0 {
-            Instance::Last
-        } else if container.0.pointer("/state/waiting").is_some()
-            && container.count("/lastState/terminated/exitCode") != 0
-        {
-            Instance::Previous
-        } else {
-            return None;
-        };
-        Some(Crash {
-            container: container.text("/name")?.to_owned(),
-            instance,
+    container_statuses(ObjectView(pod))
+        .map(ObjectView)
+        .find_map(|container| {
+            let instance = if container.count("/state/terminated/exitCode") != 0 {
+                Instance::Last
+            } else if container.0.pointer("/state/waiting").is_some()
+                && container.count("/lastState/terminated/exitCode") != 0
+            {
+                Instance::Previous
+            } else {
+                return None;
+            };
+            Some(Crash {
+                container: container.text("/name")?.to_owned(),
+                instance,
+            })
         })
-    })
 }
 
-fn container_statuses(pod: Object<'_>) -> impl Iterator<Item = &Value> {
+fn container_statuses(pod: ObjectView<'_>) -> impl Iterator<Item = &Value> {
     ["/status/initContainerStatuses", "/status/containerStatuses"]
         .into_iter()
         .flat_map(move |pointer| pod.array(pointer))
@@ -85,7 +87,7 @@ fn container_statuses(pod: Object<'_>) -> impl Iterator<Item = &Value> {
 const USUAL: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 fn waiting(container: &Value) -> Option<String> {
-    let waiting = Object(container).0.pointer("/state/waiting")?;
+    let waiting = ObjectView(container).0.pointer("/state/waiting")?;
     let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
     if reason.is_empty() || USUAL.contains(&reason) {
         return None;
@@ -95,13 +97,13 @@ fn waiting(container: &Value) -> Option<String> {
     Some(format!("container {name}: {reason}{colon}{message}"))
 }
 
-fn is_crash_looping(object: Object) -> bool {
+fn is_crash_looping(object: ObjectView) -> bool {
     let containers = object.array("/status/containerStatuses").iter();
-    let mut reasons = containers.map(|container| Object(container).text("/state/waiting/reason"));
+    let mut reasons = containers.map(|container| ObjectView(container).text("/state/waiting/reason"));
     reasons.any(|reason| reason == Some("CrashLoopBackOff"))
 }
 
-fn failure(object: Object) -> String {
+fn failure(object: ObjectView) -> String {
     match (object.text("/status/reason"), object.text("/status/message")) {
         (None, None) => "it has failed".to_owned(),
         (Some(only), None) | (None, Some(only)) => only.to_owned(),

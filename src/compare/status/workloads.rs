@@ -1,12 +1,12 @@
 //! The status of Deployments, StatefulSets, DaemonSets, ReplicaSets and Jobs.
 
-use super::object::Object;
+use super::object::ObjectView;
 use super::{Jobs, Readiness, too_few};
 
 /// The value that means no deadline, as a missing one does (apps/v1, `MaxInt32`).
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
-pub(super) fn deployment(object: Object) -> Readiness {
+pub(super) fn deployment(object: ObjectView) -> Readiness {
     let progressing = object.condition("Progressing");
     if let Some(condition) = progressing.filter(|condition| condition.reason == "ProgressDeadlineExceeded") {
         return Readiness::failed(condition.to_string());
@@ -45,7 +45,7 @@ pub(super) fn deployment(object: Object) -> Readiness {
     Readiness::current(describe_available(replicas))
 }
 
-pub(super) fn stateful_set(object: Object) -> Readiness {
+pub(super) fn stateful_set(object: ObjectView) -> Readiness {
     if object.text("/spec/updateStrategy/type") == Some("OnDelete") {
         return Readiness::current("its Pods are updated only when they are deleted");
     }
@@ -73,7 +73,7 @@ pub(super) fn stateful_set(object: Object) -> Readiness {
     Readiness::current(describe_available(replicas))
 }
 
-pub(super) fn daemon_set(object: Object) -> Readiness {
+pub(super) fn daemon_set(object: ObjectView) -> Readiness {
     if object.number("/status/observedGeneration").is_none() {
         return Readiness::in_progress("its controller has not observed it yet");
     }
@@ -95,7 +95,7 @@ pub(super) fn daemon_set(object: Object) -> Readiness {
         .unwrap_or_else(|| Readiness::current(format!("it is running on {wanted} nodes")))
 }
 
-pub(super) fn replica_set(object: Object) -> Readiness {
+pub(super) fn replica_set(object: ObjectView) -> Readiness {
     if let Some(failure) = object.true_condition("ReplicaFailure") {
         return Readiness::in_progress(failure.to_string());
     }
@@ -114,7 +114,7 @@ pub(super) fn replica_set(object: Object) -> Readiness {
 }
 
 /// Treats a running Job as Current, however long it runs, unless its completion is waited for.
-pub(super) fn job(object: Object, jobs: Jobs) -> Readiness {
+pub(super) fn job(object: ObjectView, jobs: Jobs) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
     let succeeded = object.count("/status/succeeded");

@@ -1,4 +1,5 @@
-//! Sees to the parent of a set that objects have left: it is deleted, or its record removed or narrowed.
+//! Deletes the parent of a set that `adopt`, `move` or `disband` has taken objects out of, or removes or narrows its
+//! record.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +7,11 @@ use super::{JoinedSet, MembershipExecution};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
-use crate::execute::deletion::report::{names, predicted_disposition, report_unlisted};
+use crate::execute::deletion::report::{join_names, predict_disposition, report_unlisted_kinds};
 use crate::execute::deletion::set::record_managers;
 use crate::execute::former_parent::wait_until_members_are_gone::{Remaining, TerminatingObjects};
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriting;
 use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
@@ -21,55 +22,57 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::read::{self, ClusterState, METADATA_LIST, WHOLE_OBJECTS};
 
-/// The failure of a run that was to end a set to which another one has added members.
+/// The failure of a run that was to end a set while another run has added members to it.
 const CHANGED_BY_ANOTHER: &str =
     "the record is kept: another run or client has changed the set; run the same command again";
 
 /// The set that objects leave.
 pub struct LeftSet<'a> {
-    /// The context for writing its parent.
+    /// The context for writing the set's parent.
     pub parent: ParentWriting<'a>,
     /// The parent as it was read.
     pub former: &'a ParentObject,
-    /// Its state when it was planned.
+    /// The state of the set when the plan was made.
     pub state: &'a ClusterState,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The aim for the parent.
     pub aim: ParentAim,
-    /// What keeps it, as far as it is to be reported: the whole set was to move.
+    /// The reasons to keep the set that the plan has found; empty unless the whole set was to leave.
     pub obstacles: &'a Obstacles,
 }
 
-/// The reason to keep a set whose members were all to leave.
+/// The reasons to keep a set whose members were all to leave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Obstacles {
-    /// Members that stay.
+    /// Members that do not leave the set.
     pub members: Vec<Live>,
     /// A member of the new set that names the old parent as its owner.
     pub owned: Option<ObjectKey>,
-    /// A scope with members that a list may not show.
+    /// The kinds of the record whose members a list may not show.
     pub unlisted: Record,
 }
 
 impl LeftSet<'_> {
-    /// Sees to the parent once objects have left its set. If it stays the parent, its new record is put into `exact`.
-    pub(super) async fn see_to_parent(
+    /// Deletes the parent once objects have left its set, or removes its record. If the parent is kept as the parent,
+    /// puts the record that it has to get into `exact`. A dry run only reports.
+    pub(super) async fn release_parent(
         &self,
         execution: &MembershipExecution<'_>,
-        known: &mut Known,
+        known: &mut KnownParent,
         exact: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         let is_dry = self.parent.writing.dry_run != DryRun::None;
-        let seen_to = match self.aim {
-            // If nothing moves, the permission to write this parent was not checked either.
+        let released = match self.aim {
+            // If no object leaves the set, there is no reason to write the parent, and the run has not checked that the
+            // user may write it.
             ParentAim::Narrow | ParentAim::Delete if !execution.plan.takes_any() => Ok(Ending::Done),
             ParentAim::Delete if is_dry => self.predict_release(sink).await,
             ParentAim::Narrow | ParentAim::RemoveRecord if is_dry => Ok(Ending::Done),
             _ => self.release(execution.joined.as_ref(), known, exact, sink).await,
         };
-        match seen_to {
+        match released {
             Ok(Ending::Done) => self.report(self.obstacles, sink),
             Ok(ending) => ending,
             Err(error) => {
@@ -79,23 +82,23 @@ impl LeftSet<'_> {
         }
     }
 
-    /// Deletes the old parent, removes its record or narrows it. A member that another run has added keeps the old set,
-    /// and is left to that run.
+    /// Deletes the old parent, or removes or narrows its record. If another run has added a member, the old set is
+    /// kept.
     async fn release(
         &self,
         joined: Option<&JoinedSet<'_>>,
-        known: &mut Known,
+        known: &mut KnownParent,
         exact: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
-        let nothing_left = ObjectsKeptInsteadOfDeleted::default();
+        let kept_objects = ObjectsKeptInsteadOfDeleted::default();
         let release = ParentRelease {
             aim: self.aim,
             joined,
             writing: self.parent,
-            scope_of: known.listed(&self.former.reading),
+            listed_reading: known.listed_reading(&self.former.reading),
             known,
-            left: &nothing_left,
+            kept_objects: &kept_objects,
             remaining: Remaining {
                 server: self.parent.server,
                 set: self.parent.set,
@@ -107,7 +110,7 @@ impl LeftSet<'_> {
                     ParentAim::Delete => WHOLE_OBJECTS,
                     ParentAim::Narrow | ParentAim::RemoveRecord => METADATA_LIST,
                 },
-                // Its namespace or CRD is a member like any other.
+                // The run deletes no containers. The parent's namespace or CRD is a member like any other.
                 parent_containers: Vec::new(),
                 deleted: BTreeSet::new(),
                 containers_of_kept: BTreeSet::new(),
@@ -117,7 +120,7 @@ impl LeftSet<'_> {
                 },
             },
             unlisted: self.state.observed.record_to_keep.clone(),
-            // A move deletes no data, not even data from the set's own manifests.
+            // Content from the set's manifests keeps the parent, too: these commands delete no data.
             managers: record_managers(),
         };
         let parent = &self.parent.set.parent;
@@ -159,7 +162,8 @@ impl LeftSet<'_> {
         Ok(Ending::Incomplete)
     }
 
-    /// Reports why the old set is kept. It fails if members may remain that no list shows.
+    /// Reports why the old set is kept: as a failure if the record has kinds whose members a list may not show, else as
+    /// warnings.
     fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
         let parent = &self.parent.set.parent;
         self.report_members(&obstacles.members, sink);
@@ -175,20 +179,20 @@ impl LeftSet<'_> {
             (ParentAim::Narrow | ParentAim::Delete, false) => "the old set is kept",
             (ParentAim::Narrow | ParentAim::Delete, true) => "the old set would be kept",
         };
-        report_unlisted(parent, &obstacles.unlisted, consequence, sink)
+        report_unlisted_kinds(parent, &obstacles.unlisted, consequence, sink)
     }
 
     fn report_members(&self, members: &[Live], sink: &mut Sink<'_>) {
         if !members.is_empty() {
             let (parent, count) = (&self.parent.set.parent, counted(members.len(), "object"));
-            let names = names(members);
+            let names = join_names(members);
             sink(Event::Warning(format!(
                 "{parent}: the old set is kept with {count}: {names}"
             )));
         }
     }
 
-    /// Reports the disposition of the old parent, and writes nothing.
+    /// Reports what would become of the old parent if all its members left, and writes nothing.
     async fn predict_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
         let ParentWriting {
             server,
@@ -197,7 +201,7 @@ impl LeftSet<'_> {
             ..
         } = self.parent;
         if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
-            let (_, event) = predicted_disposition(set, &parent, &record_managers());
+            let (_, event) = predict_disposition(set, &parent, &record_managers());
             sink(event);
         }
         Ok(Ending::Done)

@@ -2,8 +2,8 @@
 //! then labels are written, and the record is narrowed last: an interrupted run leaves no member
 //! outside of a record.
 //!
-//! `plan` decides which objects are taken; `relabel` writes single labels. The set that objects join is written in this
-//! file, the parent of the set that they leave in `left_set`.
+//! `plan` decides which objects are taken; `relabel` writes single labels. The parent of the set that objects join is
+//! written in this file, the parent of the set that they leave in `left_set`.
 
 mod left_set;
 mod relabel;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::delete::untouched;
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::{Sink, history};
@@ -28,13 +28,12 @@ use crate::read::{ClusterState, ListTargets};
 /// Context for carrying out a plan of `adopt`, `move` or `disband`.
 pub struct MembershipExecution<'a> {
     pub operation: RunOperation,
-    /// The set that the objects join; `None` if they are released.
+    /// The set that the objects join; `None` in `disband`, which releases them.
     pub joined: Option<JoinedSet<'a>>,
-    /// The set that they leave; `None` if they were in none.
+    /// The set that the objects leave; `None` in `adopt`, which takes objects that are in no set.
     pub left: Option<LeftSet<'a>>,
-    /// The objects.
     pub plan: &'a MembershipPlan,
-    /// The label selector that found the objects, if one did.
+    /// The label selector by which the user selected the objects, if the user gave one.
     pub selector: Option<&'a str>,
     /// Judges an object that has changed since it was read, by the rules of the plan.
     pub judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
@@ -43,27 +42,30 @@ pub struct MembershipExecution<'a> {
 /// The set that objects join.
 #[derive(Clone, Copy)]
 pub struct JoinedSet<'a> {
-    /// The context for writing its parent.
+    /// The context for writing the set's parent.
     pub parent: ParentWriting<'a>,
-    /// Its state when it was planned.
+    /// The state of the set when the plan was made.
     pub state: &'a ClusterState,
-    /// The record of the parent before the first label is written: old and new kinds and namespaces.
+    /// The record that the parent gets before the first label is written. It covers the members that the set has and
+    /// the objects that join it.
     pub record: &'a Record,
 }
 
 impl JoinedSet<'_> {
-    /// Returns the recorded scope of this set: its own, and that of the members that have moved from these `left` places.
-    /// All kinds of both in all namespaces of both would be more than the user may have to list.
-    pub fn recorded_places(&self, left: &ListTargets) -> Vec<ListTargets> {
-        let [old, new] = [left, &self.state.places].map(|targets| self.recorded_of(targets));
-        if old.covers(&new) {
-            vec![old]
+    /// Returns the recorded part of the scope of the set that members have left (`scope_of_left_set`), and of this
+    /// set's own scope. They are not merged: the kinds of one in the namespaces of the other need not be listed, and
+    /// the user may not have the permission to.
+    pub fn recorded_places(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
+        let [left, joined] =
+            [scope_of_left_set, &self.state.places].map(|targets| self.recorded_part_of(targets));
+        if left.covers(&joined) {
+            vec![left]
         } else {
-            vec![old, new]
+            vec![left, joined]
         }
     }
 
-    fn recorded_of(&self, targets: &ListTargets) -> ListTargets {
+    fn recorded_part_of(&self, targets: &ListTargets) -> ListTargets {
         let Self { parent, record, .. } = self;
         let own = parent.set.parent.namespace.as_ref();
         let kinds = &record.group_kinds;
@@ -83,23 +85,24 @@ impl JoinedSet<'_> {
 }
 
 impl MembershipExecution<'_> {
-    /// Writes the labels of the objects, and the parents before and after them.
+    /// Writes the labels of the objects, and the parents before and after the labels.
     ///
     /// # Errors
     ///
-    /// The parent of the set that the objects join cannot be written, or that of the set that they leave has become one
-    /// that this run may not write; no label was written then.
+    /// The parent of the set that the objects join cannot be written, or the parent of the set that they leave has
+    /// changed into one that this run may not write. No label is written in either case.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         self.announce(sink);
         let ending = match &self.left {
             None => self.relabel(sink).await?,
             Some(left) => self.relabel_and_leave(left, sink).await?,
         };
+        // A run that was to take objects and takes none fails: a script would next apply the set that the objects
+        // should have joined, although they are still where they were.
         let takes_none = !self.plan.takes_any() && !self.plan.left.is_empty();
         let Some(joined) = self.joined.filter(|_| ending == Ending::Done && takes_none) else {
             return Ok(ending);
         };
-        // A script would apply the set next, and the objects would still be where they were.
         let joined = &joined.parent.set.parent;
         sink(Event::failure(match &self.left {
             None => format!("{joined}: nothing to adopt"),
@@ -108,15 +111,20 @@ impl MembershipExecution<'_> {
         Ok(Ending::Incomplete)
     }
 
-    /// Announces the objects of the plan, each with its outcome if the run ends before it, and the parents.
+    /// Announces the parents and the objects of the plan, each object with the outcome that it has if the run ends
+    /// before it reaches the object.
     fn announce(&self, sink: &mut Sink<'_>) {
         for parent in self.parents() {
             sink(parent.announcement());
         }
         let changes = self.plan.changes.iter().map(untouched);
-        sink(Event::Planned(others(self.plan).chain(changes).collect()));
+        sink(Event::Planned(
+            outcomes_of_others(self.plan).chain(changes).collect(),
+        ));
     }
 
+    /// Returns the parents of the set that the objects join and of the set that they leave, as far as there are such
+    /// sets.
     fn parents(&self) -> impl Iterator<Item = &ParentWriting<'_>> {
         let joined = self.joined.iter().map(|joined| &joined.parent);
         joined.chain(self.left.iter().map(|left| &left.parent))
@@ -130,7 +138,7 @@ impl MembershipExecution<'_> {
     ) -> Result<Ending, ParentWriteError> {
         let (former, recorded) = (left.former.clone(), &left.state.observed.recorded);
         let known = if self.plan.changes.is_empty() {
-            Known::read_to_take_out(former)
+            KnownParent::from_read_to_take_out(former)
         } else {
             let operation = self.operation.clone();
             left.parent
@@ -141,7 +149,7 @@ impl MembershipExecution<'_> {
         let relabeled = run.work(sink, async |sink| self.relabel(sink).await).await;
         let mut exact = None;
         let ending = match (&mut run.known, &relabeled) {
-            (Some(known), Ok(Ending::Done)) => left.see_to_parent(self, known, &mut exact, sink).await,
+            (Some(known), Ok(Ending::Done)) => left.release_parent(self, known, &mut exact, sink).await,
             (_, Ok(ending)) => *ending,
             (_, Err(_)) => left.parent.interrupt.ending_after_failure(),
         };
@@ -159,7 +167,7 @@ impl MembershipExecution<'_> {
         if parent.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let begun = if parent.writing.dry_run == DryRun::None && self.writes(joined) {
+        let begun = if parent.writing.dry_run == DryRun::None && self.has_to_write(joined) {
             let run = history::entry_under_way(parent.server, self.operation.clone()).await;
             let current = joined.state.parent_object().cloned();
             match parent
@@ -178,8 +186,9 @@ impl MembershipExecution<'_> {
         Ok(run.end(None, ending, sink).await)
     }
 
-    /// Returns whether the run writes a label or the record: without a member, no parent is created.
-    fn writes(&self, joined: &JoinedSet<'_>) -> bool {
+    /// Returns whether the run has to write a label or the record. If it takes no object, it writes neither, so it does
+    /// not create a parent for a set without members.
+    fn has_to_write(&self, joined: &JoinedSet<'_>) -> bool {
         let tooling = &joined.parent.set.tooling;
         let is_recorded = joined
             .state
@@ -189,6 +198,7 @@ impl MembershipExecution<'_> {
     }
 
     async fn write_labels(&self, sink: &mut Sink<'_>) -> Ending {
+        // Both parents have the same server and settings.
         let Some(parent) = self.parents().next() else {
             return Ending::Done;
         };
@@ -219,22 +229,22 @@ impl MembershipExecution<'_> {
     }
 }
 
-/// Reports the objects that stay as they are.
+/// Reports the objects of the plan whose label is not written: it is already correct, or they are kept as they are.
 pub fn report_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
-    for outcome in others(plan) {
+    for outcome in outcomes_of_others(plan) {
         sink(Event::Object(outcome));
     }
 }
 
-fn others(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutcome> {
+fn outcomes_of_others(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutcome> {
     let settled = plan.settled.iter().map(|live| ObjectOutcome {
         action: Action::Unchanged,
         ..untouched(live)
     });
-    settled.chain(plan.left.iter().map(left_alone))
+    settled.chain(plan.left.iter().map(outcome_of_left))
 }
 
-fn left_alone(left: &Left) -> ObjectOutcome {
+fn outcome_of_left(left: &Left) -> ObjectOutcome {
     let subject = Subject::new(&left.key, &left.resource, left.uid.as_deref());
     if left.is_failure() {
         return ObjectOutcome::failed(subject, left.reason.to_string());

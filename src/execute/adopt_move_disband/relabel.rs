@@ -1,10 +1,10 @@
-//! Writes the part-of label of live objects, and the ownership of their fields if that moves. Nothing
-//! else of them changes.
+//! Writes the part-of label of live objects, and the ownership of their fields if it moves to our field manager.
+//! Nothing else of the objects changes.
 //!
-//! One write changes an object. So it is always in exactly one set, and its fields never move without
-//! its label. The write has the resourceVersion that was judged as a precondition; an object that has
-//! changed since is judged again. An object that leaves another set is written in a dry run first: if the
-//! server takes the new label off, it would be in no set.
+//! One write changes the label and the ownership of fields of an object, so the object is always in exactly one set,
+//! and its fields never move without its label. The write has the resourceVersion that was judged as a precondition; an
+//! object that has changed since is judged again. An object that leaves another set is written in a dry run first: if
+//! an admission webhook removes the new label, the object would be in no set after the write.
 
 use std::collections::BTreeMap;
 
@@ -28,22 +28,23 @@ use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{FieldOwnership, MembershipChange, MembershipKeepReason};
 use crate::read::METADATA;
 
-/// Limit on how often an object that keeps changing is judged: controllers write the status of busy objects
-/// several times a second.
+/// Limit of how often an object is judged that keeps changing. It is high, because controllers write the status of busy
+/// objects several times a second.
 const JUDGEMENTS: usize = 20;
 
-/// Everything that writing part-of labels needs.
+/// Context for writing part-of labels.
 pub struct LabelWriter<'a> {
     pub server: &'a ApiServer,
     pub interrupt: &'a Interrupt,
     pub writing: &'a WriteSettings,
-    /// The value of the label; `None` removes it.
+    /// The id of the set that the objects join, which is the value of the label; `None` removes the label.
     pub part_of: Option<&'a ApplySetId>,
     /// The new `metadata.managedFields` of objects whose fields move, by UID.
     pub moved_fields: &'a BTreeMap<String, Value>,
     /// The action that is reported for an object whose label was written.
     pub done: Action,
-    /// The label selector that found the objects: an object that has changed must still match it.
+    /// The label selector by which the user selected the objects, if the user gave one. An object that has changed must
+    /// still match it.
     pub selector: Option<&'a str>,
     /// Judges an object that has changed since it was read, by the rules of the plan.
     pub judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
@@ -56,16 +57,17 @@ impl LabelWriter<'_> {
         let notes = WaitNotes::default();
         let (patience, most) = (self.writing.webhook_patience.at_end, self.writing.concurrency);
         let mut driver = Driver::new(self.server, self.interrupt, &notes, patience, most);
-        let answered = |reply: MemberReply, sink: &mut Sink<'_>| {
+        let take_reply = |reply: MemberReply, sink: &mut Sink<'_>| {
             failed += usize::from(reply.outcome.action == Action::Failed);
             sink(Event::Object(reply.outcome));
         };
         let items = objects.iter().map(|live| (&live.key, live));
-        let writing = driver.run_independent(items, answered, sink, async |live| self.write(live).await);
+        let writing = driver.run_independent(items, take_reply, sink, async |live| self.write(live).await);
         writing.await;
         failed
     }
 
+    /// Writes the label of one object, and judges the object again as long as other clients change it first.
     async fn write(&self, live: &Live) -> MemberReply {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || reply_of(ObjectOutcome::new(subject(), self.done));
@@ -81,28 +83,30 @@ impl LabelWriter<'_> {
             None => FieldOwnership::Kept,
         };
         for _ in 0..JUDGEMENTS {
-            fields = match self.in_usable_versions(&current, fields).await {
+            fields = match self.keep_usable_versions(&current, fields).await {
                 Ok(fields) => fields,
                 Err(error) => return failed(error.kind.of_object()),
             };
-            match self.label(&current, &fields).await {
-                Ok(Answer::Labeled) => return done(),
-                Ok(Answer::Other(error)) => return failed(error),
+            match self.write_label(&current, &fields).await {
+                Ok(Answer::Written) => return done(),
+                Ok(Answer::LabelChanged(error)) => return failed(error),
                 Ok(Answer::OfAnotherObject) => {}
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => {
-                    // A dry run starts no webhook.
-                    let is_written = self.writing.dry_run == DryRun::None;
+                    // Only a run that writes may start the webhook, so a dry run does not wait for it.
+                    let is_dry_run = self.writing.dry_run != DryRun::None;
                     return MemberReply {
-                        webhook: UnreachableWebhook::from_error(&error).filter(|_| is_written),
+                        webhook: UnreachableWebhook::from_error(&error).filter(|_| !is_dry_run),
                         ..failed(error.kind.of_object())
                     };
                 }
             }
             let object = match self.reread(live).await {
                 Ok(Reread::Found(object)) => object,
-                Ok(Reread::Deselected) => return skipped(&changed(&MembershipKeepReason::NotSelected)),
+                Ok(Reread::NotSelected) => {
+                    return skipped(&changed_during_run(&MembershipKeepReason::NotSelected));
+                }
                 Ok(Reread::Gone) => return gone(),
                 Err(error) => return failed(error.kind.of_object()),
             };
@@ -112,9 +116,10 @@ impl LabelWriter<'_> {
             };
             fields = match (self.judge)(&object, &current) {
                 MembershipChange::Write(fields) => fields,
-                // This write succeeded and its answer was lost, or another run was faster.
+                // An earlier attempt of this write was carried out although its answer was lost, or another run has
+                // written the same label.
                 MembershipChange::Settled => return done(),
-                MembershipChange::Leave(reason) => return skipped(&changed(&reason)),
+                MembershipChange::Leave(reason) => return skipped(&changed_during_run(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
                     return failed(format!("it became a member of another set ({id}) during the run").into());
                 }
@@ -123,13 +128,14 @@ impl LabelWriter<'_> {
         failed("too many conflicting updates; run the same command again".into())
     }
 
-    /// Writes the label; in a dry run first if the object leaves another set.
-    async fn label(&self, live: &Live, fields: &FieldOwnership) -> Result<Answer, ApiError> {
+    /// Writes the label. If the object leaves another set, sends a dry run first, and does not write the label if the
+    /// dry run's answer does not show it.
+    async fn write_label(&self, live: &Live, fields: &FieldOwnership) -> Result<Answer, ApiError> {
         let leaves_set = self.part_of.is_some() && live.part_of.is_some();
         if leaves_set && self.writing.dry_run == DryRun::None {
-            // The write reports any other failure.
+            // Any other failure of the dry run is ignored here: the write fails, too, and reports it.
             let predicted = self.send(live, fields, DryRun::Server).await;
-            if let Ok(Answer::Other(_)) = predicted {
+            if let Ok(Answer::LabelChanged(_)) = predicted {
                 return predicted;
             }
         }
@@ -137,18 +143,18 @@ impl LabelWriter<'_> {
     }
 
     async fn send(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> Result<Answer, ApiError> {
-        let request = self.request(live, fields, dry_run);
+        let request = self.label_request(live, fields, dry_run);
         let reply = self.server.send(request).await?;
         if !is_of(&reply, live) {
             return Ok(Answer::OfAnotherObject);
         }
         let error = label_error_in(&reply, self.part_of.map(ApplySetId::as_str));
-        Ok(error.map_or(Answer::Labeled, Answer::Other))
+        Ok(error.map_or(Answer::Written, Answer::LabelChanged))
     }
 
-    /// Returns the ownership of the fields without the versions that cannot hold the object: the server would drop all
-    /// of it.
-    async fn in_usable_versions(
+    /// Returns the ownership of fields without entries of `metadata.managedFields` that name a version in which the
+    /// server cannot read the object: the server would drop all entries because of such a one.
+    async fn keep_usable_versions(
         &self,
         live: &Live,
         fields: FieldOwnership,
@@ -161,13 +167,13 @@ impl LabelWriter<'_> {
             FieldOwnership::Kept => {
                 match reread_as(self.server, &live.key, &live.resource, METADATA).await? {
                     Some(mut object) if is_version(&object, live) => object["metadata"].take(),
-                    // The patch is refused, and the object is judged again.
+                    // The object has changed, so the precondition of the write fails, and the object is judged again.
                     Some(_) | None => return Ok(fields),
                 }
             }
         };
-        let of = (&live.key, &*live.resource);
-        let rewritten = without_unusable_versions(self.server, &metadata, of, None).await?;
+        let object = (&live.key, &*live.resource);
+        let rewritten = without_unusable_versions(self.server, &metadata, object, None).await?;
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 
@@ -182,19 +188,19 @@ impl LabelWriter<'_> {
             Some(object) if self.selector.is_none() || self.is_settled(&object, live) => {
                 Reread::Found(object)
             }
-            Some(_) => Reread::Deselected,
+            Some(_) => Reread::NotSelected,
             None => Reread::Gone,
         })
     }
 
-    /// Returns whether the object is as this run writes it: the selector may match the label that the
-    /// run writes.
+    /// Returns whether the object already has the label as this run writes it. The user may have selected objects by
+    /// the part-of label itself: once it is written, the selector does not match any more.
     fn is_settled(&self, object: &Value, live: &Live) -> bool {
-        let now = Live::from_object(object, &live.resource);
-        now.is_some_and(|now| (self.judge)(object, &now) == MembershipChange::Settled)
+        let current = Live::from_object(object, &live.resource);
+        current.is_some_and(|current| (self.judge)(object, &current) == MembershipChange::Settled)
     }
 
-    fn request(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> ApiRequest {
+    fn label_request(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> ApiRequest {
         let (patch, force, body) = match (self.part_of, live.tracking) {
             (Some(id), Tracking::Off) => (Patch::Apply, Some(("force", "true")), label_body(live, id)),
             (Some(_), Tracking::On | Tracking::OnInOtherVersions) | (None, _) => {
@@ -208,10 +214,11 @@ impl LabelWriter<'_> {
         ApiRequest::patch(&path, &parameters, METADATA, patch, body)
     }
 
-    /// A merge patch, which makes `metadata.labels` if there are none, removes what is null and replaces
-    /// lists. A label that several managers own stays when one of them stops applying it, so server-side
-    /// apply could not remove it; and an apply of the label alone would drop every other field that the same
-    /// manager has applied before.
+    /// Returns the body of a merge patch: it creates `metadata.labels` if there are none, removes keys that are null,
+    /// and replaces lists.
+    ///
+    /// Server-side apply cannot do the same. It does not remove a label that another manager owns, too; and an apply of
+    /// the label alone would remove every other field that the same manager has applied before.
     fn patch_body(&self, live: &Live, fields: &FieldOwnership) -> Bytes {
         let value = self.part_of.map_or(Value::Null, |id| json!(id.as_str()));
         let mut patch = json!({"metadata": {
@@ -226,8 +233,8 @@ impl LabelWriter<'_> {
     }
 }
 
-/// The label alone, to be applied to an object without managedFields: the server would not record the manager of
-/// a patch either, and the label would look copied.
+/// Returns the body of an apply of the label alone, for an object without `metadata.managedFields`. Such an object is
+/// applied, because the server would not record the manager of a patch: the label would then look like a copied one.
 fn label_body(live: &Live, id: &ApplySetId) -> Bytes {
     apply_body(&json!({
         "apiVersion": live.resource.api_version(),
@@ -244,27 +251,27 @@ fn label_body(live: &Live, id: &ApplySetId) -> Bytes {
 /// The answer to the write of a label.
 enum Answer {
     /// The object has the label as it was written.
-    Labeled,
-    /// It does not, for this reason.
-    Other(Message),
+    Written,
+    /// The answer lacks the label or shows another value of it, for this reason.
+    LabelChanged(Message),
     /// The answer is about another object with the same name.
     OfAnotherObject,
 }
 
-/// An object that has changed since it was read.
+/// An object that was read again.
 enum Reread {
     Found(Value),
-    /// It does not have the labels any more by which it was found.
-    Deselected,
+    /// The object exists, and the user's label selector does not match it any more.
+    NotSelected,
     Gone,
 }
 
-/// Returns whether an object is the live one in the version that was judged.
+/// Returns whether `object` is the live object in the version that was judged.
 fn is_version(object: &Value, live: &Live) -> bool {
     let metadata = &object["metadata"];
     metadata["uid"] == *live.uid && metadata["resourceVersion"] == *live.resource_version
 }
 
-fn changed(reason: &MembershipKeepReason) -> String {
+fn changed_during_run(reason: &MembershipKeepReason) -> String {
     format!("it changed during the run: {reason}")
 }

@@ -1,11 +1,11 @@
-//! Deletes members that are no longer desired. UID and resourceVersion are preconditions, so only the object that was
-//! judged is deleted. A container of an object that this run has kept is kept, too.
+//! Deletes single objects: members that are no longer desired, and objects to be created again. Each DELETE has the UID
+//! and the resourceVersion that were judged as preconditions. An object that has changed since is judged again.
 
 use std::iter;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cluster::apiserver::{
     ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply, UnreachableWebhook,
@@ -21,26 +21,26 @@ use crate::plan::{
 };
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
-/// Attempts to judge an object that keeps changing.
+/// Limit of how often an object is judged that keeps changing. After that many the delete of the object fails.
 pub const JUDGEMENTS: usize = 5;
 
-/// The beginning of the error of a delete that failed.
+/// The words with which the error of a failed delete begins.
 pub const CANNOT_BE_DELETED: &str = "cannot be deleted: ";
 
 /// The reason why an object is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// It leaves the set.
+    /// The object is no longer a member of the set.
     Removal,
-    /// It is created again once it is gone, and so is everything that it owns.
+    /// The object is created again, once it and everything that it owns are gone.
     Recreation,
-    /// It is created again once it is gone, and adopts what the old object owned.
+    /// The object is created again once it is gone. What the old object owned is not deleted; the new object adopts it.
     RecreationAroundDependents,
 }
 
 impl Purpose {
-    /// Returns the treatment of what the object owns.
-    fn propagation(self) -> &'static str {
+    /// Returns the propagation policy: what the garbage collector does with objects that the deleted object owns.
+    fn propagation_policy(self) -> &'static str {
         match self {
             Self::Removal => "Background",
             Self::Recreation => "Foreground",
@@ -64,39 +64,41 @@ pub struct DeleteContext<'a> {
     pub preconditions: &'a Preconditions,
 }
 
-/// Objects that were to be deleted and are kept: since they were read, they joined another set or got
-/// a keep annotation, or the user may not delete them.
+/// Objects that were to be deleted and were not. They have joined another set or got a keep annotation since they were
+/// read, their delete failed, or they are needed by another kept object.
 #[derive(Debug, Default)]
 pub struct ObjectsKeptInsteadOfDeleted(KeptObjects);
 
 impl ObjectsKeptInsteadOfDeleted {
+    /// Adds the object of this outcome, unless it was deleted.
     pub fn note(&mut self, outcome: &ObjectOutcome) {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {
             self.0.add(&outcome.subject.key());
         }
     }
 
-    /// Returns whether it is one of them.
+    /// Returns whether this object was to be deleted and was not.
     pub fn contains(&self, live: &Live) -> bool {
         self.0.contains(&live.key)
     }
 
-    /// Returns whether it is kept, because it is one of them or contains one.
+    /// Returns whether this object is kept: it was not deleted itself, or an object in it was not.
     pub fn keeps(&self, live: &Live) -> bool {
         self.contains(live) || self.kept_object_in(live).is_some()
     }
 
-    /// Returns one of them that would be lost with this namespace or CRD.
+    /// Returns a kept object that would be lost with this namespace or CRD.
     pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
         self.0.kept_object_in(container)
     }
 
-    /// Returns the outcome of such a namespace or CRD, which is kept.
-    pub fn outcome(&self, live: &Live) -> Option<ObjectOutcome> {
+    /// Returns the outcome of a namespace or CRD that is kept because a kept object would be lost with it; `None` if
+    /// there is no such object.
+    pub fn outcome_of_container(&self, container: &Live) -> Option<ObjectOutcome> {
         let reason = SkipReason::HoldsKept {
-            kept: self.kept_object_in(live)?.clone(),
+            kept: self.kept_object_in(container)?.clone(),
         };
-        let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+        let subject = Subject::new(&container.key, &container.resource, Some(&container.uid));
         Some(ObjectOutcome::with_reason(
             subject,
             Action::Skipped,
@@ -106,7 +108,7 @@ impl ObjectsKeptInsteadOfDeleted {
 }
 
 impl DeleteContext<'_> {
-    /// Deletes the object as it was read; one that changed since is judged again.
+    /// Deletes the object as it was read. If it has changed since, it is judged again, at most [`JUDGEMENTS`] times.
     pub async fn delete(&self, live: &Live) -> MemberReply {
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
@@ -114,8 +116,8 @@ impl DeleteContext<'_> {
                 DeleteAttempt::Ended(reply) => return *reply,
                 DeleteAttempt::Changed(fresh) => *fresh,
             };
-            // Its contents may have changed, too.
-            if let Some(outcome) = self.keep_filled(iter::once(&current)).await.pop() {
+            // A namespace or CRD that has changed may also have gained objects.
+            if let Some(outcome) = self.find_containers_to_keep(iter::once(&current)).await.pop() {
                 return reply_of(outcome);
             }
         }
@@ -126,8 +128,8 @@ impl DeleteContext<'_> {
         )
     }
 
-    /// Deletes an object that was to be deleted as `planned`, if it still is as it was read last. If it is not,
-    /// nothing is deleted, and the caller judges it again.
+    /// Deletes an object that was planned to be deleted as `planned` and was read last as `current`. If the object has
+    /// changed since that read, nothing is deleted, and the caller has to judge it again.
     pub async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
         let subject = || Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
         let ended = |outcome| DeleteAttempt::Ended(Box::new(reply_of(outcome)));
@@ -140,14 +142,14 @@ impl DeleteContext<'_> {
                 ..failed(subject(), message)
             }))
         };
-        if let Some(outcome) = self.kept(planned, current) {
+        if let Some(outcome) = self.outcome_if_kept(planned, current) {
             return ended(outcome);
         }
         let request = delete_request_for(current, DryRun::None, self.purpose);
         let earlier_attempts = match self.server.send(request).await {
             Ok(reply) if is_of(&reply, current) => {
                 return ended(ObjectOutcome {
-                    remainder: remainder(&reply, current),
+                    remainder: read_remainder(&reply, current),
                     ..ObjectOutcome::new(subject(), self.done)
                 });
             }
@@ -157,7 +159,7 @@ impl DeleteContext<'_> {
             Err(error) if error.is_missing_object() => return gone(),
             Err(error) if error.is(StatusCode::CONFLICT) => error.earlier_attempts,
             Err(error) => return failed(&error),
-            // The answer does not mention it.
+            // The answer is about another object, so it does not say whether this one was deleted.
             Ok(_) => EarlierAttempts::MayHaveSucceeded,
         };
         let reread = match self.reread(current).await {
@@ -165,9 +167,10 @@ impl DeleteContext<'_> {
             Ok(None) => return gone(),
             Err(error) => return failed(&error),
         };
-        // It is being deleted, and finalizers hold it. The delete itself has changed it.
-        let is_going = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
-        if is_going && earlier_attempts.may_have_succeeded() {
+        // An earlier attempt may have deleted the object, although its answer was lost. Finalizers then hold the
+        // object, and the delete itself has changed its resourceVersion.
+        let is_terminating = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
+        if is_terminating && earlier_attempts.may_have_succeeded() {
             return done();
         }
         if !reread.is_admitted {
@@ -179,14 +182,14 @@ impl DeleteContext<'_> {
         DeleteAttempt::Changed(Box::new(reread.live))
     }
 
-    /// Returns the outcome of an object that was to be deleted as `planned` and is kept as it is now;
-    /// `None` if it is to be deleted.
-    fn kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
+    /// Judges an object that was planned to be deleted as `planned` and is now as in `current`. Returns its outcome if
+    /// it is kept; `None` if it is to be deleted.
+    fn outcome_if_kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
         let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
         if self.purpose != Purpose::Removal {
             let obstacle = self.judge.obstacle_to_recreation(current);
-            let is_other = current.uid != planned.uid;
-            let replaced = is_other.then(|| "it was replaced during the run".to_owned());
+            let is_replaced = current.uid != planned.uid;
+            let replaced = is_replaced.then(|| "it was replaced during the run".to_owned());
             let reason = obstacle.map(|obstacle| obstacle.to_string()).or(replaced)?;
             return Some(ObjectOutcome::with_reason(subject, Action::Skipped, reason));
         }
@@ -202,7 +205,7 @@ impl DeleteContext<'_> {
                 Action::Skipped,
                 reason.to_string(),
             )),
-            // This owner reference should have been removed, and was not.
+            // The run was to remove the owner references of these dependents before this delete, and could not.
             Judgement::Refuse(Refusal::OwnsDependents {
                 dependents,
                 keep_annotations,
@@ -221,8 +224,8 @@ impl DeleteContext<'_> {
         }
     }
 
-    /// Reads a changed object again, as a whole: metadata alone does not show which kind a CRD defines, or whether a
-    /// `StatefulSet` deletes its `PersistentVolumeClaims`. `None` if it is gone.
+    /// Reads a changed object again; `None` if it is gone. The whole object is read: metadata alone does not show which
+    /// kind a CRD defines, or whether a `StatefulSet` deletes its `PersistentVolumeClaims`.
     async fn reread(&self, live: &Live) -> Result<Option<Reread>, ApiError> {
         let object = reread_as(self.server, &live.key, &live.resource, WHOLE_OBJECTS).await?;
         Ok(object.and_then(|object| {
@@ -234,10 +237,11 @@ impl DeleteContext<'_> {
     }
 }
 
-/// Returns what the answer to a DELETE shows: a status if the object is gone, else the object. The server itself adds a
-/// finalizer to a CRD, and removes it a moment later.
-fn remainder(reply: &Reply, live: &Live) -> Remainder {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+/// Returns what remains of an object after its DELETE. The server answers with a `Status` if the object is gone, else
+/// with the object. Finalizers of a CRD (`live.defines`) do not count: the server itself adds one to every CRD that is
+/// deleted, and removes it a moment later.
+fn read_remainder(reply: &Reply, live: &Live) -> Remainder {
+    let answer = reply.json_or_null();
     let finalizers = answer["metadata"]["finalizers"].as_array();
     if answer["kind"] == "Status" {
         Remainder::Nothing
@@ -248,7 +252,7 @@ fn remainder(reply: &Reply, live: &Live) -> Remainder {
     }
 }
 
-/// Returns the outcome of an object that is not deleted.
+/// Returns the outcome of an object that the run does not write: `Skipped`, without a reason.
 pub fn untouched(live: &Live) -> ObjectOutcome {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     ObjectOutcome::new(subject, Action::Skipped)
@@ -261,7 +265,7 @@ pub fn delete_request(live: &Live, dry_run: DryRun) -> ApiRequest {
 
 fn delete_request_for(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
     let path = live.resource.path_of(&live.key);
-    // A DELETE that has a body ignores its query, so this cannot be a parameter.
+    // The server ignores the query of a DELETE that has a body, so `dryRun` has to be in the body.
     let dry_run: &[&str] = match dry_run {
         DryRun::Server => &["All"],
         DryRun::None | DryRun::Client => &[],
@@ -269,7 +273,7 @@ fn delete_request_for(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequ
     let options = json!({
         "kind": "DeleteOptions",
         "apiVersion": "v1",
-        "propagationPolicy": purpose.propagation(),
+        "propagationPolicy": purpose.propagation_policy(),
         "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
         "dryRun": dry_run,
     });
@@ -283,11 +287,11 @@ fn delete_request_for(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequ
     }
 }
 
-/// The end of one attempt to delete an object.
+/// The result of one attempt to delete an object.
 pub enum DeleteAttempt {
-    /// It was deleted, or is kept, or its webhook cannot be called yet.
+    /// The object was deleted, is kept, or could not be deleted; a webhook that cannot be called yet is one reason.
     Ended(Box<MemberReply>),
-    /// Nothing was deleted: it has changed since it was read, and is like this now.
+    /// Nothing was deleted: the object has changed since it was read. This is how it was read again.
     Changed(Box<Live>),
 }
 

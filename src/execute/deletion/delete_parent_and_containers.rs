@@ -1,5 +1,5 @@
-//! Ends the deletion of a set: deletes the parent and then its containers (its namespace or CRD), or
-//! reports what keeps them.
+//! Ends the deletion of a set: deletes the parent and then the parent's containers (its namespace, or the CRD of its
+//! kind), or reports why they are kept.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,14 +8,14 @@ use crate::execute::Execution;
 use crate::execute::Sink;
 use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::report::{
-    names, outcome_event, predicted_disposition, report_unlisted, unlistable,
+    describe_unlisted_kinds, join_names, outcome_event, predict_disposition, report_unlisted_kinds,
 };
 use crate::execute::deletion::set::parent_managers;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Remaining, RemainingList, TerminatingObjects, Unlisted, fail, obstacles,
+    Remaining, RemainingList, RemainingNotListed, TerminatingObjects, describe_obstacles, report_obstacles,
 };
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
@@ -30,7 +30,7 @@ impl Execution<'_> {
     /// Deletes the parent and then its containers if no member is left; else narrows its record to the
     /// remaining members.
     ///
-    /// It is `Done` only if nothing is left, or only objects that users keep.
+    /// Returns `Done` only if nothing is left, or only objects that a keep annotation or another owner keeps.
     pub async fn finish_deletion(
         &self,
         run: &mut RunOnParent<'_>,
@@ -47,17 +47,23 @@ impl Execution<'_> {
                 .await;
         };
         let mut record = None;
-        let mut noting = run.entry.counting_sink(sink);
-        let finishing = self.finish_parent(known, members, terminating_objects, &mut record, &mut noting);
+        let mut counting_sink = run.entry.counting_sink(sink);
+        let finishing = self.finish_parent(
+            known,
+            members,
+            terminating_objects,
+            &mut record,
+            &mut counting_sink,
+        );
         let ending = finishing.await;
-        drop(noting);
+        drop(counting_sink);
         run.end(record.as_ref(), ending, sink).await
     }
 
-    /// Deletes the parent and its containers. The record of what is left, if it is known, is put into `record`.
+    /// Deletes the parent and its containers. If the parent is kept, puts the record of what is left into `record`.
     async fn finish_parent(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         mut members: Deleted,
         terminating_objects: TerminatingObjects,
         record: &mut Option<Record>,
@@ -66,18 +72,19 @@ impl Execution<'_> {
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }
-        // An object that cannot be deleted keeps the parent.
-        let ending = self.leave_filled(&mut members, sink).await;
-        let left = &members.left;
+        // A container that must not be deleted keeps the parent, so the containers are listed first.
+        let ending = self.note_containers_to_keep(&mut members, sink).await;
+        let kept_objects = &members.kept_objects;
         let uid = known.parent.uid.clone();
         let release = ParentRelease {
             aim: ParentAim::Delete,
             joined: None,
             writing: self.parent_writing(),
-            scope_of: known.listed(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
+            listed_reading: known
+                .listed_reading(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,
-            left,
-            remaining: self.remaining(
+            kept_objects,
+            remaining: self.remaining_without(
                 self.parent_containers().collect(),
                 terminating_objects,
                 &members.uids,
@@ -96,7 +103,10 @@ impl Execution<'_> {
                 sink(Event::failure(error.to_string()));
                 self.interrupt.ending_after_failure()
             }
-            Ok(ParentOutcome::Gone) => self.delete_last(members, terminating_objects, sink).await,
+            Ok(ParentOutcome::Gone) => {
+                self.delete_containers_and_wait(members, terminating_objects, sink)
+                    .await
+            }
             Ok(ParentOutcome::Terminating(live)) => {
                 self.delete_parent_containers(&mut members, sink).await;
                 sink(Event::failure(format!(
@@ -116,7 +126,11 @@ impl Execution<'_> {
             }
             Ok(ParentOutcome::Kept(kept)) => {
                 *record = kept.record;
-                for live in self.parent_containers().filter(|live| !left.contains(live)) {
+                // Containers in `kept_objects` have an outcome already.
+                for live in self
+                    .parent_containers()
+                    .filter(|live| !kept_objects.contains(live))
+                {
                     sink(outcome_event(
                         live,
                         Action::Skipped,
@@ -127,13 +141,14 @@ impl Execution<'_> {
                     ending,
                     self.report_remains(&kept.found.remains, terminating_objects, sink),
                 );
-                worse(ending, self.report_unlisted(&kept.unlisted, sink))
+                worse(ending, self.report_unlisted_kinds(&kept.unlisted, sink))
             }
             Ok(ParentOutcome::Untouched) => Ending::Interrupted,
         }
     }
 
-    /// Ends a deletion without a parent: nothing is recorded, and nothing is deleted in its place.
+    /// Ends the deletion of a set without a parent: deletes the containers that the parent would be in, and reports
+    /// what is left of the set. Nothing records what is left.
     async fn finish_without_parent(
         &self,
         mut members: Deleted,
@@ -144,23 +159,30 @@ impl Execution<'_> {
         if ending == Ending::Interrupted {
             return ending;
         }
-        match self.rest(terminating_objects, &members, sink).await {
+        match self
+            .list_remaining_in_the_end(terminating_objects, &members, sink)
+            .await
+        {
             Ok(RemainingList { remains, .. }) => {
                 if !remains.kept.is_empty() {
                     sink(Event::Warning(format!(
                         "{} kept without a parent to record them: {}",
                         counted(remains.kept.len(), "object"),
-                        names(&remains.kept)
+                        join_names(&remains.kept)
                     )));
                 }
-                worse(ending, self.report_rest(&remains, terminating_objects, sink))
+                worse(
+                    ending,
+                    self.report_in_the_end(&remains, terminating_objects, sink),
+                )
             }
-            Err(unseen) => self.report_unseen(&unseen, sink),
+            Err(error) => self.report_not_listed(&error, sink),
         }
     }
 
-    /// Deletes the containers of the parent, and waits until they are gone.
-    async fn delete_last(
+    /// Deletes the containers of a parent that is gone. Waits until the containers are gone if this run awaits
+    /// terminating objects.
+    async fn delete_containers_and_wait(
         &self,
         mut members: Deleted,
         terminating_objects: TerminatingObjects,
@@ -172,46 +194,52 @@ impl Execution<'_> {
         if ending == Ending::Interrupted || !awaits_containers {
             return ending;
         }
-        match self.rest(terminating_objects, &members, sink).await {
-            Ok(RemainingList { remains, .. }) => {
-                worse(ending, self.report_rest(&remains, terminating_objects, sink))
-            }
-            Err(unseen) => self.report_unseen(&unseen, sink),
+        match self
+            .list_remaining_in_the_end(terminating_objects, &members, sink)
+            .await
+        {
+            Ok(RemainingList { remains, .. }) => worse(
+                ending,
+                self.report_in_the_end(&remains, terminating_objects, sink),
+            ),
+            Err(error) => self.report_not_listed(&error, sink),
         }
     }
 
-    /// Lists what is left in the end, including the parent's containers, unless the run waits for it in
-    /// another way.
-    async fn rest(
+    /// Lists what is left of the set after the last delete. The parent's containers are listed, too, if this run awaits
+    /// terminating objects; otherwise they are left out, because the run waits for them in another way or not at all.
+    async fn list_remaining_in_the_end(
         &self,
         terminating_objects: TerminatingObjects,
         members: &Deleted,
         sink: &mut Sink<'_>,
-    ) -> Result<RemainingList, Unlisted> {
-        let parent_containers = match terminating_objects {
+    ) -> Result<RemainingList, RemainingNotListed> {
+        let excluded = match terminating_objects {
             TerminatingObjects::Awaited => Vec::new(),
             TerminatingObjects::Reported => self.parent_containers().collect(),
         };
-        let mut remaining = self.remaining(parent_containers, terminating_objects, &members.uids);
-        // What is in a namespace goes with it, and so do the Roles that allowed to list it.
+        let mut remaining = self.remaining_without(excluded, terminating_objects, &members.uids);
+        // A namespace that is being deleted is not listed: its objects are deleted with it, and so are the Roles that
+        // gave the user the permission to list them.
         for container in self
             .parent_containers()
-            .filter(|live| !members.left.contains(live))
+            .filter(|live| !members.kept_objects.contains(live))
         {
             if container.key.group_kind == GroupKind::new("", "Namespace") {
                 remaining.places.namespaces.remove(&container.key.name);
             }
         }
-        remaining.settled(&ParentDisposition::Goes, sink).await
+        remaining.list_until_settled(&ParentDisposition::Goes, sink).await
     }
 
-    /// Returns the part of the record that stays, because a list of members does not show all that it leads to.
+    /// Returns the part of the record that has to stay: the kinds of it whose members a list may not show.
     fn unlisted(&self) -> &Record {
         &self.state.observed.record_to_keep
     }
 
-    /// Returns the scope of the rest of the set, without these containers of its parent.
-    fn remaining<'a>(
+    /// Returns the context for listing what is left of the set, without these containers of its parent. `deleted` are
+    /// the UIDs of the objects that the run has deleted.
+    fn remaining_without<'a>(
         &'a self,
         parent_containers: Vec<&'a Live>,
         terminating_objects: TerminatingObjects,
@@ -232,7 +260,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Reports what keeps the parent: objects that users keep are a warning, all others a failure.
+    /// Reports the objects that keep the parent: those that a keep annotation or another owner keeps as a warning, all
+    /// others as a failure.
     fn report_remains(
         &self,
         remains: &Remains,
@@ -243,10 +272,10 @@ impl Execution<'_> {
             sink(Event::Warning(format!(
                 "set kept, because it still has {}: {}; use `kubectl applyset disband` to end a set and keep its objects",
                 counted(remains.kept.len(), "object"),
-                names(&remains.kept)
+                join_names(&remains.kept)
             )));
         }
-        fail(
+        report_obstacles(
             remains,
             self.set,
             &self.policy.appliers,
@@ -255,15 +284,15 @@ impl Execution<'_> {
         )
     }
 
-    /// Reports what is left in the end. It is not a failure if the user stopped the wait for it.
-    fn report_rest(
+    /// Reports what is left after the last delete: as a failure, or as a warning if the user stopped the wait for it.
+    fn report_in_the_end(
         &self,
         remains: &Remains,
         terminating_objects: TerminatingObjects,
         sink: &mut Sink<'_>,
     ) -> Ending {
         if !self.interrupt.is_requested() {
-            return fail(
+            return report_obstacles(
                 remains,
                 self.set,
                 &self.policy.appliers,
@@ -271,7 +300,7 @@ impl Execution<'_> {
                 sink,
             );
         }
-        match obstacles(remains, self.set, &self.policy.appliers) {
+        match describe_obstacles(remains, self.set, &self.policy.appliers) {
             Some(obstacles) => {
                 sink(Event::Warning(format!("{}: {obstacles}", self.set.parent)));
                 Ending::Interrupted
@@ -280,39 +309,40 @@ impl Execution<'_> {
         }
     }
 
-    /// Fails if objects that cannot be listed may be members: the parent stays because of them.
-    fn report_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+    /// Reports a failure if `unlisted` has kinds whose members a list may not show: such members keep the parent.
+    fn report_unlisted_kinds(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
         let consequence = match self.writing.dry_run {
             DryRun::None => "the set cannot be deleted",
             DryRun::Client | DryRun::Server => "the set would not be deleted",
         };
-        report_unlisted(&self.set.parent, unlisted, consequence, sink)
+        report_unlisted_kinds(&self.set.parent, unlisted, consequence, sink)
     }
 
-    fn report_unseen(&self, unseen: &Unlisted, sink: &mut Sink<'_>) -> Ending {
+    fn report_not_listed(&self, error: &RemainingNotListed, sink: &mut Sink<'_>) -> Ending {
         sink(Event::failure(format!(
-            "{}: remaining members cannot be listed: {unseen}",
+            "{}: remaining members cannot be listed: {error}",
             self.set.parent
         )));
         Ending::Incomplete
     }
 
-    /// Keeps the parent's containers if they have gained objects.
-    async fn leave_filled(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
+    /// Lists what the parent's containers hold. Reports and notes in `members` those that must not be deleted.
+    async fn note_containers_to_keep(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let context = self.delete_context(Action::Deleted, &judge);
-        for outcome in context.keep_filled(self.parent_containers()).await {
+        for outcome in context.find_containers_to_keep(self.parent_containers()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
-            members.left.note(&outcome);
+            members.kept_objects.note(&outcome);
             sink(Event::Object(outcome));
         }
         ending
     }
 
-    /// Deletes the parent's containers, which are in a set without a parent now.
+    /// Deletes the parent's containers. The parent is gone by now, so no record leads to a container that is kept: that
+    /// is a failure.
     async fn delete_parent_containers(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         let waves = self.plan.prune_waves();
         let waves = Waves {
@@ -325,18 +355,18 @@ impl Execution<'_> {
         };
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let mut driver = self.driver();
-        let failed = members.failed;
+        let failed_before = members.failed;
         let deleting = self.delete_as_judged(&waves, judge, members, &mut driver, sink);
         let is_stopped = deleting.await.is_err();
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }
-        let left = &members.left;
+        let kept_objects = &members.kept_objects;
         let mut kept = self
             .parent_containers()
-            .filter(|live| left.contains(live))
+            .filter(|live| kept_objects.contains(live))
             .peekable();
-        let is_done = !is_stopped && members.failed == failed && kept.peek().is_none();
+        let is_done = !is_stopped && members.failed == failed_before && kept.peek().is_none();
         for live in kept {
             sink(Event::failure(format!(
                 "{}: kept, in a set without a parent; run the same command again",
@@ -351,31 +381,31 @@ impl Execution<'_> {
         let Some(parent) = &self.state.parent else {
             return self.predict_deletion_of(self.parent_containers(), sink).await;
         };
-        // An object that is left to a deleted owner is deleted with it.
+        // A skipped object does not keep the parent if the garbage collector deletes it with its owner.
         let going = &self.plan.dependents.deleted;
-        let left = self.plan.skips.iter().filter(|skip| {
+        let kept = self.plan.skips.iter().filter(|skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
         });
-        let left_behind = left.count();
-        if left_behind > 0 {
-            let count = counted(left_behind, "object");
+        let kept = kept.count();
+        if kept > 0 {
+            let count = counted(kept, "object");
             sink(outcome_event(
                 &parent.live,
                 Action::Skipped,
                 format!("{count} of its set kept"),
             ));
-            return self.report_unlisted(self.unlisted(), sink);
+            return self.report_unlisted_kinds(self.unlisted(), sink);
         }
         if !self.unlisted().is_empty() {
             sink(outcome_event(
                 &parent.live,
                 Action::Skipped,
-                unlistable(self.unlisted()),
+                describe_unlisted_kinds(self.unlisted()),
             ));
-            return self.report_unlisted(self.unlisted(), sink);
+            return self.report_unlisted_kinds(self.unlisted(), sink);
         }
         let managers = parent_managers(&self.writing.field_manager);
-        let (disposition, event) = predicted_disposition(self.set, parent, &managers);
+        let (disposition, event) = predict_disposition(self.set, parent, &managers);
         sink(event);
         match disposition {
             ParentDisposition::Goes => self.predict_deletion_of(self.parent_containers(), sink).await,

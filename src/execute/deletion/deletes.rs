@@ -1,8 +1,8 @@
 //! Carries out the graph of deletes: the prunes of a run, or the members of a set.
 //!
-//! Before the first delete, owner references are read again (`reread_dependents`) and removed from objects that stay:
-//! the garbage collector would delete these. They are read again after each wait; an owner of an object that stays
-//! fails then.
+//! Before the first delete, owner references are read again (`reread_dependents`), and references to pruned objects are
+//! removed from objects that are kept: otherwise the garbage collector would delete the kept objects. Owner references are
+//! read again after each wait; then the delete of an object fails if an object that is kept names it as its owner.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -15,7 +15,7 @@ use futures_util::future::LocalBoxFuture;
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::{DeleteContext, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
-use crate::execute::deletion::reread_dependents::{Freshness, Unread};
+use crate::execute::deletion::reread_dependents::{Freshness, OwnerReferencesUnread};
 use crate::execute::members::reply::{MemberReply, reply_of};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
@@ -29,7 +29,7 @@ use crate::plan::{ActionId, DeleteAction, Dependents, Detachment, Graph, Judge};
 /// Objects to delete, wave by wave.
 pub struct Waves<'l> {
     pub deletes: Vec<Vec<&'l Live>>,
-    /// The owners to which objects that stay lose their owner references first.
+    /// The objects to delete to which kept objects lose their owner references before the first delete.
     pub owners: BTreeSet<&'l ObjectKey>,
     /// The action reported for a deleted object.
     pub action: Action,
@@ -41,21 +41,30 @@ pub struct Waves<'l> {
 #[derive(Debug, Default)]
 pub struct Deleted {
     pub failed: usize,
-    /// The number of objects that changed since the plan was made and are kept: the record is not narrowed.
+    /// The number of objects that are kept, because they changed since the plan was made. If there are any, the record
+    /// is not narrowed.
     pub kept: usize,
-    pub left: ObjectsKeptInsteadOfDeleted,
-    /// UIDs of those that were deleted.
+    /// The objects that were not deleted, for either reason.
+    pub kept_objects: ObjectsKeptInsteadOfDeleted,
+    /// UIDs of the objects that were deleted.
     pub uids: BTreeSet<String>,
-    /// Objects that stay and are owned by objects still to be deleted.
+    /// Kept objects with owner references to objects that are still to be deleted.
     pub attached: Dependents,
 }
 
-/// Error after which no further delete begins. The reason has been reported.
+/// Error after which no further delete begins. Its reason has been reported.
 pub struct Stopped;
 
 impl Deleted {
-    /// Reports that owner references could not be read, so that this many objects are not deleted.
-    fn stop(&mut self, unread: &Unread, objects: usize, action: Action, sink: &mut Sink<'_>) {
+    /// Counts and reports as failed the `objects` objects that are not deleted, because owner references could not be
+    /// read.
+    fn report_unread(
+        &mut self,
+        unread: &OwnerReferencesUnread,
+        objects: usize,
+        action: Action,
+        sink: &mut Sink<'_>,
+    ) {
         self.failed += objects;
         let more = if self.uids.is_empty() { "" } else { " more" };
         sink(Event::failure(format!("{unread}; nothing{more} was {action}")));
@@ -65,20 +74,21 @@ impl Deleted {
     }
 
     /// Counts and reports the outcome of an object that was to be deleted with this `action`.
-    fn take(&mut self, outcome: ObjectOutcome, action: Action, sink: &mut Sink<'_>) {
+    fn report(&mut self, outcome: ObjectOutcome, action: Action, sink: &mut Sink<'_>) {
         self.failed += usize::from(outcome.action == Action::Failed);
         self.kept += usize::from(outcome.action == Action::Skipped);
         if outcome.action == action {
             self.uids.extend(outcome.subject.uid.clone());
         }
-        self.left.note(&outcome);
+        self.kept_objects.note(&outcome);
         sink(Event::Object(outcome));
     }
 }
 
 impl Execution<'_> {
-    /// Deletes these waves. `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is
-    /// called with the objects that have lost owner references.
+    /// Reads owner references again, removes those that would have kept objects deleted, and deletes these waves.
+    /// `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is called once, with the
+    /// objects that have lost owner references.
     pub(super) async fn delete_waves(
         &self,
         waves: &Waves<'_>,
@@ -93,7 +103,7 @@ impl Execution<'_> {
             Err(unread) => {
                 on_detached(&BTreeSet::new(), sink);
                 let objects = waves.deletes.iter().map(Vec::len).sum();
-                deleted.stop(&unread, objects, waves.action, sink);
+                deleted.report_unread(&unread, objects, waves.action, sink);
                 return Err(Stopped);
             }
         };
@@ -119,33 +129,37 @@ impl Execution<'_> {
             execution: self,
             waves,
             judge: RefCell::new(Rc::new(judge)),
-            filled: RefCell::default(),
+            containers_to_keep: RefCell::default(),
             begun: RefCell::default(),
             deleted: RefCell::new(deleted),
             freshness: Freshness::default(),
             unread: RefCell::default(),
-            left_to_do: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
+            without_outcome: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
         };
         driver.run(&graph, &work, sink).await;
-        let (unread, objects) = (work.unread.take(), work.left_to_do.get());
+        let (unread, objects) = (work.unread.take(), work.without_outcome.get());
         let Some(unread) = unread else { return Ok(()) };
-        deleted.stop(&unread, objects, waves.action, sink);
+        deleted.report_unread(&unread, objects, waves.action, sink);
         Err(Stopped)
     }
 
-    async fn current_dependents(&self, parent: Option<&Arc<Resource>>) -> Result<Dependents, Unread> {
+    async fn current_dependents(
+        &self,
+        parent: Option<&Arc<Resource>>,
+    ) -> Result<Dependents, OwnerReferencesUnread> {
         if self.plan.deletions() == 0 {
             return Ok(self.plan.dependents.clone());
         }
         self.reread_dependents(parent).await
     }
 
-    /// Returns the contents of namespaces and CRDs when their deletion was judged.
+    /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.
     pub fn contents(&self) -> &BTreeMap<ObjectKey, Contents> {
         &self.state.observed.contents
     }
 
-    /// Creates the judge of the deletes. `dependents` are those of the objects to delete.
+    /// Creates the judge of the deletes. `dependents` are the dependents of the objects to delete, `desired_uids` the
+    /// UIDs of the objects that the run has applied.
     pub fn deletion_judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
         let mut judge = Judge::for_plan(
             self.set,
@@ -159,6 +173,7 @@ impl Execution<'_> {
         judge
     }
 
+    /// Returns the context for deletes that `judge` allows. `done` is the action reported for a deleted object.
     pub(super) fn delete_context<'j>(&'j self, done: Action, judge: &'j Judge<'j>) -> DeleteContext<'j> {
         DeleteContext {
             server: self.server,
@@ -170,14 +185,15 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the detachments that are needed to delete these owners. A bound plan allows only those that it names.
+    /// Returns the detachments that are needed to delete these owners. A saved plan allows only the detachments that it
+    /// names.
     fn needed_detachments(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
-        let is_bound = self.plan.preconditions.require_unchanged();
+        let is_saved_plan = self.plan.preconditions.require_unchanged();
         let detachments = dependents.detachments.iter();
         let needed =
             detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));
-        let approved = needed.filter(|detachment| !is_bound || self.plan.dependents.includes(detachment));
-        approved.cloned().collect()
+        let allowed = needed.filter(|detachment| !is_saved_plan || self.plan.dependents.includes(detachment));
+        allowed.cloned().collect()
     }
 }
 
@@ -187,23 +203,23 @@ struct Deletes<'r, 'a> {
     waves: &'r Waves<'r>,
     judge: RefCell<Rc<Judge<'r>>>,
     /// Outcomes of containers that are kept because of what they hold now, by UID.
-    filled: RefCell<BTreeMap<String, ObjectOutcome>>,
+    containers_to_keep: RefCell<BTreeMap<String, ObjectOutcome>>,
     /// The UIDs of objects whose delete has begun.
     begun: RefCell<BTreeSet<String>>,
     deleted: RefCell<&'r mut Deleted>,
-    /// Tells whether owner references have to be read again before the next delete.
+    /// Notes whether owner references have to be read again before the next delete.
     freshness: Freshness,
-    /// The reason why no further delete begins.
-    unread: RefCell<Option<Unread>>,
-    /// The deletes without an outcome.
-    left_to_do: Cell<usize>,
+    /// The reason why no further delete begins; `None` as long as owner references can be read.
+    unread: RefCell<Option<OwnerReferencesUnread>>,
+    /// The number of deletes without an outcome.
+    without_outcome: Cell<usize>,
 }
 
 /// The answer to an action.
 enum Answer {
     Deleted(Box<MemberReply>),
-    /// The object was not deleted: the manifests hold it under another API group. What it depends on is not deleted
-    /// either.
+    /// The object was not deleted: the run has applied it under another API group. Objects that it depends on are not
+    /// deleted either.
     AppliedUnderOtherGroup,
     /// Owner references could not be read again.
     Unread,
@@ -255,7 +271,8 @@ impl<'r> Work for Deletes<'r, '_> {
 
     fn known_answer(&self, action: &DeleteAction<'r>) -> Option<Answer> {
         match action {
-            DeleteAction::AwaitGone(live) if self.deleted.borrow().left.contains(live) => {
+            // An object that was kept will not be gone.
+            DeleteAction::AwaitGone(live) if self.deleted.borrow().kept_objects.contains(live) => {
                 Some(Answer::NotGone)
             }
             _ => None,
@@ -275,7 +292,7 @@ impl<'r> Work for Deletes<'r, '_> {
         match (action, answer) {
             (DeleteAction::Delete(_), Answer::Deleted(reply)) => {
                 let is_deleted = reply.outcome.action == self.waves.action;
-                self.take(reply.outcome, sink);
+                self.report(reply.outcome, sink);
                 if is_deleted { End::Done } else { End::Failed }
             }
             (DeleteAction::Delete(live), Answer::AppliedUnderOtherGroup) => {
@@ -283,8 +300,10 @@ impl<'r> Work for Deletes<'r, '_> {
                     reason: "applied under another API group".to_owned(),
                     ..untouched(live)
                 };
-                self.left_to_do.update(|left| left - 1);
-                self.deleted.borrow_mut().left.note(&outcome);
+                // The object is not counted as kept: the record covers it under its other API group, so it does not
+                // prevent narrowing the record.
+                self.without_outcome.update(|count| count - 1);
+                self.deleted.borrow_mut().kept_objects.note(&outcome);
                 sink(Event::Object(outcome));
                 End::Failed
             }
@@ -308,12 +327,13 @@ impl<'r> Work for Deletes<'r, '_> {
             let Some(DeleteAction::AwaitGone(dependent)) = graph.action(*because) else {
                 continue;
             };
-            let stays = self.deleted.borrow().left.contains(dependent);
-            let state = if stays { "is kept" } else { "is not gone yet" };
+            let is_kept = self.deleted.borrow().kept_objects.contains(dependent);
+            let state = if is_kept { "is kept" } else { "is not gone yet" };
             let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
             let reason = format!("{} depends on it, and {state}", dependent.key);
-            self.take(ObjectOutcome::with_reason(subject, Action::Skipped, reason), sink);
-            if !stays {
+            self.report(ObjectOutcome::with_reason(subject, Action::Skipped, reason), sink);
+            if !is_kept {
+                // The wait for the dependent has timed out, so the skipped object counts as failed, not as kept.
                 let mut deleted = self.deleted.borrow_mut();
                 deleted.kept -= 1;
                 deleted.failed += 1;
@@ -323,7 +343,7 @@ impl<'r> Work for Deletes<'r, '_> {
 }
 
 impl Deletes<'_, '_> {
-    /// Deletes an object, unless an object that was kept earlier needs it.
+    /// Deletes an object, unless it is a container of an object that was kept, or one that has gained objects.
     async fn delete(&self, live: &Live) -> Answer {
         if !self.refresh_dependents().await {
             return Answer::Unread;
@@ -332,28 +352,29 @@ impl Deletes<'_, '_> {
         if judge.is_desired(live) {
             return Answer::AppliedUnderOtherGroup;
         }
-        let left = self.deleted.borrow().left.outcome(live);
-        let kept = left.or_else(|| self.filled.borrow().get(&live.uid).cloned());
+        let holds_kept = self.deleted.borrow().kept_objects.outcome_of_container(live);
+        let kept = holds_kept.or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned());
         if let Some(outcome) = kept {
             return Answer::Deleted(Box::new(reply_of(outcome)));
         }
         let context = self.execution.delete_context(self.waves.action, &judge);
         let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         if is_begun_again {
-            // A container may have gained objects while its webhook started.
-            if let Some(outcome) = context.keep_filled(iter::once(live)).await.pop() {
+            // The first attempt was postponed because a webhook could not be called. A container may have gained
+            // objects since then.
+            if let Some(outcome) = context.find_containers_to_keep(iter::once(live)).await.pop() {
                 return Answer::Deleted(Box::new(reply_of(outcome)));
             }
         }
         let reply = context.delete(live).await;
         if reply.webhook.is_some() {
-            self.freshness.outdate();
+            self.freshness.mark_outdated();
         }
         Answer::Deleted(Box::new(reply))
     }
 
-    /// Reads the owner references again if something was waited for since the last read. Returns `false` if they cannot
-    /// be read.
+    /// Reads the owner references again if the run has waited since the last read. Returns `false` if they cannot be
+    /// read, now or in an earlier call.
     async fn refresh_dependents(&self) -> bool {
         let reread = async || match self.execution.current_dependents(self.waves.parent).await {
             Ok(dependents) => {
@@ -366,29 +387,31 @@ impl Deletes<'_, '_> {
                 self.unread.replace(Some(unread));
             }
         };
-        self.freshness.restore(reread).await;
+        self.freshness.reread_if_outdated(reread).await;
         self.unread.borrow().is_none()
     }
 
-    /// Lists what these containers hold. Those that have gained objects are not deleted.
+    /// Lists what these containers hold, and notes those that have gained objects: `delete` keeps them. A container of
+    /// an object that was kept need not be listed, because it is kept anyway.
     async fn list_contents(&self, containers: &[&Live]) {
         let mut deletable = containers.to_vec();
-        deletable.retain(|live| self.deleted.borrow().left.kept_object_in(live).is_none());
+        deletable.retain(|live| self.deleted.borrow().kept_objects.kept_object_in(live).is_none());
         let judge = Rc::clone(&self.judge.borrow());
         let context = self.execution.delete_context(self.waves.action, &judge);
-        for outcome in context.keep_filled(deletable.into_iter()).await {
+        for outcome in context.find_containers_to_keep(deletable.into_iter()).await {
             if let Some(uid) = outcome.subject.uid.clone() {
-                self.filled.borrow_mut().insert(uid, outcome);
+                self.containers_to_keep.borrow_mut().insert(uid, outcome);
             }
         }
     }
 
-    fn take(&self, outcome: ObjectOutcome, sink: &mut Sink<'_>) {
-        self.left_to_do.update(|left| left - 1);
-        self.deleted.borrow_mut().take(outcome, self.waves.action, sink);
+    fn report(&self, outcome: ObjectOutcome, sink: &mut Sink<'_>) {
+        self.without_outcome.update(|count| count - 1);
+        self.deleted.borrow_mut().report(outcome, self.waves.action, sink);
     }
 
-    /// Waits until objects that depend on others are gone, and sends the result for each.
+    /// Waits until these objects, which depend on objects still to be deleted, are gone, and sends the result for each.
+    /// A run without such waits (`Execution::dependencies`) sends `NotGone` for each.
     async fn await_gone(
         &self,
         actions: Vec<(ActionId, &DeleteAction<'_>)>,
@@ -401,15 +424,15 @@ impl Deletes<'_, '_> {
         });
         let awaited: Vec<(ActionId, &Live)> = waits.collect();
         let objects = awaited.iter().map(|(_, live)| *live).collect();
-        let missed = match self.execution.dependencies {
+        let not_gone = match self.execution.dependencies {
             Some(waits) => waits.gone(objects, &mut |event| (sink.borrow_mut())(event)).await,
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
         };
-        self.freshness.outdate();
+        self.freshness.mark_outdated();
         for (id, live) in awaited {
-            let is_missed = missed.contains(&live.key);
-            let answer = if is_missed { Answer::NotGone } else { Answer::Gone };
-            // The receiver lives as long as the run.
+            let is_gone = !not_gone.contains(&live.key);
+            let answer = if is_gone { Answer::Gone } else { Answer::NotGone };
+            // The receiver lives as long as the run, so sending does not fail.
             let _ = found.send((id, answer));
         }
     }

@@ -1,5 +1,5 @@
-//! Reads the members again after a wait, which may have taken minutes, and has the prunes of the plan judged among them
-//! (`plan/prunes_judged_again`).
+//! Reads the members again after a wait, which may have taken minutes, and judges the prunes of the plan again, by what
+//! the members are now (`plan/prunes_judged_again`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,18 +7,17 @@ use std::sync::Arc;
 use crate::event::{Event, NotDone, ObjectOutcome};
 use crate::execute::deletion::delete;
 use crate::execute::deletion::deletes::{Deleted, Stopped};
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Resource;
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
-use crate::read::{ListTargets, WHOLE_OBJECTS};
+use crate::read::{ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
-    /// Returns the plan with its prunes judged again, by one LIST for each kind and namespace of the set, and reports
-    /// those that are kept now.
+    /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes judged
+    /// again. Reports the prunes that are kept now.
     pub(super) async fn judge_prunes_again(
         &self,
         order: PruneOrder,
@@ -35,8 +34,8 @@ impl Execution<'_> {
         }
         let places = self.places_of_members();
         let concurrency = self.writing.concurrency;
-        let found = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS).await;
-        let members = match found {
+        let listed = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS).await;
+        let members = match listed {
             Ok(members) => members,
             Err((place, error)) => {
                 pruned.failed += total;
@@ -57,51 +56,53 @@ impl Execution<'_> {
             members: &members,
         };
         let judged = judged_again.in_plan(self.plan, order);
-        let before: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
-        for warning in judged.edges.ignored.iter().filter(|text| !before.contains(text)) {
+        // The warnings of the first plan were printed with that plan.
+        let printed: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
+        for warning in judged.edges.ignored.iter().filter(|text| !printed.contains(text)) {
             sink(Event::Warning(warning.clone()));
         }
-        let candidates: BTreeSet<&str> = self.plan.all_prunes().map(|live| live.uid.as_str()).collect();
+        let planned_prunes: BTreeSet<&str> = self.plan.all_prunes().map(|live| live.uid.as_str()).collect();
         for skip in &judged.skips {
-            if candidates.contains(skip.live.uid.as_str()) {
+            if planned_prunes.contains(skip.live.uid.as_str()) {
                 self.report_kept(skip, pruned, sink);
             }
         }
         Ok(judged)
     }
 
-    /// Reports a prune that is kept now. One of a saved plan may not have changed by itself.
+    /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself
+    /// has changed; it does not fail if the object is kept because of other objects.
     fn report_kept(&self, skip: &Skip, pruned: &mut Deleted, sink: &mut Sink<'_>) {
-        let untouched = delete::untouched(&skip.live);
-        let is_by_others = matches!(
+        let skipped = delete::untouched(&skip.live);
+        let is_kept_for_others = matches!(
             skip.reason,
             SkipReason::Needed { .. }
                 | SkipReason::HoldsKept { .. }
                 | SkipReason::HoldsAnnotated { .. }
                 | SkipReason::HoldsParent
         );
-        let outcome = if self.plan.preconditions.require_unchanged() && !is_by_others {
+        let outcome = if self.plan.preconditions.require_unchanged() && !is_kept_for_others {
             pruned.failed += 1;
-            ObjectOutcome::failed(untouched.subject, OVERTAKEN.to_owned())
+            ObjectOutcome::failed(skipped.subject, OVERTAKEN.to_owned())
         } else {
             pruned.kept += 1;
             ObjectOutcome {
                 reason: skip.reason.to_string(),
-                ..untouched
+                ..skipped
             }
         };
-        pruned.left.note(&outcome);
+        pruned.kept_objects.note(&outcome);
         sink(Event::Object(outcome));
     }
 
-    /// Returns the kinds and namespaces of all members, each kind in the version in which it was read before, if it
-    /// was.
+    /// Returns the kinds and namespaces of desired objects, of prunes and of skipped objects. Each kind is listed in
+    /// the version in which the plan read it, if the plan read it.
     fn places_of_members(&self) -> ListTargets {
         let members = self.desired.members.iter();
         let desired = members.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter().map(|skip| &skip.live);
-        let held = self.plan.all_prunes().chain(skips);
-        let live = held.map(|live| (&live.key, &live.resource));
+        let live = self.plan.all_prunes().chain(skips);
+        let live = live.map(|live| (&live.key, &live.resource));
         let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
         let mut places = ListTargets::default();
         for (key, resource) in desired.chain(live) {

@@ -1,8 +1,8 @@
 //! Lists namespaces and kinds of CRDs again right before they are deleted.
 //!
-//! A run may take minutes, and objects created in that time would be deleted with them
-//! without a judgement. `plan::data_loss` decides what counts as a loss, `plan::delete_graph` and `deletes` which
-//! containers of a run are listed.
+//! A run may take minutes. Objects that are created in a namespace in that time would be deleted with the namespace,
+//! although the plan has not judged them; the same holds for custom resources and their CRD. `plan::data_loss` decides
+//! what counts as a loss, `plan::delete_graph` and `deletes` which containers of a run are listed.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +16,26 @@ use crate::plan::{SkipReason, is_container};
 use crate::read::{self, ContentsError, KindWait};
 
 impl DeleteContext<'_> {
-    /// Lists what these containers hold, and returns an outcome for each that is not deleted, because it has gained
-    /// objects or its contents are unknown. A keep annotation counts even if the user has allowed all losses
-    /// beforehand.
-    pub async fn keep_filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
+    /// Lists what the containers among `objects` hold, and returns an outcome for each container that must not be
+    /// deleted: it has gained objects, or its contents cannot be listed. An object in it that has gained a keep
+    /// annotation counts even if the user has allowed all losses beforehand.
+    pub async fn find_containers_to_keep(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
         let containers: Vec<Live> = objects.filter(|live| is_container(live)).cloned().collect();
         if containers.is_empty() {
             return Vec::new();
         }
-        let now = match self.look_into(&containers).await {
-            Ok(now) => now,
-            Err(unseen) => {
-                let text = format!("its contents cannot be listed: {unseen}");
+        let contents = match self.list_contents_of(&containers).await {
+            Ok(contents) => contents,
+            // Contents that are unknown may be a loss, so every container is kept.
+            Err(error) => {
+                let text = format!("its contents cannot be listed: {error}");
                 return containers.iter().map(|live| failed(live, text.clone())).collect();
             }
         };
         let kept = containers.iter().filter_map(|live| {
-            let reason = self.judge.reason_to_keep_filled(live, now.get(&live.key)?)?;
+            let reason = self.judge.reason_to_keep_filled(live, contents.get(&live.key)?)?;
             Some(match &reason {
+                // No object is known to be lost, but some kinds cannot be listed any more: that is a failure.
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())
                 }
@@ -43,8 +45,11 @@ impl DeleteContext<'_> {
         kept.collect()
     }
 
-    async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unlisted> {
-        // New kinds and objects of them may have been created.
+    async fn list_contents_of(
+        &self,
+        containers: &[Live],
+    ) -> Result<BTreeMap<ObjectKey, Contents>, ContentsNotListed> {
+        // Discovery is fetched again: a namespace may hold objects of a kind that was created since the plan.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::unreported();
         let contents = read::contents(
@@ -58,9 +63,9 @@ impl DeleteContext<'_> {
     }
 }
 
-/// The contents could not be listed.
+/// Error if the contents of containers could not be listed.
 #[derive(Debug, thiserror::Error)]
-enum Unlisted {
+enum ContentsNotListed {
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Prunes objects that are no longer in the manifests, once everything is applied, or once it is ready.
+//! Prunes objects that are no longer in the manifests, once all others are applied, or once all others are Current.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::model::text::counted;
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, PruneWhen};
 
-/// The reason why a run with a failure prunes nothing.
-pub const UNPRUNED: &str = "not pruned: an object could not be applied";
+/// The reason of each prune in a run that prunes nothing because it could not apply an object.
+pub const NOT_PRUNED_AFTER_FAILURE: &str = "not pruned: an object could not be applied";
 
 impl Execution<'_> {
     /// Prunes, unless an object could not be applied or the run has to stop.
@@ -25,49 +25,50 @@ impl Execution<'_> {
                 "nothing was pruned: {} could not be applied; the next successful run prunes",
                 counted(run_state.applied.failed, "object")
             )));
-            sink(NotDone::all(UNPRUNED));
+            sink(NotDone::all(NOT_PRUNED_AFTER_FAILURE));
         }
         ending
     }
 
-    /// Prunes as the plan says, and waits before and after it if it has to.
+    /// Prunes as the plan says, and waits before and after the prunes if the policy or the user's `--wait` requires it.
     ///
-    /// A run that has waited once does not narrow the record before everything is gone.
+    /// A run that has waited before a prune also waits in the end until the pruned objects are gone: until then it does
+    /// not narrow the record.
     async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = Deleted::default();
         let mut has_waited = false;
-        let mut plan_now: Option<Plan> = None;
+        let mut plan_judged_again: Option<Plan> = None;
         for order in [PruneOrder::Regular, PruneOrder::Last] {
-            let now = self.with_plan(plan_now.as_ref());
-            // What is pruned last comes only if all others have succeeded.
+            let execution = self.with_plan(plan_judged_again.as_ref());
+            // Objects to be pruned last are pruned only if all regular prunes have succeeded.
             if pruned.failed > 0 || self.interrupt.is_requested() {
                 break;
             }
-            if !has_waited && now.waits_before(order) {
+            if !has_waited && execution.waits_before(order) {
                 has_waited = true;
-                let waited = now.until_ready(sink).await;
+                let waited = execution.wait_until_ready(sink).await;
                 if waited != EndOfWait::Reached {
-                    return now.leave_unpruned(waited, order, run_state, sink);
+                    return execution.end_without_prune(waited, order, run_state, sink);
                 }
             }
-            if order == PruneOrder::Last && !now.may_prune_last(&mut pruned, sink).await {
+            if order == PruneOrder::Last && !execution.may_prune_last(&mut pruned, sink).await {
                 break;
             }
             if has_waited {
-                let judged = now.judge_prunes_again(order, &run_state.applied, &mut pruned, sink);
-                match judged.await {
-                    Ok(plan) => plan_now = Some(plan),
+                let judging = execution.judge_prunes_again(order, &run_state.applied, &mut pruned, sink);
+                match judging.await {
+                    Ok(plan) => plan_judged_again = Some(plan),
                     Err(Stopped) => break,
                 }
             }
-            let now = self.with_plan(plan_now.as_ref());
-            let waves = now.waves_of(order);
-            let stopped = now.prune_waves(waves, &mut pruned, run_state, sink).await;
-            if stopped.is_err() {
+            let execution = self.with_plan(plan_judged_again.as_ref());
+            let waves = execution.waves_of(order);
+            let pruning = execution.prune_waves(waves, &mut pruned, run_state, sink);
+            if pruning.await.is_err() {
                 break;
             }
         }
-        // They are reported with the first prune, and there may be none left.
+        // The first wave of prunes reports the held objects. If no prune was left, they are reported here.
         run_state.applied.report_held(&BTreeSet::new(), sink);
         run_state.kept = pruned.kept;
         if self.interrupt.is_requested() {
@@ -87,6 +88,7 @@ impl Execution<'_> {
         }
     }
 
+    /// Returns this execution with `plan`, or with its own plan if that is `None`.
     fn with_plan<'p>(&'p self, plan: Option<&'p Plan>) -> Execution<'p> {
         Execution {
             plan: plan.unwrap_or(self.plan),
@@ -101,22 +103,23 @@ impl Execution<'_> {
         }
     }
 
-    /// Waits until all other prunes are gone, if the run waits, and returns whether the last prunes may begin. An
-    /// object that is pruned last may be needed to release the finalizers of the others.
+    /// Waits until all regular prunes are gone, if the run waits, and returns whether the last prunes may begin. An
+    /// object that is pruned last may be the controller that removes the finalizers of the others.
     async fn may_prune_last(&self, pruned: &mut Deleted, sink: &mut Sink<'_>) -> bool {
         if self.plan.last_prunes.is_empty() {
             return true;
         }
-        let is_open = match self.waits {
+        let may_begin = match self.waits {
             Some(waits) => waits.gone(sink).await == EndOfWait::Reached,
             None => true,
         };
-        pruned.failed += usize::from(!is_open);
-        is_open
+        // The run fails if the last prunes may not begin.
+        pruned.failed += usize::from(!may_begin);
+        may_begin
     }
 
-    /// Returns whether the objects of the manifests have to be Current before these prunes begin. What
-    /// is pruned last waits for that only in a run that waits.
+    /// Returns whether the objects of the manifests have to be Current before these prunes begin. Last prunes require
+    /// that only in a run that waits.
     fn waits_before(&self, order: PruneOrder) -> bool {
         match order {
             PruneOrder::Regular => self.policy.prune_when == PruneWhen::Ready,
@@ -124,16 +127,16 @@ impl Execution<'_> {
         }
     }
 
-    async fn until_ready(&self, sink: &mut Sink<'_>) -> EndOfWait {
+    async fn wait_until_ready(&self, sink: &mut Sink<'_>) -> EndOfWait {
         match self.waits {
             Some(waits) => waits.ready(sink).await,
-            // Without a wait it is unknown whether they are ready.
+            // A run that does not wait does not know whether the objects are Current, so it does not prune.
             None => EndOfWait::NotReached,
         }
     }
 
-    /// Ends a run that has applied everything and does not prune, because it waited in vain.
-    fn leave_unpruned(
+    /// Ends a run that has applied everything and does not prune, because the objects did not become Current.
+    fn end_without_prune(
         &self,
         waited: EndOfWait,
         order: PruneOrder,
@@ -144,7 +147,7 @@ impl Execution<'_> {
         if waited == EndOfWait::Interrupted {
             return Ending::Interrupted;
         }
-        let (what, left) = match order {
+        let (what, not_pruned) = match order {
             PruneOrder::Regular => ("nothing was pruned".to_owned(), self.plan.deletions()),
             PruneOrder::Last => {
                 let last = self.plan.last_prunes.iter().map(Vec::len).sum();
@@ -156,7 +159,7 @@ impl Execution<'_> {
                 (what, last)
             }
         };
-        if left > 0 {
+        if not_pruned > 0 {
             sink(Event::Warning(format!(
                 "{what}, because not all objects of the manifests are Current; the next run prunes what left the manifests"
             )));

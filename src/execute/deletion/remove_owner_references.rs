@@ -1,9 +1,9 @@
-//! Removes owner references from desired or kept objects, so that the garbage collector does not
-//! delete them after their owners.
+//! Removes owner references to pruned objects from desired or kept objects: otherwise the garbage collector would
+//! delete these after their owners are pruned.
 //!
-//! Each write is bound to the object that was read, and changes nothing else of it; an object that has
-//! changed by then is read again. A run that ends before it deletes the owners leaves objects without
-//! them, as the next run would.
+//! Each write has the UID and resourceVersion that were read as preconditions, and changes only owner references; an
+//! object that has changed by then is read again. A run that ends before it prunes the owners leaves the other objects
+//! without owner references. That does no harm: the next run would remove them, too.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,13 +26,13 @@ use crate::model::write_settings::DryRun;
 use crate::plan::{Dependent, Detachment, Judge};
 use crate::read::METADATA;
 
-/// Attempts to write an object that other clients write at the same time.
+/// Limit of attempts to write an object that other clients keep writing.
 const ATTEMPTS: usize = 20;
 
-/// The reason why an otherwise unchanged object is configured.
+/// The reason of the action `configured` for an object of which only owner references change.
 pub const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
 
-/// Names the objects that stay because of these detachments.
+/// Warns of the objects that the garbage collector keeps because of these detachments.
 pub fn warn_of_kept<'d>(
     detachments: impl Iterator<Item = &'d Detachment>,
     judge: &Judge<'_>,
@@ -58,8 +58,8 @@ pub fn warn_of_kept<'d>(
 }
 
 impl Execution<'_> {
-    /// Detaches those of these objects that may be detached, and returns them. The judge gets them, too: an object that
-    /// is still attached keeps its owners from being deleted.
+    /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They
+    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it.
     pub(in crate::execute) async fn detach_all<'d>(
         &self,
         detachments: &'d [Detachment],
@@ -75,16 +75,17 @@ impl Execution<'_> {
         let items = allowed
             .iter()
             .map(|detachment| (&detachment.dependent.key, *detachment));
-        let answered = |answer: Detached<'d>, sink: &mut Sink<'_>| match answer.error {
+        let take_answer = |answer: Detached<'d>, sink: &mut Sink<'_>| match answer.error {
             None => detached.push(answer.detachment),
             Some(reason) => {
                 let key = &answer.detachment.dependent.key;
                 sink(Event::failure(reason.with_prefix(format_args!("{key}: "))));
             }
         };
-        let writing = driver.run_independent(items, answered, sink, async |detachment: &&'d Detachment| {
-            self.detach(detachment).await
-        });
+        let writing =
+            driver.run_independent(items, take_answer, sink, async |detachment: &&'d Detachment| {
+                self.detach(detachment).await
+            });
         writing.await;
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
@@ -94,6 +95,7 @@ impl Execution<'_> {
         keys.cloned().collect()
     }
 
+    /// Removes the owner references of one detachment.
     async fn detach<'d>(&self, detachment: &'d Detachment) -> Detached<'d> {
         let ended = |error: Option<Message>| Detached {
             detachment,
@@ -102,10 +104,10 @@ impl Execution<'_> {
         };
         let mut dependent = detachment.dependent.clone();
         for _ in 0..ATTEMPTS {
-            let Some(operations) = operations(&dependent, detachment) else {
+            let Some(operations) = build_operations(&dependent, detachment) else {
                 return ended(None);
             };
-            let request = self.request(&dependent, &operations);
+            let request = self.patch_request(&dependent, &operations);
             match self.server.send(request).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => {
                     let error = label_error_in(&reply, dependent.part_of.as_deref());
@@ -113,31 +115,31 @@ impl Execution<'_> {
                         error.map(|error| error.with_prefix("owner references were removed, but ")),
                     );
                 }
-                // The answer is about another object.
+                // The answer is about another object, so this object is read again.
                 Ok(_) => {}
-                // An object that does not exist any more cannot be lost.
+                // An object that is gone needs no detachment.
                 Err(error) if error.is_missing_object() => return ended(None),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => {
                     return Detached {
                         webhook: UnreachableWebhook::from_error(&error),
-                        ..ended(Some(unremoved(&error.kind)))
+                        ..ended(Some(removal_error(&error.kind)))
                     };
                 }
             }
             match reread(self.server, &dependent.key, &dependent.resource).await {
-                Err(error) => return ended(Some(unremoved(&error.kind))),
+                Err(error) => return ended(Some(removal_error(&error.kind))),
                 Ok(Some(fresh)) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::from_live(&fresh);
                 }
-                // It is another object, or is being deleted.
+                // The object is gone, was replaced by another one, or is being deleted: it needs no detachment.
                 Ok(_) => return ended(None),
             }
         }
-        ended(Some(unremoved(&"too many conflicting updates")))
+        ended(Some(removal_error(&"too many conflicting updates")))
     }
 
-    fn request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
+    fn patch_request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
         let path = dependent.resource.path_of(&dependent.key);
         let parameters = [("fieldManager", self.writing.field_manager.as_str())];
         let body = Bytes::from(operations.to_string());
@@ -148,9 +150,9 @@ impl Execution<'_> {
 /// The answer to removing the owner references of one object.
 struct Detached<'d> {
     detachment: &'d Detachment,
-    /// The reason why they are still there.
+    /// The reason why the detachment failed; `None` if the owner references are removed, or need not be.
     error: Option<Message>,
-    /// Set if a webhook could not be called.
+    /// The webhook that could not be called, if that is why the detachment failed.
     webhook: Option<UnreachableWebhook>,
 }
 
@@ -160,13 +162,15 @@ impl WriteAnswer for Detached<'_> {
     }
 }
 
-fn unremoved(reason: &dyn fmt::Display) -> Message {
+fn removal_error(reason: &dyn fmt::Display) -> Message {
     format!("owner references could not be removed: {reason}").into()
 }
 
-/// Returns the operations that remove the deleted owners from exactly the object that was read; `None`
-/// if it has none of them. With another UID or resourceVersion the server answers with a conflict.
-fn operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
+/// Returns the operations of a JSON patch that removes the owners of `detachment` from exactly the object that was
+/// read; `None` if the object has none of these owners. The patch also writes the UID and the resourceVersion that were
+/// read: if the object has others by then, the server answers with a conflict.
+fn build_operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
+    // From the last index to the first: each removal shifts the references behind it.
     let indices: Vec<usize> = (0..dependent.owners.len())
         .rev()
         .filter(|index| detachment.owners.contains(&dependent.owners[*index]))
@@ -189,7 +193,7 @@ fn operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
     Some(Value::Array(operations))
 }
 
-/// Returns the object without the owner references that are removed.
+/// Returns the object without the owner references that this detachment removes.
 pub fn without_owners(object: &Value, detachment: &Detachment) -> Value {
     let mut object = object.clone();
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
@@ -211,22 +215,22 @@ mod tests {
     use super::*;
     use crate::plan::fixtures::live;
 
-    fn detachment(owners: &[&str], going: &[&str]) -> Detachment {
+    fn detachment(owners: &[&str], pruned: &[&str]) -> Detachment {
         let texts = |texts: &[&str]| -> Vec<String> { texts.iter().map(|&text| text.to_owned()).collect() };
         let mut dependent = Dependent::from_live(&live("ConfigMap", Some("shop"), "b"));
         dependent.owners = texts(owners);
         Detachment {
             dependent,
-            owners: texts(going).into_iter().collect(),
+            owners: texts(pruned).into_iter().collect(),
             pruned: BTreeSet::new(),
         }
     }
 
     #[test]
     fn only_the_owners_that_go_are_removed_and_only_from_what_was_read() {
-        let paths = |owners: &[&str], going: &[&str]| -> Option<Vec<String>> {
-            let detachment = detachment(owners, going);
-            let operations = operations(&detachment.dependent, &detachment)?;
+        let paths = |owners: &[&str], pruned: &[&str]| -> Option<Vec<String>> {
+            let detachment = detachment(owners, pruned);
+            let operations = build_operations(&detachment.dependent, &detachment)?;
             let operations = operations.as_array()?.clone();
             assert_eq!(operations[0]["value"], *detachment.dependent.uid);
             assert_eq!(operations[1]["value"], *detachment.dependent.resource_version);

@@ -15,8 +15,8 @@ use crate::read::WholeParent;
 /// The reason of a parent that another client deleted during the run, while its set has members.
 pub const CREATED_AGAIN: &str = "it was deleted during the run, and created again to record what is left";
 
-/// Describes what is left of a set: objects, and kinds whose members a list may not show.
-pub fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
+/// Describes what is left of a set: `objects`, and the kinds of `unlisted`, whose members a list may not show.
+pub fn describe_what_is_left<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
     let kinds = unlisted
         .group_kinds
         .iter()
@@ -24,14 +24,14 @@ pub fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Recor
     listed(objects.map(|live| live.key.to_string()).chain(kinds))
 }
 
-/// Returns the reason why members of these kinds may remain although no list shows them.
-pub fn unlistable(unlisted: &Record) -> String {
+/// Returns the reason to keep a parent whose record has kinds whose members a list may not show (`unlisted`).
+pub fn describe_unlisted_kinds(unlisted: &Record) -> String {
     let kinds = listed(&unlisted.group_kinds);
     format!("members may remain that no list of members shows: objects of kind {kinds}")
 }
 
-/// Fails with this `consequence` for the set if objects that cannot be listed may be members.
-pub fn report_unlisted(
+/// Reports a failure with its `consequence` for the set if `unlisted` has kinds whose members a list may not show.
+pub fn report_unlisted_kinds(
     parent: &ObjectKey,
     unlisted: &Record,
     consequence: &str,
@@ -40,25 +40,25 @@ pub fn report_unlisted(
     if unlisted.is_empty() {
         return Ending::Done;
     }
-    let reason = unlistable(unlisted);
+    let reason = describe_unlisted_kinds(unlisted);
     sink(Event::failure(format!("{parent}: {consequence}: {reason}")));
     Ending::Incomplete
 }
 
-/// Returns the event of an object with its reason.
+/// Returns the event that reports this action for an object, with the reason.
 pub fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     Event::Object(ObjectOutcome::with_reason(subject, action, reason))
 }
 
-/// Lists objects in one line.
-pub fn names(objects: &[Live]) -> String {
+/// Returns the names of objects, joined in one line.
+pub fn join_names(objects: &[Live]) -> String {
     listed(objects.iter().map(|live| &live.key))
 }
 
-/// Predicts the disposition of the parent of a set without members. Content of these field managers does
-/// not keep it.
-pub fn predicted_disposition(
+/// Predicts what becomes of the parent once its set has no members. Content of the field managers in `managers` does
+/// not keep the parent. Also returns the event that reports the prediction.
+pub fn predict_disposition(
     set: &Set,
     parent: &WholeParent,
     managers: &BTreeSet<String>,

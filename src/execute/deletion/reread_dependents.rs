@@ -1,8 +1,8 @@
 //! Reads the owner references of desired and kept objects again: right before the first delete, before the next one if
 //! a delete had to wait, and before a recreation deletes its object.
 //!
-//! A run may take minutes. The garbage collector would delete objects that a pruned object has come to
-//! own in that time, although the plan keeps them. A reference can still be added between this read and
+//! A run may take minutes. If an object has gained an owner reference to a pruned object in that time, the garbage
+//! collector would delete that object, although the plan keeps it. A reference can still be added between this read and
 //! a delete: the API server has no precondition on dependents.
 
 use std::cell::Cell;
@@ -14,40 +14,41 @@ use tokio::sync::Mutex;
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::model::containers::Owners;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed};
-use crate::read::{self, ListError, ListTarget, ListTargets, METADATA_LIST};
+use crate::read::{self, ListError, ListTarget, ListTargets, METADATA_LIST, list_labeled_objects};
 
-/// Owner references that could not be read.
+/// Error if owner references could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unread {
+pub enum OwnerReferencesUnread {
     #[error("{}: owner references cannot be read: {error}", .place.resource.plural)]
     Members { place: ListTarget, error: ListError },
     #[error("{parent}: owner references cannot be read: {}", .error.kind)]
     Parent { parent: ObjectKey, error: ApiError },
 }
 
-/// The state of the owner references that were read. They are outdated once something was waited for since.
+/// Notes whether the owner references that were read last are outdated. They are once the run has waited since then,
+/// for a webhook or for an object to be gone: another client may have added references during the wait.
 #[derive(Debug, Default)]
 pub(super) struct Freshness {
     is_outdated: Cell<bool>,
+    /// Held by the delete that reads the owner references again.
     rereading: Mutex<()>,
 }
 
 impl Freshness {
-    /// Notes that something was waited for.
-    pub(super) fn outdate(&self) {
+    /// Notes that the run has waited.
+    pub(super) fn mark_outdated(&self) {
         self.is_outdated.set(true);
     }
 
-    /// Reads owner references again if they are outdated; others wait for that. What outdates them during the read
-    /// counts for the next call.
-    pub(super) async fn restore(&self, reread: impl AsyncFnOnce()) {
-        let _alone = self.rereading.lock().await;
+    /// Calls `reread` if the owner references are outdated. Concurrent calls wait for its end. The flag is reset before
+    /// the read, so a wait that ends during the read outdates the references again.
+    pub(super) async fn reread_if_outdated(&self, reread: impl AsyncFnOnce()) {
+        let _lock = self.rereading.lock().await;
         if self.is_outdated.replace(false) {
             reread().await;
         }
@@ -57,12 +58,15 @@ impl Freshness {
 impl Execution<'_> {
     /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
     /// if there is one. Namespaces in which pruned objects cannot have dependents are not read.
-    pub async fn reread_dependents(&self, parent: Option<&Arc<Resource>>) -> Result<Dependents, Unread> {
-        let near = DependentNamespaces::for_prunes(self.plan);
+    pub async fn reread_dependents(
+        &self,
+        parent: Option<&Arc<Resource>>,
+    ) -> Result<Dependents, OwnerReferencesUnread> {
+        let namespaces = DependentNamespaces::for_prunes(self.plan);
         let (members, parent, container_owners) = try_join3(
-            self.members_near(&near),
-            self.parent_near(parent, &near),
-            self.owners_of_containers(parent),
+            self.list_members_in(&namespaces),
+            self.read_parent_in(&namespaces, parent),
+            self.read_owners_of_containers(parent),
         )
         .await?;
         let observed = Observed {
@@ -75,8 +79,12 @@ impl Execution<'_> {
         Ok(Dependents::find_again(self.plan, self.desired, &observed))
     }
 
-    /// Lists the members of the kinds and in the namespaces of desired or kept objects.
-    async fn members_near(&self, near: &DependentNamespaces<'_>) -> Result<Vec<Live>, Unread> {
+    /// Lists the members of the kinds of desired and kept objects, in the namespaces of these objects that are among
+    /// `namespaces`.
+    async fn list_members_in(
+        &self,
+        namespaces: &DependentNamespaces<'_>,
+    ) -> Result<Vec<Live>, OwnerReferencesUnread> {
         let members = self.desired.members.iter();
         let desired = members.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter();
@@ -85,14 +93,14 @@ impl Execution<'_> {
         let mut kinds: BTreeSet<GroupKind> = BTreeSet::new();
         let mut resources = Vec::new();
         for (key, resource) in desired.chain(kept) {
-            if near.holds(key.namespace.as_deref()) {
+            if namespaces.holds(key.namespace.as_deref()) {
                 places.namespaces.extend(key.namespace.clone());
                 if kinds.insert(key.group_kind.clone()) {
                     resources.push(Arc::clone(resource));
                 }
             }
         }
-        // In the version in which they were read before.
+        // A kind that the plan has read is listed in the same version. `resources` adds only kinds that are missing.
         let known = self.state.places.resources.iter();
         places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
         places.add_resources(resources);
@@ -104,34 +112,35 @@ impl Execution<'_> {
             METADATA_LIST,
         )
         .await;
-        members.map_err(|(place, error)| Unread::Members { place, error })
+        members.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }
 
-    async fn parent_near(
+    /// Reads the parent, if it is in one of these namespaces: it may be a dependent of a prune, too.
+    async fn read_parent_in(
         &self,
+        namespaces: &DependentNamespaces<'_>,
         parent: Option<&Arc<Resource>>,
-        near: &DependentNamespaces<'_>,
-    ) -> Result<Option<Dependent>, Unread> {
+    ) -> Result<Option<Dependent>, OwnerReferencesUnread> {
         let key = &self.set.parent;
-        let Some(resource) = parent.filter(|_| near.holds(key.namespace.as_deref())) else {
+        let Some(resource) = parent.filter(|_| namespaces.holds(key.namespace.as_deref())) else {
             return Ok(None);
         };
         let answer = read::parent(self.server, resource, key).await;
-        let read = answer.map_err(|error| Unread::Parent {
+        let read = answer.map_err(|error| OwnerReferencesUnread::Parent {
             parent: key.clone(),
             error,
         })?;
         Ok(read.map(|parent| Dependent::from_parent(key, resource, &parent)))
     }
 
-    /// Reads the owners of the containers of the parent, desired and kept objects.
-    async fn owners_of_containers(
+    /// Reads the owners of namespaces and CRDs that contain the parent, a desired object or a kept object.
+    async fn read_owners_of_containers(
         &self,
         parent: Option<&Arc<Resource>>,
-    ) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
+    ) -> Result<BTreeMap<ObjectKey, Owners>, OwnerReferencesUnread> {
         let containers = plan::containers_of_plan(self.set, parent, self.desired, self.plan);
-        let owners = read::owners_of_containers(self.server, &containers).await;
-        owners.map_err(|(place, error)| Unread::Members { place, error })
+        let owners = read::owners_of_containers(self.server, &containers, &BTreeMap::new()).await;
+        owners.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }
 }
 
@@ -143,27 +152,27 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_waited_for_during_a_read_outdates_it_again() {
+    async fn a_wait_that_ends_during_a_read_outdates_the_read() {
         let freshness = Freshness::default();
         let reads = Cell::new(0);
         let count = async || reads.set(reads.get() + 1);
-        freshness.restore(count).await;
+        freshness.reread_if_outdated(count).await;
         assert_eq!(reads.get(), 0);
-        freshness.outdate();
+        freshness.mark_outdated();
         let (answer, answered) = oneshot::channel::<()>();
         let slow = async || {
             count().await;
             answered.await.expect("an answer");
         };
         let meanwhile = async {
-            freshness.outdate();
+            freshness.mark_outdated();
             answer.send(()).expect("a reader");
-            // It waits for the first one, whose answer is older than the refusal.
-            freshness.restore(count).await;
+            // This call waits for the first read, which began before the references were outdated again.
+            freshness.reread_if_outdated(count).await;
             assert_eq!(reads.get(), 2);
         };
-        join(freshness.restore(slow), meanwhile).await;
-        freshness.restore(count).await;
+        join(freshness.reread_if_outdated(slow), meanwhile).await;
+        freshness.reread_if_outdated(count).await;
         assert_eq!(reads.get(), 2);
     }
 }

@@ -1,6 +1,7 @@
 //! Deletes a whole set: its members in reverse order, then the parent, and last its containers.
 //!
-//! Members are deleted wave by wave, as when `apply` prunes; `finish_deletion` ends the run.
+//! Members are deleted wave by wave, as when `apply` prunes. `finish_deletion` then deletes the parent and its
+//! containers (`delete_parent_and_containers`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,7 +13,7 @@ use crate::execute::deletion::delete::untouched;
 use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::remove_owner_references::warn_of_kept;
 use crate::execute::dry_run::Prediction;
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriteError;
 use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::{Execution, Sink};
@@ -30,7 +31,8 @@ pub struct MembersDeleted {
     pub deleted: Deleted,
 }
 
-/// Returns the field managers of records: no other content belongs to a parent itself.
+/// Returns the field managers that write a set's record on its parent. Content of any other field manager makes the
+/// parent an object with another use.
 pub fn record_managers() -> BTreeSet<String> {
     let managers = [
         PARENT_FIELD_MANAGER,
@@ -40,8 +42,8 @@ pub fn record_managers() -> BTreeSet<String> {
     managers.map(str::to_owned).into()
 }
 
-/// Returns the field managers whose content of a parent is deleted with the set: those of records, and that
-/// of members, for a parent from the manifests.
+/// Returns the field managers whose content does not keep a parent from being deleted with its set: those that write
+/// records, and the one that applies members, which also applies a parent from the manifests.
 pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
     let mut managers = record_managers();
     managers.insert(field_manager.to_owned());
@@ -49,11 +51,11 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
 }
 
 impl<'a> Execution<'a> {
-    /// Begins the run on the parent, if it deletes a member.
+    /// Begins the run on the parent: writes the run's entry into the history, if the run deletes any object.
     ///
     /// # Errors
     ///
-    /// The parent has become one that this run may not write.
+    /// The parent has changed into one that this run may not write.
     pub async fn begin_deletion(&self, sink: &mut Sink<'_>) -> Result<RunOnParent<'a>, ParentWriteError> {
         self.announce_deletion(sink);
         let recorded = &self.plan.record_during;
@@ -61,7 +63,7 @@ impl<'a> Execution<'a> {
         let known = match &self.state.parent {
             None => None,
             Some(parent) if self.plan.deletions() == 0 => {
-                Some(Known::read_to_take_out(parent.object.clone()))
+                Some(KnownParent::from_read_to_take_out(parent.object.clone()))
             }
             Some(parent) => {
                 let begun =
@@ -105,7 +107,7 @@ impl Execution<'_> {
         let deleting = self
             .delete_waves(&waves, HashSet::new(), &mut deleted, &mut driver, |_, _| {}, sink)
             .await;
-        let ending = match self.ending_of_deletion(deleted.failed, sink) {
+        let ending = match self.report_end_of_deletes(deleted.failed, sink) {
             Ending::Done if deleting.is_err() => Ending::Incomplete,
             ending => ending,
         };
@@ -149,10 +151,10 @@ impl Execution<'_> {
             sink,
         )
         .await;
-        self.ending_of_deletion(failed, sink)
+        self.report_end_of_deletes(failed, sink)
     }
 
-    /// Announces what is about to be deleted, and what is kept.
+    /// Announces the objects that are about to be deleted, and those that are kept.
     fn announce_deletion(&self, sink: &mut Sink<'_>) {
         sink(Event::Phase {
             phase: Phase::Deleting,
@@ -164,12 +166,13 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns how the deletion of the members ended, and reports how many could not be deleted.
-    fn ending_of_deletion(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
+    /// Returns how the deletion of the members ended, and reports how many of them could not be deleted (`failed`).
+    fn report_end_of_deletes(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else if failed > 0 {
-            // The parent may have changed since it was read.
+            // The message does not say that the parent is kept: another client may have deleted it since this run read
+            // it.
             let failures = counted(failed, "object");
             let parent = self
                 .parent()
@@ -183,14 +186,14 @@ impl Execution<'_> {
         }
     }
 
-    /// The UIDs of containers that are kept because an object in them has a keep annotation.
+    /// Returns the UIDs of containers that are kept because an object in them has a keep annotation.
     pub(super) fn containers_of_kept(&self) -> BTreeSet<String> {
         let skips = self.plan.skips.iter();
         let containers = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
         containers.map(|skip| skip.live.uid.clone()).collect()
     }
 
-    /// Returns the outcome of each member and of the parent if the run ends before it.
+    /// Returns the outcome that each member and the parent have if the run ends before it deletes them.
     fn planned_of_deletion(&self) -> Vec<ObjectOutcome> {
         let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
@@ -205,8 +208,9 @@ impl Execution<'_> {
         skipped.chain(deleted).chain(parent).chain(deleted_last).collect()
     }
 
-    /// Returns the members that are deleted or being deleted before the parent.
-    pub fn going(&self) -> impl Iterator<Item = &Live> {
+    /// Returns the members that have to be gone before the parent is deleted: those that this run deletes, and those
+    /// that were terminating already.
+    pub fn deleted_or_terminating(&self) -> impl Iterator<Item = &Live> {
         let skips = self.plan.skips.iter();
         let terminating = skips.filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
         let deleted = self.plan.all_prunes();
@@ -215,7 +219,7 @@ impl Execution<'_> {
             .chain(terminating.map(|skip| &skip.live))
     }
 
-    /// Returns the parent's containers that are deleted.
+    /// Returns the parent's containers that this run deletes.
     pub fn parent_containers(&self) -> impl Iterator<Item = &Live> {
         let prunes = self.plan.all_prunes();
         prunes.filter(|live| self.contains_parent(live))

@@ -7,8 +7,8 @@ use crate::cluster::apiserver::{ApiError, Reply, Status};
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 
-/// Returns whether the server reports that the object does not match its schema: it also answers 500
-/// for a field that server-side apply cannot type.
+/// Returns whether the server may report with this error that the object does not match its schema. The codes include
+/// 500: the server answers so for a field that server-side apply cannot type.
 pub(super) fn is_invalid(error: &ApiError) -> bool {
     let codes = [
         StatusCode::BAD_REQUEST,
@@ -18,51 +18,55 @@ pub(super) fn is_invalid(error: &ApiError) -> bool {
     codes.into_iter().any(|code| error.is(code))
 }
 
-/// Returns whether the answer does not predict a run. A refusal does: a run would be refused, too. A
-/// webhook that does not support dry runs predicts nothing.
+/// Returns whether the error of a dry run does not show what a run would do. If the server refuses the dry run, it
+/// would also refuse the run. But no answer, a failure of the server, a missing login (401), too many requests (429),
+/// and a webhook that does not support dry runs predict nothing.
 pub(super) fn is_unanswered(error: &ApiError) -> bool {
-    error.status().is_none_or(|status| {
-        let is_refused = (400..500).contains(&status.code)
-            || message_of_rejected_manifest::is_schema_violation(&status.message)
-            || is_refusal_of_unusable_version(error);
-        !is_refused
-            || [401, 429].contains(&status.code)
-            || status.message.contains("does not support dry run")
-    })
+    let Some(status) = error.status() else {
+        return true;
+    };
+    let is_refused = (400..500).contains(&status.code)
+        || message_of_rejected_manifest::is_schema_violation(&status.message)
+        || is_refusal_of_unusable_version(error);
+    let is_passing = [401, 429].contains(&status.code);
+    !is_refused || is_passing || status.message.contains("does not support dry run")
 }
 
-/// Returns whether admission denies a write. A preview takes no permission to write, and what has changed or is gone by
-/// now is judged again by the run.
-pub fn is_of_admission(error: &ApiError) -> bool {
+/// Returns whether admission denies a write. Two other refusals do not count: a missing permission to write, which a
+/// preview does not need, and 404 or 409, since the run judges an object again that has changed or is gone.
+pub fn is_denial_by_admission(error: &ApiError) -> bool {
     let is_denial =
         |status: &Status| !status.is_denied_by_authorization() && ![404, 409].contains(&status.code);
     error.status().is_some_and(is_denial) && !is_unanswered(error)
 }
 
-pub(super) fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {
+/// Returns whether the live object and the predicted one have the same resourceVersion. A dry run keeps the
+/// resourceVersion, so it was then based on this live object.
+pub(super) fn have_same_version(live: Option<&Value>, predicted: Option<&Value>) -> bool {
     let [live, predicted] = [live, predicted].map(|object| object?.pointer("/metadata/resourceVersion"));
     live.is_some() && live == predicted
 }
 
-/// Returns the object with all fields of the manifest merged in; lists are the manifest's.
-pub(super) fn laid_over(live: &Value, manifest: &Value) -> Value {
-    let (Value::Object(below), Value::Object(above)) = (live, manifest) else {
+/// Returns the live object with the fields of the manifest merged in. Lists are those of the manifest.
+pub(super) fn merge_manifest(live: &Value, manifest: &Value) -> Value {
+    let (Value::Object(live_fields), Value::Object(manifest_fields)) = (live, manifest) else {
         return manifest.clone();
     };
-    let mut fields = below.clone();
-    for (name, value) in above {
-        let laid = below.get(name).map(|live| laid_over(live, value));
-        fields.insert(name.clone(), laid.unwrap_or_else(|| value.clone()));
+    let mut fields = live_fields.clone();
+    for (name, value) in manifest_fields {
+        let merged = live_fields.get(name).map(|live| merge_manifest(live, value));
+        fields.insert(name.clone(), merged.unwrap_or_else(|| value.clone()));
     }
     Value::Object(fields)
 }
 
-pub(super) fn content(reply: &Reply) -> Option<Value> {
-    serde_json::from_slice(&reply.body).ok()
+/// Parses the object in an answer; `None` if the answer is not JSON, so that nothing is predicted.
+pub(super) fn parse_object(reply: &Reply) -> Option<Value> {
+    reply.json().ok()
 }
 
-/// Returns the object without the times of its field managers, which change in any case.
-pub(super) fn timeless(object: &Value) -> Value {
+/// Returns the object without the times in its managed fields, which every apply changes.
+pub(super) fn without_times(object: &Value) -> Value {
     let mut object = object.clone();
     let entries = object
         .pointer_mut("/metadata/managedFields")

@@ -1,7 +1,7 @@
-//! Predicts each object that a run would send or prune, as its live state and the state that the server
-//! returns for a dry run. Nothing is written.
+//! Predicts what a run would make of each object: the live object, and the object that the server returns for a dry
+//! run. Nothing is written.
 //!
-//! Requests are sent only for objects that the plan sends or prunes; `diff` finds the differences.
+//! Requests are sent only for objects that the plan applies or prunes. The command `diff` shows the differences.
 
 mod answer;
 mod deletions;
@@ -10,8 +10,8 @@ mod redefined_kinds;
 mod request;
 pub mod run;
 
-pub use answer::is_of_admission;
-use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
+pub use answer::is_denial_by_admission;
+use answer::{is_invalid, is_unanswered, merge_manifest, parse_object, without_times};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
 
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
-use crate::execute::label_in_answer::{label_error, label_of};
+use crate::execute::label_in_answer::{label_error, read_label};
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::schedule::drive::WriteAnswer;
 use crate::execute::{Execution, Sink};
@@ -68,42 +68,43 @@ impl WriteAnswer for Prediction {
 }
 
 impl Execution<'_> {
-    /// Predicts a run, and passes on the prediction for each object. `is_stopped` returns
-    /// whether a refusal stops an object: no dry run is sent for it. A run in which an object or the `parent`
-    /// fails detaches and prunes nothing.
+    /// Predicts a run, and passes the prediction for each object to `on_prediction`. If `is_stopped` returns true for
+    /// an object, because a refusal is about it, the object gets no dry run and no prediction. If an object or the
+    /// `parent` fails, the run would remove no owner references and prune nothing.
     pub async fn predict_run(
         &self,
         parent: Option<&ParentPrediction>,
         is_stopped: impl Fn(&DesiredObject) -> bool,
-        predicted: &mut dyn FnMut(Prediction, &mut Sink<'_>),
+        on_prediction: &mut dyn FnMut(Prediction, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Ending {
+        // Objects that lose owner references are predicted last, with the deletions.
         let detachments = self.allowed_detachments();
-        let mut detached = Vec::new();
+        let mut not_applied_to_detach = Vec::new();
         let skips = self.plan.reported_skips().map(|skip| {
-            ObjectOutcome::with_reason(subject(&skip.live), Action::Skipped, skip.reason.to_string())
+            ObjectOutcome::with_reason(subject_of(&skip.live), Action::Skipped, skip.reason.to_string())
         });
-        for outcome in self.unchanged().chain(skips) {
+        for outcome in self.unchanged_outcomes().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
-                Some(detachment) => detached.push((outcome, *detachment)),
-                None => predicted(of_outcome(outcome), sink),
+                Some(detachment) => not_applied_to_detach.push((outcome, *detachment)),
+                None => on_prediction(Prediction::from_outcome(outcome), sink),
             }
         }
-        let mut attached = Vec::new();
+        let mut applied_to_detach = Vec::new();
         let mut has_failure = parent.is_some_and(|parent| parent.error.is_some());
-        let answered = |prediction: Prediction, sink: &mut Sink<'_>| {
+        let on_answer = |prediction: Prediction, sink: &mut Sink<'_>| {
             has_failure |= prediction.outcome.action == Action::Failed;
             match detachments.get(&prediction.outcome.subject.key()) {
-                Some(detachment) => attached.push((prediction, *detachment)),
-                None => predicted(prediction, sink),
+                Some(detachment) => applied_to_detach.push((prediction, *detachment)),
+                None => on_prediction(prediction, sink),
             }
         };
         let mut driver = self.driver();
         // Dry runs do not build on each other, so there is no wait between waves.
         let planned = self.plan.all_applies();
         let predictable = planned.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
-        let applies = predictable.map(|apply| (self.key(apply), apply));
-        let predicting = driver.run_independent(applies, answered, sink, async |apply| {
+        let applies = predictable.map(|apply| (self.key_of(apply), apply));
+        let predicting = driver.run_independent(applies, on_answer, sink, async |apply| {
             self.predict_apply(apply).await
         });
         predicting.await;
@@ -114,10 +115,10 @@ impl Execution<'_> {
             } else {
                 Some(self.plan.prune_times(self.policy))
             },
-            attached,
-            detached,
+            applied: applied_to_detach,
+            not_applied: not_applied_to_detach,
         };
-        deletions.predict(&mut driver, predicted, sink).await;
+        deletions.predict(&mut driver, on_prediction, sink).await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else {
@@ -125,14 +126,14 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts the parent by its own manifest, and by the write with which the run begins; `None` if it has no
-    /// manifest and that write is not denied.
+    /// Predicts the parent, by dry runs of its own manifest and of the write with which the run begins; `None` if the
+    /// parent has no manifest and that write is not denied.
     pub async fn predict_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
-        let prediction = self.predict_manifest_of_parent().await?;
+        let prediction = self.predict_parent_by_manifest().await?;
         if prediction.as_ref().is_some_and(|parent| parent.error.is_some()) {
             return Ok(prediction);
         }
-        Ok(match self.denial_of_parent().await {
+        Ok(match self.check_begin_on_parent().await {
             None => prediction,
             error => Some(ParentPrediction {
                 error,
@@ -141,22 +142,21 @@ impl Execution<'_> {
         })
     }
 
-    /// Returns the error if admission denies the write of the parent with which a run begins. Nothing is sent for a run
-    /// that does not begin, nor for a parent that its manifest creates or whose namespace does not exist.
-    pub async fn denial_of_parent(&self) -> Option<Message> {
-        let is_created = self.parent().is_none();
-        let namespace = self.set.parent.namespace.as_ref();
-        let is_in_reach = namespace.is_none_or(|namespace| self.state.namespaces.contains_key(namespace));
+    /// Sends a dry run of the write with which the run begins on the parent, and returns the error if admission denies
+    /// that write. Sends nothing if the run does not begin, if the parent's manifest creates the parent (its own dry
+    /// run shows that), or if the parent's namespace does not exist yet.
+    async fn check_begin_on_parent(&self) -> Option<Message> {
         let begins =
-            self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.writes_members(parent));
-        if !begins || !is_in_reach || is_created && self.desired.parent.is_some() {
+            self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.needs_to_begin(parent));
+        let is_created_by_manifest = self.parent().is_none() && self.desired.parent.is_some();
+        if !begins || is_created_by_manifest || self.lacks_namespace_of(&self.set.parent) {
             return None;
         }
         let parent = self.parent_writing();
         parent.denial(self.parent(), &self.plan.record_during).await
     }
 
-    async fn predict_manifest_of_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
+    async fn predict_parent_by_manifest(&self) -> Result<Option<ParentPrediction>, ApiError> {
         let Some(manifest) = &self.desired.parent else {
             return Ok(None);
         };
@@ -165,10 +165,10 @@ impl Execution<'_> {
         }
         let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
         if self.is_incomplete(manifest) {
-            let content = manifest.object.value();
-            let predicted = live.as_ref().map(|live| laid_over(live, &content));
+            let value = manifest.object.value();
+            let predicted = live.as_ref().map(|live| merge_manifest(live, &value));
             return Ok(Some(ParentPrediction {
-                predicted: Some(predicted.unwrap_or(content)),
+                predicted: Some(predicted.unwrap_or(value)),
                 live,
                 error: None,
             }));
@@ -178,14 +178,14 @@ impl Execution<'_> {
         Ok(Some(match self.dry_run_on(&mut live, manifest, dry_run).await {
             Ok(reply) => ParentPrediction {
                 live,
-                predicted: content(&reply),
+                predicted: parse_object(&reply),
                 error: None,
             },
             Err(error) if is_unanswered(&error) => return Err(error),
             Err(error) => ParentPrediction {
                 predicted: live.clone(),
                 live,
-                error: Some(message_of_rejected_manifest::reason(&error, manifest)),
+                error: Some(message_of_rejected_manifest::explain_rejection(&error, manifest)),
             },
         }))
     }
@@ -193,14 +193,16 @@ impl Execution<'_> {
     async fn predict_apply(&self, apply: &Apply) -> Prediction {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
-        let is_asked = self.writing.dry_run != DryRun::Client;
+        let asks_server = self.writing.dry_run != DryRun::Client;
         let mut prediction = match &apply.live_membership {
             LiveMembership::Terminating if !self.awaits_deletion(object) => {
-                failed(subject, self.terminating(object))
+                Prediction::failed(subject, self.terminating_error(object))
             }
-            LiveMembership::Terminating if is_asked => self.predict_created_again(object, subject).await,
-            LiveMembership::Terminating => of_outcome(ObjectOutcome::new(subject, Action::Recreated)),
-            membership if is_asked => self.predict_on_server(object, subject, membership).await,
+            LiveMembership::Terminating if asks_server => self.predict_created_again(object, subject).await,
+            LiveMembership::Terminating => {
+                Prediction::from_outcome(ObjectOutcome::new(subject, Action::Recreated))
+            }
+            membership if asks_server => self.predict_on_server(object, subject, membership).await,
             membership => self.predict_without_dry_run(object, subject, membership).await,
         };
         prediction.outcome.source = Some(object.position.clone());
@@ -212,32 +214,32 @@ impl Execution<'_> {
         prediction
     }
 
-    /// Sends a dry run of an apply, and compares the answer with the live object: a
-    /// dry run keeps the resourceVersion, so that does not show a change.
+    /// Sends a dry run of an apply, and compares the answer with the live object. (A dry run keeps the resourceVersion,
+    /// so the version does not show whether the object would change.)
     async fn predict_on_server(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
         live_membership: &LiveMembership,
     ) -> Prediction {
-        if self.is_out_of_reach(object) {
+        if self.must_not_be_sent_yet(object) {
             return self
                 .predict_on_client(object, subject, live_membership, None)
                 .await;
         }
-        // Most objects that are not members do not exist yet.
+        // Most objects that are not members do not exist yet, so they are read only if the dry run finds them.
         let mut live = match live_membership {
             LiveMembership::NotAMember => None,
             _ => match read::object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
-                Err(error) => return unpredicted(subject, &error),
+                Err(error) => return Prediction::from_error(subject, &error),
             },
         };
         let dry_run = async || self.send_dry_run(object, live_membership).await;
-        let mut migrated = None;
+        let mut after_migration = None;
         let reply = match self.dry_run_on(&mut live, object, dry_run).await {
             Ok(reply) => reply,
-            // The server types the dry run by the old schema.
+            // The server validates the dry run by the former schema of a CRD that the run changes.
             Err(error) if is_invalid(&error) && self.is_redefined(object).await => {
                 return self
                     .predict_on_client(object, subject, live_membership, live)
@@ -245,39 +247,43 @@ impl Execution<'_> {
             }
             Err(error) => {
                 let Some(reply) = self
-                    .after_refusal(object, live_membership, &mut live, &error)
+                    .predict_after_refusal(object, live_membership, &mut live, &error)
                     .await
                 else {
-                    return self.refused(object, subject, live_membership, live, &error).await;
+                    return self
+                        .predict_refused(object, subject, live_membership, live, &error)
+                        .await;
                 };
-                migrated = content(&reply);
+                after_migration = parse_object(&reply);
                 reply
             }
         };
-        let mut predicted = content(&reply);
-        let moved = match (migrated, &live, &predicted) {
-            (None, Some(live), Some(applied)) => {
-                self.without_stale_fields(object, live_membership, live, applied)
-                    .await
-            }
-            (migrated, ..) => migrated,
-        };
-        let has_stale_fields = moved.is_some();
-        predicted = moved.or(predicted);
+        let by_apply = parse_object(&reply);
+        if let (None, Some(live), Some(applied)) = (&after_migration, &live, &by_apply) {
+            after_migration = self
+                .predict_without_stale_fields(object, live_membership, live, applied)
+                .await;
+        }
+        let is_migrated = after_migration.is_some();
+        let predicted = after_migration.or(by_apply);
         let action = match (&live, &predicted) {
             _ if reply.status == StatusCode::CREATED => Action::Created,
-            (Some(live), Some(predicted)) if !has_stale_fields && timeless(live) == timeless(predicted) => {
+            (Some(live), Some(predicted))
+                if !is_migrated && without_times(live) == without_times(predicted) =>
+            {
                 Action::Unchanged
             }
             _ => Action::Configured,
         };
-        let of_reply = |pointer| predicted.as_ref()?.pointer(pointer)?.as_str();
-        subject.uid = of_reply("/metadata/uid").map(str::to_owned);
+        let uid = predicted
+            .as_ref()
+            .and_then(|object| object.pointer("/metadata/uid"));
+        subject.uid = uid.and_then(Value::as_str).map(str::to_owned);
         let mut outcome = ObjectOutcome::new(subject, action);
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
             self.mark_if_taken_in(object, live_membership, live, predicted, &mut outcome);
         }
-        let label = predicted.as_ref().map(label_of);
+        let label = predicted.as_ref().map(read_label);
         if let Some(error) = label.and_then(|label| label_error(object.part_of().as_deref(), label)) {
             outcome.action = Action::Failed;
             outcome.error = Some(error.into());
@@ -286,12 +292,12 @@ impl Execution<'_> {
             warnings: reply.warnings.clone(),
             live,
             predicted,
-            ..of_outcome(outcome)
+            ..Prediction::from_outcome(outcome)
         }
     }
 
-    /// Returns the prediction of an object whose update the server refuses.
-    async fn refused(
+    /// Predicts an object whose update the server refuses: it is recreated, or fails.
+    async fn predict_refused(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -299,16 +305,16 @@ impl Execution<'_> {
         live: Option<Value>,
         error: &ApiError,
     ) -> Prediction {
-        let mut refused = self.refusal(object, error).await;
+        let mut message = self.explain_refusal(object, error).await;
         if self.may_recreate(object, live_membership, error) {
             let subject = subject.clone();
-            match self.predict_recreation(object, subject, error, refused).await {
+            match self.predict_recreation(object, subject, error, message).await {
                 Ok(prediction) => return prediction,
-                Err(message) => refused = message,
+                Err(with_reason) => message = with_reason,
             }
         }
-        let mut prediction = unpredicted(subject, error);
-        prediction.outcome.error = Some(refused.into());
+        let mut prediction = Prediction::from_error(subject, error);
+        prediction.outcome.error = Some(message.into());
         Prediction {
             predicted: live.clone(),
             live,
@@ -316,8 +322,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts an object that the server cannot validate. It may exist in another version than that of
-    /// its manifest; then the manifest is merged into it as far as possible. `live` is the object if it was read.
+    /// Predicts an object without the server, because the server cannot validate it yet. The object may exist in
+    /// another version than that of its manifest; then the manifest is merged into it as far as possible. `live` is the
+    /// object if it was read.
     async fn predict_on_client(
         &self,
         object: &DesiredObject,
@@ -329,7 +336,7 @@ impl Execution<'_> {
         if let Some(resource) = readable.filter(|_| live.is_none()) {
             live = match read::object(self.server, resource, &object.key).await {
                 Ok(live) => live,
-                Err(error) => return unpredicted(subject, &error),
+                Err(error) => return Prediction::from_error(subject, &error),
             };
         }
         let reason = match (is_not_yet_served(object), readable) {
@@ -345,7 +352,7 @@ impl Execution<'_> {
             Some(live) => {
                 let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
                 subject.uid = uid.map(str::to_owned);
-                (Action::Configured, laid_over(live, &manifest))
+                (Action::Configured, merge_manifest(live, &manifest))
             }
         };
         let mut outcome = ObjectOutcome::new(subject, action);
@@ -356,11 +363,11 @@ impl Execution<'_> {
             warnings: vec![format!("not validated by the server: {reason}")],
             live,
             predicted: Some(predicted),
-            ..of_outcome(outcome)
+            ..Prediction::from_outcome(outcome)
         }
     }
 
-    /// Returns the objects from which a run removes owner references, if it may.
+    /// Returns the objects from which the run removes owner references; none unless the user has allowed data loss.
     fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
         let detachments = self.plan.dependents.detachments.iter();
         let is_allowed = self.policy.data_loss == Risk::Allowed;
@@ -371,27 +378,32 @@ impl Execution<'_> {
     }
 }
 
-fn subject(live: &Live) -> Subject {
+impl Prediction {
+    /// Creates a prediction of an outcome alone: neither the live nor the predicted object is read.
+    fn from_outcome(outcome: ObjectOutcome) -> Self {
+        Self {
+            outcome,
+            live: None,
+            predicted: None,
+            warnings: Vec::new(),
+            unanswered: false,
+        }
+    }
+
+    /// Creates the prediction that an object would fail.
+    fn failed(subject: Subject, error: impl Into<Message>) -> Self {
+        Self::from_outcome(ObjectOutcome::failed(subject, error))
+    }
+
+    /// Creates the prediction for an object whose read or dry run failed.
+    fn from_error(subject: Subject, error: &ApiError) -> Self {
+        Self {
+            unanswered: is_unanswered(error),
+            ..Self::failed(subject, error.kind.to_string())
+        }
+    }
+}
+
+fn subject_of(live: &Live) -> Subject {
     Subject::new(&live.key, &live.resource, Some(&live.uid))
-}
-
-fn of_outcome(outcome: ObjectOutcome) -> Prediction {
-    Prediction {
-        outcome,
-        live: None,
-        predicted: None,
-        warnings: Vec::new(),
-        unanswered: false,
-    }
-}
-
-fn failed(subject: Subject, error: impl Into<Message>) -> Prediction {
-    of_outcome(ObjectOutcome::failed(subject, error))
-}
-
-fn unpredicted(subject: Subject, error: &ApiError) -> Prediction {
-    Prediction {
-        unanswered: is_unanswered(error),
-        ..failed(subject, error.kind.to_string())
-    }
 }

@@ -1,12 +1,12 @@
 //! Predicts members that a run would delete and create again.
 //!
-//! The server cannot create them in a dry run, because they exist. The creation of the same object under
-//! another name shows what it would be, with all defaults.
+//! The server cannot create a member in a dry run, because it exists. So a dry run creates the same object under
+//! another name, which shows what the member would be, with all defaults.
 
 use serde_json::{Value, json};
 
-use super::answer::{content, laid_over};
-use super::{Prediction, of_outcome, unpredicted};
+use super::Prediction;
+use super::answer::{merge_manifest, parse_object};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
@@ -17,13 +17,18 @@ use crate::model::message::Message;
 use crate::plan::claims_after_recreation;
 use crate::read;
 
-/// The part of a name that no object has.
-const STAND_IN: &str = "-0recreated0";
-/// The longest name that any kind allows, in bytes.
+/// The end of the name under which an object is created in a dry run. No live object has such a name.
+const STAND_IN_SUFFIX: &str = "-0recreated0";
+/// The longest name that every kind allows, in bytes.
 const LONGEST_NAME: usize = 63;
 
 impl Execution<'_> {
-    /// Predicts an object whose update was refused with this error, and the message that explains it.
+    /// Predicts the recreation of an object whose update was refused with `error`. `refused` is the message about that
+    /// error.
+    ///
+    /// # Errors
+    ///
+    /// The message about the refused update, with the reason why the run would not recreate the object.
     pub(super) async fn predict_recreation(
         &self,
         object: &DesiredObject,
@@ -36,32 +41,32 @@ impl Execution<'_> {
             Ok(old) => old,
             Err(not_recreated) => return Err(not_recreated.explain(refused)),
         };
-        if let Some(denial) = self.denial_of_deletion(&old.live).await {
+        if let Some(denial) = self.check_deletion(&old.live).await {
             let reason = format!("{CANNOT_BE_DELETED}{}", denial.kind);
             return Err(NotRecreated::delete_failed(object, reason).explain(refused));
         }
         let live = read::object(self.server, &object.resource, &object.key)
             .await
             .map_err(|error| NotRecreated::get_failed(object, &error).explain(refused))?;
-        Ok(self.recreated(object, subject, live, reason).await)
+        Ok(self.predict_recreated(object, subject, live, reason).await)
     }
 
-    /// Predicts an object that is being deleted, and that a run would wait for.
+    /// Predicts an object that is being deleted, and that the run would create once it is gone.
     pub(super) async fn predict_created_again(&self, object: &DesiredObject, subject: Subject) -> Prediction {
         match read::object(self.server, &object.resource, &object.key).await {
-            Ok(live) => self.recreated(object, subject, live, String::new()).await,
-            Err(error) => unpredicted(subject, &error),
+            Ok(live) => self.predict_recreated(object, subject, live, String::new()).await,
+            Err(error) => Prediction::from_error(subject, &error),
         }
     }
 
-    async fn recreated(
+    async fn predict_recreated(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
         live: Option<Value>,
         reason: String,
     ) -> Prediction {
-        let predicted = self.as_created(object, live.as_ref()).await;
+        let predicted = self.predict_creation(object, live.as_ref()).await;
         // The UID of the new object is not known.
         subject.uid = None;
         let mut outcome = ObjectOutcome::with_reason(subject, Action::Recreated, reason);
@@ -71,32 +76,36 @@ impl Execution<'_> {
         Prediction {
             live,
             predicted: Some(predicted),
-            ..of_outcome(outcome)
+            ..Prediction::from_outcome(outcome)
         }
     }
 
-    /// Returns the object as the server would create it; the manifest merged into the live object if the
-    /// server does not predict that. Values that every creation invents are those of the live object.
-    async fn as_created(&self, object: &DesiredObject, live: Option<&Value>) -> Value {
+    /// Returns the object as the server would create it; if the dry run fails, the manifest merged into the live
+    /// object. UID, creation time and status are those of the live object, so that they do not show as differences.
+    async fn predict_creation(&self, object: &DesiredObject, live: Option<&Value>) -> Value {
         let nothing = json!({});
         let live = live.unwrap_or(&nothing);
-        let name = stand_in(&object.key.name);
+        let name = stand_in_name(&object.key.name);
         let mut metadata = object.object.metadata();
         metadata.insert("name".to_owned(), json!(name));
-        let other = DesiredObject {
+        let stand_in = DesiredObject {
             object: object.object.with_metadata(&metadata),
             ..object.clone()
         };
-        let reply = self.server.send(self.creation_dry_run_request(&other)).await.ok();
-        let Some(mut created) = reply.as_ref().and_then(content) else {
-            return laid_over(live, &object.object.value());
+        let reply = self
+            .server
+            .send(self.creation_dry_run_request(&stand_in))
+            .await
+            .ok();
+        let Some(mut created) = reply.as_ref().and_then(parse_object) else {
+            return merge_manifest(live, &object.object.value());
         };
-        let text = |object: &Value, pointer| object.pointer(pointer)?.as_str().map(str::to_owned);
-        replace(&mut created, &name, &object.key.name);
-        if let (Some(new), Some(old)) = (text(&created, "/metadata/uid"), text(live, "/metadata/uid")) {
-            replace(&mut created, &new, &old);
+        let uid_of = |object: &Value| object.pointer("/metadata/uid")?.as_str().map(str::to_owned);
+        replace_in_texts(&mut created, &name, &object.key.name);
+        if let (Some(new), Some(old)) = (uid_of(&created), uid_of(live)) {
+            replace_in_texts(&mut created, &new, &old);
         }
-        copy(live, &mut created, "creationTimestamp");
+        copy_metadata_field(live, &mut created, "creationTimestamp");
         match live.get("status") {
             Some(status) => created["status"] = status.clone(),
             None => created.as_object_mut().into_iter().for_each(|fields| {
@@ -107,28 +116,31 @@ impl Execution<'_> {
     }
 }
 
-fn copy(from: &Value, to: &mut Value, field: &str) {
+fn copy_metadata_field(from: &Value, to: &mut Value, field: &str) {
     if let Some(value) = from["metadata"].get(field) {
         to["metadata"][field] = value.clone();
     }
 }
 
-/// Returns a name that is valid if `name` is, and that no object has.
-fn stand_in(name: &str) -> String {
-    let room = LONGEST_NAME.max(name.len()) - STAND_IN.len();
+/// Returns a name that no object has, and that is valid if `name` is: it is not longer than `name`, unless every kind
+/// allows its length.
+fn stand_in_name(name: &str) -> String {
+    let room = LONGEST_NAME.max(name.len()) - STAND_IN_SUFFIX.len();
     let end = (0..=room.min(name.len()))
         .rev()
         .find(|end| name.is_char_boundary(*end));
     let stem = &name[..end.unwrap_or_default()];
-    format!("{}{STAND_IN}", stem.trim_end_matches(['-', '.']))
+    format!("{}{STAND_IN_SUFFIX}", stem.trim_end_matches(['-', '.']))
 }
 
-/// Replaces a part of all texts in a value.
-fn replace(value: &mut Value, old: &str, new: &str) {
+/// Replaces `old` by `new` wherever a string in the value contains it. Names of fields stay.
+fn replace_in_texts(value: &mut Value, old: &str, new: &str) {
     match value {
         Value::String(text) if text.contains(old) => *text = text.replace(old, new),
-        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, old, new)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| replace(field, old, new)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_in_texts(item, old, new)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| replace_in_texts(field, old, new)),
         _ => {}
     }
 }
@@ -150,14 +162,14 @@ mod tests {
             ),
             (longer.as_str(), format!("{}-0recreated0", "a".repeat(190))),
         ] {
-            assert_eq!(stand_in(name), expected);
+            assert_eq!(stand_in_name(name), expected);
         }
     }
 
     #[test]
     fn names_are_replaced_wherever_they_are() {
         let mut value = json!({"a": [{"b": "x-web-1"}], "web-1": 1, "c": "web"});
-        replace(&mut value, "web-1", "web");
+        replace_in_texts(&mut value, "web-1", "web");
         assert_eq!(value, json!({"a": [{"b": "x-web"}], "web-1": 1, "c": "web"}));
     }
 }

@@ -1,11 +1,12 @@
-//! The dry runs that are sent to the server.
+//! Sends dry runs to the server.
 
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::answer::{content, is_of_one_moment, laid_over};
+use super::answer::{have_same_version, merge_manifest, parse_object};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
+use crate::compare::diff;
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
@@ -16,16 +17,16 @@ use crate::model::write_settings::{Conflicts, WriteSettings};
 use crate::plan::LiveMembership;
 use crate::read::{self, WHOLE_OBJECTS};
 
-/// Attempts for an object that other clients write at the same time.
+/// The number of dry runs of an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Sends a dry run of an apply, and sets `live` to the object that the dry run was based
-    /// on; `None` if it would be created.
+    /// Sends a dry run of an apply, and sets `live` to the object on which the dry run was based; `None` if the object
+    /// would be created.
     ///
-    /// A write by another client between the read and the dry run would show as a difference. A dry run
-    /// keeps the resourceVersion, which shows whether both are of the same version. If they never are,
-    /// the object is compared anyway.
+    /// If another client wrote the object between its read and the dry run, that write would show as a difference. So
+    /// the object is read again until it has the resourceVersion of the dry run. After the last attempt, it is compared
+    /// even if the versions differ.
     pub(super) async fn dry_run_on(
         &self,
         live: &mut Option<Value>,
@@ -40,19 +41,19 @@ impl Execution<'_> {
                 *live = None;
                 return Ok(reply);
             }
-            let predicted = content(&reply);
-            if is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+            let predicted = parse_object(&reply);
+            if have_same_version(live.as_ref(), predicted.as_ref()) {
                 return Ok(reply);
             }
             *live = read::object(self.server, &object.resource, &object.key).await?;
-            if attempts == ATTEMPTS || is_of_one_moment(live.as_ref(), predicted.as_ref()) {
+            if attempts == ATTEMPTS || have_same_version(live.as_ref(), predicted.as_ref()) {
                 return Ok(reply);
             }
         }
     }
 
-    /// The dry run of an apply. Fields that a run first migrates from their former owner are forced
-    /// here.
+    /// Sends the dry run of an apply. A run migrates fields from their former owner before it applies the object; the
+    /// dry run is forced instead, if these fields are in conflict.
     pub(super) async fn send_dry_run(
         &self,
         object: &DesiredObject,
@@ -82,27 +83,29 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the object after fields of their former owner are migrated and it is applied; `None` if
-    /// that makes no difference. A removed field may have a default: the server fills it in, in a dry
-    /// run of a patch that removes the fields.
-    pub(super) async fn without_stale_fields(
+    /// Predicts the object after the run has migrated the fields of a former owner, so that its apply removes those
+    /// that the manifest does not have. `applied` is the object by a dry run of the apply alone. `None` if the
+    /// migration makes no difference.
+    ///
+    /// A removed field may have a default. The server fills it in, in a dry run of a patch that removes the fields.
+    pub(super) async fn predict_without_stale_fields(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         live: &Value,
         applied: &Value,
     ) -> Option<Value> {
-        let former = self.former(live_membership);
+        let former = self.former_owners(live_membership);
         let secret = object.is_secret().then_some(live);
-        let left = ownership::without_stale_fields(applied, secret, &former)?;
-        let filled = self.dry_run_patch(object, live, &left).await.ok();
-        filled.as_ref().and_then(content).or(Some(left))
+        let without = ownership::without_stale_fields(applied, secret, &former)?;
+        let with_defaults = self.dry_run_patch(object, live, &without).await.ok();
+        with_defaults.as_ref().and_then(parse_object).or(Some(without))
     }
 
-    /// Returns what the object becomes as [`Self::after_migration`] does, if that makes valid what the server
-    /// has refused: fields of a former owner, or managed fields in a version that cannot hold the object. Reads the
-    /// object if it is not known yet.
-    pub async fn after_refusal(
+    /// Predicts an object whose apply the server has refused with `error`, if the object is valid once its managed
+    /// fields are rewritten. The run rewrites them in two cases: a former owner has fields, or managed fields name a
+    /// version that cannot hold the object. `None` in all other cases. Sets `live` if it is not read yet.
+    pub async fn predict_after_refusal(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -120,36 +123,39 @@ impl Execution<'_> {
         }
         let live = live.as_ref()?;
         if is_of_version {
-            let rewritten = self.in_usable_versions(object, &live["metadata"]).await;
+            let metadata = &live["metadata"];
+            let rewritten = self.managed_fields_in_usable_versions(object, metadata).await;
             rewritten.ok()??;
         } else {
-            ownership::migrate_managed_fields(&live["metadata"], &self.former(live_membership))?;
+            ownership::migrate_managed_fields(&live["metadata"], &self.former_owners(live_membership))?;
         }
-        self.after_migration(object, live_membership, live).await
+        self.predict_after_migration(object, live_membership, live).await
     }
 
-    /// Returns what the object becomes when its managed fields are written before it is applied, if the server
-    /// cannot predict it: it refuses an apply beside the fields of a former owner, such as a Service with the former
-    /// port and another one of the same name. Lists are the manifest's, with nothing that others have added to them.
-    /// `None` if the server refuses this object, too.
-    async fn after_migration(
+    /// Predicts an object that is applied after its managed fields are rewritten. A dry run of the apply cannot show
+    /// that: the server refuses the manifest together with the fields of the former owner, such as a Service with the
+    /// former port and a new one of the same name. So the manifest is merged into the live object here, and sent as a
+    /// dry run of a patch. Lists are those of the manifest, without items that others have added. `None` if the server
+    /// refuses the patch, too.
+    async fn predict_after_migration(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         live: &Value,
     ) -> Option<Reply> {
-        let former = self.former(live_membership);
-        let taken = with_former_fields_taken(live.clone(), &former);
-        let manifest = ignore::body_of(object, &taken, former.manager, Purpose::Send).value();
-        let mut applied = laid_over(live, &manifest);
+        let former = self.former_owners(live_membership);
+        let migrated = with_former_fields_taken(live.clone(), &former);
+        let manifest = ignore::body_of(object, &migrated, former.manager, Purpose::Send).value();
+        let mut applied = merge_manifest(live, &manifest);
         ownership::own_manifest(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);
-        let left = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
-        self.dry_run_patch(object, live, &left).await.ok()
+        let without = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
+        self.dry_run_patch(object, live, &without).await.ok()
     }
 
-    /// Returns the owners whose fields the run takes.
-    pub fn former(&self, live_membership: &LiveMembership) -> Former<'_> {
+    /// Returns the managers from which the run takes fields of this object: client-side apply, and for a member, the
+    /// former tool of the set.
+    pub fn former_owners(&self, live_membership: &LiveMembership) -> Former<'_> {
         Former {
             manager: &self.writing.field_manager,
             tool: match live_membership {
@@ -163,15 +169,16 @@ impl Execution<'_> {
         }
     }
 
-    /// Sends the dry run of a patch that makes `wanted` of the live object.
+    /// Sends the dry run of a patch that turns the live object into the `patched` one.
     async fn dry_run_patch(
         &self,
         object: &DesiredObject,
         live: &Value,
-        wanted: &Value,
+        patched: &Value,
     ) -> Result<Reply, ApiError> {
-        let mut patch = ownership::merge_patch(live, wanted);
+        let mut patch = diff::merge_patch(live, patched);
         if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+            // The server sets these fields.
             for field in ["managedFields", "resourceVersion", "generation"] {
                 metadata.remove(field);
             }

@@ -1,14 +1,14 @@
-//! Dry runs: predict a run and report it, without writing.
+//! Carries out `apply --dry-run`: predicts the run and reports the predictions, without writing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::StatusCode;
 
-use super::{ParentPrediction, Prediction, failed, of_outcome};
+use super::{ParentPrediction, Prediction};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::remove_owner_references::warn_of_kept;
-use crate::execute::members::apply::written;
+use crate::execute::members::apply::parse_written;
 use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
@@ -19,7 +19,7 @@ use crate::plan::{LiveMembership, is_not_yet_served};
 use crate::read::METADATA;
 
 impl Execution<'_> {
-    /// Reports what a run would do, by server dry runs if the user requests them.
+    /// Reports what a run would do. With `--dry-run=server`, sends dry runs to the server.
     pub async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Applying,
@@ -31,7 +31,7 @@ impl Execution<'_> {
         for time in self.plan.apply_times(self.desired) {
             sink(Event::Note(time));
         }
-        if let Some(objects) = self.recreatable() {
+        if let Some(objects) = self.list_possibly_recreated() {
             sink(Event::Note(format!("{RECREATED_IF}: {objects}")));
         }
         let parent = self.predict_parent_or_error().await;
@@ -40,10 +40,10 @@ impl Execution<'_> {
         if let Some(error) = error {
             sink(Event::failure(error.with_prefix("the set's parent: ")));
         }
-        let mut predicted =
+        let mut on_prediction =
             |prediction: Prediction, sink: &mut Sink<'_>| has_failure |= prediction.report(sink);
         let ending = self
-            .predict_run(parent.as_ref(), |_| false, &mut predicted, sink)
+            .predict_run(parent.as_ref(), |_| false, &mut on_prediction, sink)
             .await;
         self.warn_of_unpruned(sink);
         if !has_failure {
@@ -58,7 +58,8 @@ impl Execution<'_> {
         }
     }
 
-    /// A client dry run asks nothing about the parent.
+    /// Predicts the parent. A failure counts as an error of the parent. A client dry run sends nothing, and returns
+    /// `None`.
     async fn predict_parent_or_error(&self) -> Option<ParentPrediction> {
         if self.writing.dry_run == DryRun::Client {
             return None;
@@ -71,8 +72,8 @@ impl Execution<'_> {
         })
     }
 
-    /// Predicts for a client dry run whether a member would be created or configured; no dry run is
-    /// sent.
+    /// Predicts for a client dry run whether a member would be created or configured: by reading the object if the plan
+    /// has not found it, and without a request to write.
     pub(super) async fn predict_without_dry_run(
         &self,
         object: &DesiredObject,
@@ -81,34 +82,34 @@ impl Execution<'_> {
     ) -> Prediction {
         if matches!(live_membership, LiveMembership::Member { .. }) {
             let outcome = ObjectOutcome::new(subject, Action::Configured);
-            return of_outcome(outcome);
+            return Prediction::from_outcome(outcome);
         }
         let Some(resource) = self.readable_through(object) else {
-            return of_outcome(ObjectOutcome::new(subject, Action::Created));
+            return Prediction::from_outcome(ObjectOutcome::new(subject, Action::Created));
         };
         let path = resource.path_of(&object.key);
         match self.server.get(&path, METADATA).await {
             Ok(reply) => {
-                subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
-                let found = serde_json::from_slice(&reply.body).unwrap_or_default();
+                subject.uid = parse_written(&reply).ok().map(|object| object.metadata.uid);
+                let found = reply.json_or_null();
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
                 self.mark_if_taken_in(object, live_membership, &found, &found, &mut outcome);
-                of_outcome(outcome)
+                Prediction::from_outcome(outcome)
             }
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
-                of_outcome(ObjectOutcome::new(subject, Action::Created))
+                Prediction::from_outcome(ObjectOutcome::new(subject, Action::Created))
             }
-            Err(error) => failed(subject, error.kind.to_string()),
+            Err(error) => Prediction::failed(subject, error.kind.to_string()),
         }
     }
 
-    /// Returns whether the server cannot validate this object before other members are written: its
-    /// kind, its version or its namespace comes with them. An incomplete object must not be sent.
-    pub fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
+    /// Returns whether no dry run of this object can be sent: its kind, its version or its namespace does not exist
+    /// until the run has written other members, or a value of the object is not known.
+    pub fn must_not_be_sent_yet(&self, object: &DesiredObject) -> bool {
         is_not_yet_served(object) || self.lacks_namespace_of(&object.key) || self.is_incomplete(object)
     }
 
-    /// Returns the resource through which the object can be read now; `None` if it cannot exist.
+    /// Returns the resource through which the object can be read now; `None` if the object cannot exist yet.
     pub fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
         if self.lacks_namespace_of(&object.key) {
             return None;
@@ -116,7 +117,7 @@ impl Execution<'_> {
         object.readable_through(&self.state.places.resources)
     }
 
-    /// Returns whether a value of the object is not known, so that it must not be sent.
+    /// Returns whether a value of the object is not known (a saved plan does not hold it), so that it must not be sent.
     pub(super) fn is_incomplete(&self, object: &DesiredObject) -> bool {
         self.desired.incomplete.contains(&object.key)
     }
@@ -129,7 +130,7 @@ impl Execution<'_> {
 }
 
 impl Prediction {
-    /// Reports this, and returns whether something would fail.
+    /// Reports the prediction as the outcome of its object, and returns whether the object would fail.
     pub(in crate::execute) fn report(self, sink: &mut Sink<'_>) -> bool {
         let Self {
             outcome, warnings, ..

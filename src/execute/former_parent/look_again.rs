@@ -5,12 +5,11 @@ use super::{ParentRelease, ReleaseError};
 use crate::cluster::discovery::{self, Discovery};
 use crate::execute::ParentWriteError;
 use crate::execute::ParentWriting;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::set::ParentObject;
 use crate::plan::{ParentStatus, judge_parent_for_deletion, member_scope, recorded_kinds};
-use crate::read::{self, KindWait, ListTargets, METADATA_LIST};
+use crate::read::{self, KindWait, ListTargets, METADATA_LIST, list_labeled_objects};
 
 impl ParentRelease<'_> {
     /// Finds an object of the set that the members have joined, or its parent, that names this parent as its owner: the
@@ -24,7 +23,7 @@ impl ParentRelease<'_> {
         for targets in joined.recorded_places(&self.remaining.places) {
             let listed =
                 list_labeled_objects(parent.server, parent.set, &targets, concurrency, METADATA_LIST).await;
-            let members = listed.map_err(|(_, error)| ReleaseError::UnseenOwned(error))?;
+            let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
             if let Some(live) = members.iter().find(|live| set.is_owner(&live.owners)) {
                 return Ok(Some(live.key.clone()));
             }
@@ -36,8 +35,11 @@ impl ParentRelease<'_> {
 
     /// Lists members in the scope of the record that another run has written, too. The kinds of that
     /// run may be newer than discovery.
-    pub(super) async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
-        if parent.reading == self.scope_of {
+    pub(super) async fn add_scope_of_other_runs(
+        &mut self,
+        parent: &ParentObject,
+    ) -> Result<(), ReleaseError> {
+        if parent.reading == self.listed_reading {
             return Ok(());
         }
         let ParentWriting { server, set, .. } = self.writing;
@@ -59,7 +61,7 @@ impl ParentRelease<'_> {
         } = member_scope.places;
         self.remaining.places.add_resources(resources);
         self.remaining.places.namespaces.extend(namespaces);
-        self.scope_of = parent.reading.clone();
+        self.listed_reading = parent.reading.clone();
         Ok(())
     }
 }

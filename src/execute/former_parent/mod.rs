@@ -1,10 +1,10 @@
-//! Sees to the parent of a set that a run has taken objects out of: it is deleted, or its record is removed or narrowed.
+//! Deletes the parent of a set that a run has taken objects out of, or removes or narrows its record.
 //!
-//! It is deleted only when a fresh list finds no member any more, not even one that is being deleted.
-//! Until then it records what is left, so that the same command can continue after any interruption. If
-//! another run has written the record since the plan, members may be outside of the plan's scope: these
-//! are listed, too, and the record is not narrowed. A write that was not carried out is decided again, from
-//! what is read again: because another client has written the parent first, or because a webhook is still starting.
+//! The parent is deleted only when a fresh list finds no member any more, not even one that is being deleted. Until
+//! then the parent records what is left, so that the same command can continue after any interruption. If another run
+//! has written the record since the plan, there may be members outside of the plan's scope: the scope of that record is
+//! listed, too, and the record is not narrowed. If another client has written the parent first, or if a webhook cannot
+//! be called yet, the parent and the members are read again, and the write is decided again.
 
 mod look_again;
 mod record_what_is_left;
@@ -19,11 +19,11 @@ use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Remaining, RemainingList, TerminatingObjects, Unlisted, obstacles,
+    Remaining, RemainingList, RemainingNotListed, TerminatingObjects, describe_obstacles,
 };
 use crate::execute::parent_record::ATTEMPTS;
-use crate::execute::parent_record::begin::Known;
-use crate::execute::parent_record::remove::ParentLeft;
+use crate::execute::parent_record::begin::KnownParent;
+use crate::execute::parent_record::remove::DeletedParent;
 use crate::execute::reread::{GONE_ALREADY, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{ParentWriteError, ParentWriting, Sink, WaitNotes};
@@ -38,30 +38,31 @@ use crate::read::{self, ListError, UnsettledError, WholeParent};
 /// The aim of a run for the parent of a set that it takes objects out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParentAim {
-    /// It is kept, and records the members that are left.
+    /// The parent is kept as the parent, and records the members that are left.
     Narrow,
-    /// If no member is left, it is kept as an ordinary object.
+    /// If no member is left, the parent is kept as an ordinary object.
     RemoveRecord,
-    /// If no member is left, it is deleted; one with another use is kept as an ordinary object.
+    /// If no member is left, the parent is deleted; a parent with another use is kept as an ordinary object.
     Delete,
 }
 
 /// Context for ending a set, or narrowing its record.
 pub struct ParentRelease<'a> {
     pub aim: ParentAim,
-    /// The set that the members have joined, if they have: what its objects name as their owner is not deleted.
+    /// The set that the members have joined, if they have joined one. The parent is not deleted if an object of that
+    /// set names it as its owner.
     pub joined: Option<&'a JoinedSet<'a>>,
     /// Context for writing the parent.
     pub writing: ParentWriting<'a>,
     /// The parent, and the entry of the run.
-    pub known: &'a mut Known,
-    /// Members that were not deleted.
-    pub left: &'a ObjectsKeptInsteadOfDeleted,
-    /// The scope of members.
+    pub known: &'a mut KnownParent,
+    /// Members that were to be deleted and were not.
+    pub kept_objects: &'a ObjectsKeptInsteadOfDeleted,
+    /// The context for listing what is left of the set.
     pub remaining: Remaining<'a>,
-    /// The parent's record when this scope was determined.
-    pub scope_of: Reading,
-    /// The part of the record that stays, because a list of members does not show all that it leads to.
+    /// What the parent said when the scope in `remaining` was determined.
+    pub listed_reading: Reading,
+    /// The part of the record that has to stay: the kinds of it whose members a list may not show.
     pub unlisted: Record,
     /// The field managers whose content does not keep the parent.
     pub managers: BTreeSet<String>,
@@ -69,26 +70,29 @@ pub struct ParentRelease<'a> {
 
 /// Outcome for the parent.
 pub enum ParentOutcome {
+    /// The parent does not exist any more, or the run does not wait for its end.
     Gone,
-    /// It is deleted, and finalizers hold it.
+    /// The parent is deleted, and finalizers hold it.
     Terminating(Box<Live>),
-    /// It is an ordinary object now.
+    /// The object is kept, without a record: it is not a parent any more.
     Ordinary,
-    /// It is the parent of a set that another run has made in its place.
+    /// Another object is in the parent's place: the parent of a set that another run has created.
     Replaced,
-    /// It is kept as the parent.
+    /// The parent is kept as the parent.
     Kept(Box<KeptParent>),
-    /// The user stopped the run before that.
+    /// The user stopped the run before it deleted or kept the parent.
     Untouched,
 }
 
 /// The reason why a parent is kept, and what it has to record.
 pub struct KeptParent {
+    /// What is left of the set.
     pub found: RemainingList,
-    /// An object that the members' new set holds, and that names the parent as its owner.
+    /// An object of the set that the members have joined that names the parent as its owner, if that is the reason.
     pub owned: Option<ObjectKey>,
+    /// The kinds of the record whose members a list may not show.
     pub unlisted: Record,
-    /// The record of what is left; `None` if it is written.
+    /// The record of what is left, which the run has to write; `None` if the parent has it already.
     pub record: Option<Record>,
 }
 
@@ -104,17 +108,17 @@ pub enum ReleaseError {
     #[error("the set's parent was deleted or replaced; nothing records the remaining {left}: {error}")]
     Unrecorded { left: String, error: ParentWriteError },
     #[error("the old parent is kept: it may own objects of the new set, which cannot be listed: {0}")]
-    UnseenOwned(ListError),
+    NewSetNotListed(ListError),
     #[error("the set's parent is kept: members may remain, and cannot be listed: {0}")]
-    Unlisted(Unlisted),
+    RemainingNotListed(RemainingNotListed),
     #[error(
         "the set's parent is gone, but another run may have added members: {0}; run the same command again"
     )]
-    Unwatched(Unlisted),
+    NotListedWithoutParent(RemainingNotListed),
     #[error("the set's {kept} is kept: {advice}")]
-    UnderWay { kept: &'static str, advice: String },
+    AnotherRunUnderWay { kept: &'static str, advice: String },
     #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
-    Undiscovered(#[from] DiscoveryError),
+    Discovery(#[from] DiscoveryError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
     Unsettled(#[from] UnsettledError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
@@ -147,9 +151,9 @@ impl ParentRelease<'_> {
             Some(parent) => parent,
         };
         self.known.replace(parent);
-        let listing = self.remaining.settled(&ParentDisposition::Goes, sink);
+        let listing = self.remaining.list_until_settled(&ParentDisposition::Goes, sink);
         let listed = self.writing.while_renewing(self.known, listing).await;
-        let found = listed.map_err(|unlisted| ParentWriteError::Unwatched(unlisted.error))?;
+        let found = listed.map_err(|unlisted| ParentWriteError::NotListed(unlisted.error))?;
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
         }
@@ -161,23 +165,24 @@ impl ParentRelease<'_> {
     async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
         let webhooks = StartingWebhooks::new(self.writing.writing, self.writing.interrupt, &notes);
-        let (mut overtaken, mut vain) = (0, 0);
-        while overtaken < ATTEMPTS {
+        let (mut conflicts, mut webhook_failures) = (0, 0);
+        while conflicts < ATTEMPTS {
             match self.look_and_write(&uid, sink).await {
                 Ok(Some(ended)) => return Ok(ended),
-                Ok(None) => overtaken += 1,
+                Ok(None) => conflicts += 1,
                 Err(error) => {
                     let is_to_be_sent_again = match error.request() {
                         None => false,
                         Some(request) => {
-                            let pause = notes.reporting(webhooks.pause_after(request, vain), sink);
+                            let pause =
+                                notes.reporting(webhooks.pause_after(request, webhook_failures), sink);
                             self.writing.while_renewing(self.known, pause).await
                         }
                     };
                     if !is_to_be_sent_again {
                         return Err(error);
                     }
-                    vain += 1;
+                    webhook_failures += 1;
                 }
             }
         }
@@ -207,13 +212,13 @@ impl ParentRelease<'_> {
         {
             return self.end_with_another_object(parent.object, sink).await.map(Some);
         }
-        self.follow(&parent.object).await?;
+        self.add_scope_of_other_runs(&parent.object).await?;
         let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
-        let listing = self.remaining.settled(&disposition, sink);
+        let listing = self.remaining.list_until_settled(&disposition, sink);
         let listed = self.writing.while_renewing(self.known, listing).await;
-        let mut found = listed.map_err(ReleaseError::Unlisted)?;
+        let mut found = listed.map_err(ReleaseError::RemainingNotListed)?;
         if interrupt.is_requested() {
-            let left = obstacles(&found.remains, set, self.remaining.appliers);
+            let left = describe_obstacles(&found.remains, set, self.remaining.appliers);
             if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
                 sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
             }
@@ -241,7 +246,7 @@ impl ParentRelease<'_> {
             }
             self.delete_parent(&parent, sink).await?
         } else {
-            self.take_record_off(&parent, &disposition, sink).await?
+            self.remove_record(&parent, &disposition, sink).await?
         };
         if written.is_some() {
             self.known.forget_entry();
@@ -266,7 +271,7 @@ impl ParentRelease<'_> {
             ParentAim::RemoveRecord | ParentAim::Narrow => "record",
         };
         let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
-        Err(ReleaseError::UnderWay { kept, advice })
+        Err(ReleaseError::AnotherRunUnderWay { kept, advice })
     }
 
     /// Adds the parent's containers to what is left, if they stay: a container stays with a parent that is kept, and so
@@ -277,7 +282,11 @@ impl ParentRelease<'_> {
             ParentDisposition::Stays(_) => {
                 found.remains.kept.extend(containers.iter().copied().cloned());
             }
-            ParentDisposition::Goes if containers.iter().any(|container| self.left.keeps(container)) => {
+            ParentDisposition::Goes
+                if containers
+                    .iter()
+                    .any(|container| self.kept_objects.keeps(container)) =>
+            {
                 found
                     .remains
                     .undeleted
@@ -297,17 +306,19 @@ impl ParentRelease<'_> {
         let removed = self.writing.delete(live).await?;
         let Some(left) = removed else { return Ok(None) };
         let reason = match left {
-            ParentLeft::NothingBefore => GONE_ALREADY.to_owned(),
-            ParentLeft::TerminatingBefore => SkipReason::Terminating {
+            DeletedParent::GoneBefore => GONE_ALREADY.to_owned(),
+            DeletedParent::TerminatingBefore => SkipReason::Terminating {
                 waits_for: live.waits_for.clone(),
             }
             .to_string(),
-            ParentLeft::Nothing | ParentLeft::Terminating => String::new(),
+            DeletedParent::Gone | DeletedParent::Terminating => String::new(),
         };
         sink(outcome_event(live, Action::Deleted, reason));
         let going = match left {
-            ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.read_terminating(live).await,
-            ParentLeft::Nothing | ParentLeft::NothingBefore => None,
+            DeletedParent::Terminating | DeletedParent::TerminatingBefore => {
+                self.reread_terminating(live).await
+            }
+            DeletedParent::Gone | DeletedParent::GoneBefore => None,
         };
         Ok(Some(going.map_or(ParentOutcome::Gone, |live| {
             ParentOutcome::Terminating(Box::new(live))
@@ -316,7 +327,7 @@ impl ParentRelease<'_> {
 
     /// Reads the deleted parent, which finalizers hold; `None` if it is gone, or if the run reports in another way what
     /// remains. A parent that cannot be read counts as it was.
-    async fn read_terminating(&self, live: &Live) -> Option<Live> {
+    async fn reread_terminating(&self, live: &Live) -> Option<Live> {
         if self.remaining.terminating_objects == TerminatingObjects::Reported {
             return None;
         }
@@ -328,13 +339,13 @@ impl ParentRelease<'_> {
 
     /// Removes the record from a parent that is kept as an ordinary object; `None` if it has changed since. The reason
     /// is reported if the parent was to be deleted.
-    async fn take_record_off(
+    async fn remove_record(
         &self,
         parent: &WholeParent,
         disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
-        if !self.writing.take_off(&parent.object).await? {
+        if !self.writing.remove_record(&parent.object).await? {
             return Ok(None);
         }
         if let (ParentAim::Delete, ParentDisposition::Stays(why)) = (self.aim, disposition) {
@@ -361,11 +372,11 @@ impl ReleaseError {
     fn request(&self) -> Option<&ApiError> {
         match self {
             Self::Request(error)
-            | Self::Unlisted(Unlisted {
+            | Self::RemainingNotListed(RemainingNotListed {
                 error: ListError::Request(error),
                 ..
             })
-            | Self::UnseenOwned(ListError::Request(error)) => Some(error),
+            | Self::NewSetNotListed(ListError::Request(error)) => Some(error),
             _ => None,
         }
     }

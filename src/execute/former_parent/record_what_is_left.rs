@@ -3,7 +3,7 @@
 use super::wait_until_members_are_gone::RemainingList;
 use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::event::Action;
-use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, unlistable};
+use crate::execute::deletion::report::{CREATED_AGAIN, describe_unlisted_kinds, describe_what_is_left};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::{ParentWriting, Sink};
 use crate::model::applyset::Record;
@@ -21,14 +21,14 @@ impl ParentRelease<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
         self.known.forget_entry();
-        let found = self.left_without_record(sink).await?;
+        let found = self.list_without_parent(sink).await?;
         if !self.has_anything_left(&found) {
             if self.aim == ParentAim::Delete {
                 self.report_parent(Action::Deleted, GONE_ALREADY, sink);
             }
             return Ok(ParentOutcome::Gone);
         }
-        self.record_left(None, &found, sink).await?;
+        self.widen_record(None, &found, sink).await?;
         self.report_parent(Action::Skipped, CREATED_AGAIN, sink);
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
@@ -53,9 +53,9 @@ impl ParentRelease<'_> {
             let reason = "it changed during the run and is no longer this set's parent";
             self.report_parent(Action::Skipped, reason, sink);
         }
-        let found = self.left_without_record(sink).await?;
+        let found = self.list_without_parent(sink).await?;
         if self.has_anything_left(&found) {
-            self.record_left(Some(object), &found, sink).await?;
+            self.widen_record(Some(object), &found, sink).await?;
             if is_ordinary {
                 return Ok(self.kept(found, None, None));
             }
@@ -72,12 +72,15 @@ impl ParentRelease<'_> {
     }
 
     /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
-    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
-        let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
-        found.map_err(ReleaseError::Unwatched)
+    async fn list_without_parent(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
+        let found = self
+            .remaining
+            .list_until_settled(&ParentDisposition::Goes, sink)
+            .await;
+        found.map_err(ReleaseError::NotListedWithoutParent)
     }
 
-    async fn record_left(
+    async fn widen_record(
         &self,
         current: Option<ParentObject>,
         found: &RemainingList,
@@ -88,10 +91,10 @@ impl ParentRelease<'_> {
             manifest: None,
             ..self.writing
         };
-        match writing.widen(current, &self.record(found), sink).await {
+        match writing.widen(current, &self.record_of(found), sink).await {
             Ok(()) => Ok(()),
             Err(error) => Err(ReleaseError::Unrecorded {
-                left: left_behind(found.remains.all(), &self.unlisted),
+                left: describe_what_is_left(found.remains.all(), &self.unlisted),
                 error,
             }),
         }
@@ -105,14 +108,14 @@ impl ParentRelease<'_> {
         owned: Option<ObjectKey>,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
-        let mut record = self.record(&found);
+        let mut record = self.record_of(&found);
         if !self.known.is_shared && !self.known.parent.has_record(&self.writing.set.tooling, &record) {
             let places = &self.remaining.places;
             let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
             record = record.union(&unlabeled);
         }
         if self.aim == ParentAim::Delete && owned.is_none() {
-            let reason = self.describe_rest(&found.remains);
+            let reason = self.describe_remaining(&found.remains);
             self.report_parent(Action::Skipped, &reason, sink);
         }
         Ok(self.kept(found, owned, Some(record)))
@@ -127,11 +130,11 @@ impl ParentRelease<'_> {
         }))
     }
 
-    fn describe_rest(&self, remains: &Remains) -> String {
+    fn describe_remaining(&self, remains: &Remains) -> String {
         let going = remains.going.len();
         let staying = remains.all().count() - going;
         match (staying, going) {
-            (0, 0) => unlistable(&self.unlisted),
+            (0, 0) => describe_unlisted_kinds(&self.unlisted),
             (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
             (staying, 0) => format!("{} of its set kept", counted(staying, "object")),
             (staying, going) => format!(
@@ -143,7 +146,7 @@ impl ParentRelease<'_> {
 
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
     /// cannot be listed.
-    fn record(&self, found: &RemainingList) -> Record {
+    fn record_of(&self, found: &RemainingList) -> Record {
         let parent_containers = self.remaining.parent_containers.iter().copied();
         let keys = found.all().chain(parent_containers).map(|live| &live.key);
         Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)

@@ -5,32 +5,30 @@ use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of, with_reasons};
 use crate::execute::{Interrupt, Sink};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
-use crate::read::{ListError, ListTarget, ListTargets};
+use crate::read::{ListError, ListTarget, ListTargets, list_labeled_objects};
 
-/// The time in which the server's own controllers release an object.
-const MOMENT: Duration = Duration::from_secs(1);
+/// The time limit for objects of which only the server's own finalizers have to be removed.
+const SHORT_LIMIT: Duration = Duration::from_secs(1);
 
-/// The time to wait for namespaces, CRDs and the garbage collector. Their controllers usually take
-/// seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit for namespaces, CRDs and objects that the garbage collector deletes, which usually take seconds.
+const LONG_LIMIT: Duration = Duration::from_secs(30);
 
 /// The treatment of objects that are being deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminatingObjects {
-    /// The run waits for them, for a while.
+    /// The list waits for them, up to a time limit.
     Awaited,
-    /// The run waits in another way, or not at all.
+    /// The list reports them at once: the run waits for them in another way (`--wait`), or not at all.
     Reported,
 }
 
-/// Context for listing the rest of a set.
+/// Context for listing what is left of a set.
 #[derive(Clone)]
 pub struct Remaining<'a> {
     pub server: &'a ApiServer,
@@ -41,30 +39,30 @@ pub struct Remaining<'a> {
     pub appliers: &'a BTreeSet<String>,
     /// The scope of members.
     pub places: ListTargets,
-    /// The form in which members are read (`Accept`): as a whole if what they own matters.
+    /// The form in which members are read (`Accept`): whole objects if the run deletes the parent.
     pub accept: &'static str,
-    /// The parent's containers and what is deleted after it; they are not listed.
+    /// The parent's containers, which are deleted after the parent: the list leaves them out.
     pub parent_containers: Vec<&'a Live>,
-    /// UIDs of what the run has deleted.
+    /// UIDs of the objects that the run has deleted.
     pub deleted: BTreeSet<String>,
     /// UIDs of containers that are kept because an object in them has a keep annotation.
     pub containers_of_kept: BTreeSet<String>,
     pub terminating_objects: TerminatingObjects,
 }
 
-/// A collection that could not be read.
+/// Error if what is left of a set could not be listed, with the collection at which the list failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", .place.resource.plural)]
-pub struct Unlisted {
+pub struct RemainingNotListed {
     pub place: ListTarget,
     pub error: ListError,
 }
 
-/// The result of a list.
+/// What is left of a set.
 #[derive(Debug, Default)]
 pub struct RemainingList {
     pub remains: Remains,
-    /// Objects with copied labels that other objects own. They do not keep the set.
+    /// Objects whose part-of label was copied from the object that owns them. They do not keep the set.
     pub copies: Vec<Live>,
 }
 
@@ -76,21 +74,21 @@ impl RemainingList {
 }
 
 impl Remaining<'_> {
-    /// Lists the rest of the set until no object is being deleted, or until the time limit is over. The limit is longer
-    /// for objects that take time than for those that the server's own controllers release in a moment.
-    pub async fn settled(
+    /// Lists what is left of the set, again and again until no object is being deleted, the time limit is over or the
+    /// user stops the run. `parent` is what the run does with the parent if no member is left.
+    pub async fn list_until_settled(
         &self,
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
-    ) -> Result<RemainingList, Unlisted> {
+    ) -> Result<RemainingList, RemainingNotListed> {
         let mut wait = WaitUntilGone::begin(self.interrupt, StopsWith::Interrupt);
         loop {
-            let found = self.look(parent).await?;
-            let awaited = self.awaited(&found.remains);
-            let limit = if awaited.iter().any(|live| self.takes_time(live)) {
-                PATIENCE
+            let found = self.list(parent).await?;
+            let awaited = self.select_awaited(&found.remains);
+            let limit = if awaited.iter().any(|live| self.takes_long(live)) {
+                LONG_LIMIT
             } else {
-                MOMENT
+                SHORT_LIMIT
             };
             let report = || sink(Event::Note(report_of(awaited.iter().copied())));
             if awaited.is_empty() || wait.pause(Some(limit), report).await.is_err() {
@@ -99,12 +97,13 @@ impl Remaining<'_> {
         }
     }
 
-    /// Returns the objects that are waited for.
-    fn awaited<'r>(&self, remains: &'r Remains) -> Vec<&'r Live> {
+    /// Returns the objects that the list waits for.
+    fn select_awaited<'r>(&self, remains: &'r Remains) -> Vec<&'r Live> {
         if self.terminating_objects == TerminatingObjects::Reported {
             return Vec::new();
         }
-        // A copy without an owner is also deleted soon after its original.
+        // A controller that copies the label of a member to an object without an owner reference also deletes that copy
+        // soon after the member, as it does with the Endpoints of a Service.
         let copies = remains.undeleted.iter().filter(|live| self.is_copy(live));
         remains.going.iter().chain(copies).collect()
     }
@@ -113,8 +112,9 @@ impl Remaining<'_> {
         plan::reason_not_a_member(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
-    /// Returns whether it is deleted by itself, but not immediately.
-    fn takes_time(&self, live: &Live) -> bool {
+    /// Returns whether the wait for this object has the long limit: it is a terminating namespace or CRD, or the
+    /// garbage collector is to delete it after an owner that the run has deleted.
+    fn takes_long(&self, live: &Live) -> bool {
         if live.presence == Presence::Terminating {
             return plan::is_container(live);
         }
@@ -122,22 +122,22 @@ impl Remaining<'_> {
         owners.any(|owner| self.deleted.contains(&owner.uid))
     }
 
-    async fn look(&self, parent: &ParentDisposition) -> Result<RemainingList, Unlisted> {
+    async fn list(&self, parent: &ParentDisposition) -> Result<RemainingList, RemainingNotListed> {
         let (places, concurrency) = (&self.places, self.concurrency);
         let listed = list_labeled_objects(self.server, self.set, places, concurrency, self.accept).await;
-        let mut found = listed.map_err(|(place, error)| Unlisted { place, error })?;
+        let mut found = listed.map_err(|(place, error)| RemainingNotListed { place, error })?;
         found.retain(|live| {
             !self
                 .parent_containers
                 .iter()
                 .any(|container| container.uid == live.uid)
         });
-        let (copies, left) = found
+        let (copies, members) = found
             .into_iter()
             .partition(|live| plan::is_owned_copy(live, self.set, self.appliers));
         Ok(RemainingList {
             remains: Remains::classify(
-                left,
+                members,
                 self.set,
                 self.appliers,
                 &self.deleted,
@@ -149,8 +149,8 @@ impl Remaining<'_> {
     }
 }
 
-/// Describes what prevents the set from being deleted; `None` if nothing does.
-pub fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
+/// Describes the objects that prevent the set from being deleted; `None` if there are none.
+pub fn describe_obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
     let mut obstacles = Vec::new();
     if !remains.undeleted.is_empty() {
         let named = remains.undeleted.iter().map(|live| {
@@ -170,15 +170,15 @@ pub fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> O
     (!obstacles.is_empty()).then(|| obstacles.join("; "))
 }
 
-/// Reports that the run failed because members that should be gone remain.
-pub fn fail(
+/// Reports the members that should be gone and are not as a failure of the run.
+pub fn report_obstacles(
     remains: &Remains,
     set: &Set,
     appliers: &BTreeSet<String>,
     terminating_objects: TerminatingObjects,
     sink: &mut Sink<'_>,
 ) -> Ending {
-    let Some(obstacles) = obstacles(remains, set, appliers) else {
+    let Some(obstacles) = describe_obstacles(remains, set, appliers) else {
         return Ending::Done;
     };
     sink(Event::failure(format!(

@@ -1,9 +1,10 @@
 //! Waits until the server serves a kind whose CRD was applied moments before.
 //!
-//! The condition `Established` shows that the server accepts the CRD. The handler of custom resources learns of it a
-//! moment later, so a LIST has to find the path, too. 403 is answered before the path is resolved and proves nothing:
-//! for users who may not list the kind, the condition counts, and for those who may not read the CRD either, the
-//! discovery of the version. An apply that still comes too early gets a 404 and is sent again (`kinds`).
+//! The condition `Established` shows that the server accepts the CRD. The server's handler of custom resources learns
+//! of the CRD a moment later, so the run waits until a LIST of the kind finds the path, too. A LIST that is answered
+//! 403 shows nothing, because the server checks permissions before it resolves the path. So if the user may not list
+//! the kind, the condition is enough; if the user may not read the CRD either, discovery has to list the kind. An apply
+//! that still comes too early gets a 404 and is sent again (`Execution::apply_once_served`).
 
 use std::time::Duration;
 
@@ -16,25 +17,25 @@ use crate::execute::wait_notes::{SLOW, WaitNotes};
 use crate::execute::{Cause, Interrupt};
 use crate::model::resource::Resource;
 
-/// Time for all CRDs of a run to be established and served, and for a changed one to be used. It usually takes seconds;
-/// kubectl's waits default to thirty.
+/// The time for which a run waits until the server serves a new kind, or uses a changed CRD. That usually takes
+/// seconds, even for many CRDs. kubectl's waits also default to thirty seconds.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// The pause after the first check; each next one is half as long again.
-pub const PAUSE: Duration = Duration::from_millis(100);
-/// The longest pause between two checks: hundreds of kinds are checked while the server is busy with
-/// them.
+/// The pause after the first check; each next pause is half as long again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause between two checks. A run may check hundreds of kinds while the server is busy with their CRDs, so
+/// the checks must not be frequent.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The reason why a kind is not served.
 #[derive(Debug)]
 pub enum NotServed {
-    /// The run was stopped before.
+    /// The run had to stop while it waited.
     Interrupted,
-    /// The state that the server reports.
+    /// The CRD, and why the server does not serve its kind.
     Because(String),
 }
 
-/// Waits until objects of this resource can be written in `namespace`. If that takes long, the reason is noted.
+/// Waits until objects of this resource can be written in `namespace`. If that takes long, adds a note with the reason.
 pub async fn await_served(
     server: &ApiServer,
     interrupt: &Interrupt,
@@ -43,59 +44,62 @@ pub async fn await_served(
     deadline: Instant,
     notes: &WaitNotes,
 ) -> Result<(), NotServed> {
-    let definition = definition_of(resource);
+    let crd = name_crd(resource);
     let mut check = ServedCheck {
         server,
         resource,
         namespace,
-        definition: Definition::Unlisted,
+        crd: CrdState::NotEstablished,
         reason: None,
     };
     tokio::select! {
         biased;
         () = interrupt.requested() => {}
-        served = check.until(deadline, notes) => {
-            return served.map_err(|reason| NotServed::Because(format!("{definition}: {reason}")));
+        served = check.repeat_until_served(deadline, notes) => {
+            return served.map_err(|reason| NotServed::Because(format!("{crd}: {reason}")));
         }
     }
     Err(match check.reason {
         Some(reason) if interrupt.cause() == Cause::Time => {
-            NotServed::Because(format!("{definition}: {reason}; --timeout ran out"))
+            NotServed::Because(format!("{crd}: {reason}; --timeout ran out"))
         }
         _ => NotServed::Interrupted,
     })
 }
 
-/// Sleeps before the next check, at most until the user stops the run.
-pub async fn pause(interrupt: &Interrupt) {
+/// Sleeps before a request is sent again, at most until the run has to stop.
+pub async fn pause_unless_stopped(interrupt: &Interrupt) {
     tokio::select! {
         () = interrupt.requested() => {}
-        () = sleep(PAUSE) => {}
+        () = sleep(FIRST_PAUSE) => {}
     }
 }
 
-/// Names the CRD as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
-pub fn definition_of(resource: &Resource) -> String {
+/// Names the CRD of a resource as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
+fn name_crd(resource: &Resource) -> String {
     format!(
         "customresourcedefinition.apiextensions.k8s.io/{}.{}",
         resource.plural, resource.group
     )
 }
 
+/// Repeated checks whether the server serves a resource.
 struct ServedCheck<'a> {
     server: &'a ApiServer,
     resource: &'a Resource,
     namespace: Option<&'a str>,
-    definition: Definition,
-    /// The reason why it is not served yet.
+    /// The state of the CRD by the latest check.
+    crd: CrdState,
+    /// The reason why the resource was not served at the latest check; `None` before the first one.
     reason: Option<String>,
 }
 
-/// State of the CRD on the server.
+/// State of a CRD on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Definition {
-    Unlisted,
+enum CrdState {
+    NotEstablished,
     Established,
+    /// The user may not read the CRD.
     Forbidden,
 }
 
@@ -106,9 +110,10 @@ enum CheckResult {
 }
 
 impl ServedCheck<'_> {
-    async fn until(&mut self, deadline: Instant, notes: &WaitNotes) -> Result<(), String> {
+    /// Checks until the resource is served. The error is the reason why the wait is over.
+    async fn repeat_until_served(&mut self, deadline: Instant, notes: &WaitNotes) -> Result<(), String> {
         let (begun, mut is_noted) = (Instant::now(), false);
-        let mut pause = PAUSE;
+        let mut next_pause = FIRST_PAUSE;
         loop {
             match self.check().await {
                 Ok(CheckResult::Served) => return Ok(()),
@@ -120,11 +125,11 @@ impl ServedCheck<'_> {
                 Ok(CheckResult::NotYet(reason)) => {
                     let reason = format!("kind not served yet: {reason}");
                     if begun.elapsed() >= SLOW && !std::mem::replace(&mut is_noted, true) {
-                        notes.add(format!("waiting for {}: {reason}", definition_of(self.resource)));
+                        notes.add(format!("waiting for {}: {reason}", name_crd(self.resource)));
                     }
                     self.reason = Some(reason);
-                    sleep(pause).await;
-                    pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+                    sleep(next_pause).await;
+                    next_pause = (next_pause * 3 / 2).min(LONGEST_PAUSE);
                 }
                 Err(error) => {
                     return Err(format!(
@@ -136,21 +141,22 @@ impl ServedCheck<'_> {
         }
     }
 
+    /// Reads the CRD until it is established, and then lists the resource.
     async fn check(&mut self) -> Result<CheckResult, ApiError> {
-        if self.definition == Definition::Unlisted {
+        if self.crd == CrdState::NotEstablished {
             let path = format!(
                 "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
                 self.resource.plural, self.resource.group
             );
             match self.server.get(&path, "application/json").await {
                 Ok(reply) => {
-                    let read: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-                    if let Some(reason) = not_established(&read) {
+                    let crd = reply.json_or_null();
+                    if let Some(reason) = reason_if_not_established(&crd) {
                         return Ok(CheckResult::NotYet(reason));
                     }
-                    self.definition = Definition::Established;
+                    self.crd = CrdState::Established;
                 }
-                Err(error) if error.is(StatusCode::FORBIDDEN) => self.definition = Definition::Forbidden,
+                Err(error) if error.is(StatusCode::FORBIDDEN) => self.crd = CrdState::Forbidden,
                 Err(error) if error.is(StatusCode::NOT_FOUND) => {
                     return Ok(CheckResult::NotYet("it does not exist".to_owned()));
                 }
@@ -163,23 +169,25 @@ impl ServedCheck<'_> {
             Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(CheckResult::NotYet(
                 "the server returns 404 for its path".to_owned(),
             )),
-            Err(error) if error.is(StatusCode::FORBIDDEN) => match self.definition {
-                Definition::Established => Ok(CheckResult::Served),
-                Definition::Unlisted | Definition::Forbidden => self.check_discovery().await,
+            Err(error) if error.is(StatusCode::FORBIDDEN) => match self.crd {
+                CrdState::Established => Ok(CheckResult::Served),
+                CrdState::NotEstablished | CrdState::Forbidden => self.check_discovery().await,
             },
             Err(error) => Err(error),
         }
     }
 
+    /// Checks whether discovery lists the resource. By default, every user may read discovery.
     async fn check_discovery(&self) -> Result<CheckResult, ApiError> {
         let Resource { group, version, .. } = self.resource;
         let path = format!("/apis/{group}/{version}");
-        let read: Value = match self.server.get_list(&path, "application/json").await {
-            Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+        let list: Value = match self.server.get_list(&path, "application/json").await {
+            Ok(reply) => reply.json_or_null(),
+            // The version has no served kind yet.
             Err(error) if error.is(StatusCode::NOT_FOUND) => Value::Null,
             Err(error) => return Err(error),
         };
-        let mut resources = read["resources"].as_array().into_iter().flatten();
+        let mut resources = list["resources"].as_array().into_iter().flatten();
         Ok(
             if resources.any(|listed| listed["name"] == *self.resource.plural) {
                 CheckResult::Served
@@ -193,10 +201,10 @@ impl ServedCheck<'_> {
     }
 }
 
-/// Returns why a CRD is not established; `None` if it is.
-fn not_established(definition: &Value) -> Option<String> {
-    let listed = definition.pointer("/status/conditions").and_then(Value::as_array);
-    let conditions = listed.map(Vec::as_slice).unwrap_or_default();
+/// Returns the reason why a CRD is not established; `None` if it is established.
+fn reason_if_not_established(crd: &Value) -> Option<String> {
+    let conditions = crd.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = conditions.map(Vec::as_slice).unwrap_or_default();
     let (met, unmet): (Vec<&Value>, Vec<&Value>) = conditions
         .iter()
         .partition(|condition| condition["status"] == "True");
@@ -246,8 +254,12 @@ mod tests {
             ),
         ] {
             let definition = json!({"status": {"conditions": conditions}});
-            assert_eq!(not_established(&definition).as_deref(), expected, "{conditions}");
+            assert_eq!(
+                reason_if_not_established(&definition).as_deref(),
+                expected,
+                "{conditions}"
+            );
         }
-        assert!(not_established(&json!({})).is_some());
+        assert!(reason_if_not_established(&json!({})).is_some());
     }
 }

@@ -1,5 +1,5 @@
-//! The kinds that a run defines or redefines by CRDs, as far as objects of these kinds have to wait for the server:
-//! `establish` for new kinds, `schema_change` for those whose CRD changed.
+//! The kinds whose CRDs a run creates or changes. Objects of these kinds wait until the server serves the kind
+//! (`establish`), or validates by the changed schema (`schema_change`).
 
 pub mod establish;
 pub mod schema_change;
@@ -13,50 +13,49 @@ use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::execute::Execution;
-use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, pause};
-use crate::execute::kinds::schema_change::Redefined;
+use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, pause_unless_stopped};
+use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::plan::{LiveMembership, is_not_yet_served};
 
-/// The kinds of a run that are not served yet or change.
+/// The kinds whose CRDs a run creates or changes.
 #[derive(Debug, Default)]
 pub struct Kinds {
-    /// The new kinds that are waited for or served, each with the time until which a 404 may come too early.
+    /// The new kinds that the run waits for, or has waited for. Until the time of each, a 404 may mean that the server
+    /// does not serve the kind yet.
     new: RefCell<BTreeMap<GroupKind, Instant>>,
     /// The kinds whose CRD this run has changed.
-    redefined: RefCell<BTreeMap<GroupKind, Rc<Redefined>>>,
+    changed: RefCell<BTreeMap<GroupKind, Rc<ChangedCrd>>>,
 }
 
 impl Kinds {
-    /// Notes that this run has changed a CRD.
-    pub fn note_redefined(&self, redefined: Redefined) {
-        let kind = redefined.kind.clone();
-        self.redefined.borrow_mut().insert(kind, Rc::new(redefined));
+    /// Records that this run has changed a CRD.
+    pub fn add_changed_crd(&self, crd: ChangedCrd) {
+        let kind = crd.kind.clone();
+        self.changed.borrow_mut().insert(kind, Rc::new(crd));
     }
 
-    /// Returns the change of the kind's CRD in this run.
-    pub fn redefined(&self, kind: &GroupKind) -> Option<Rc<Redefined>> {
-        self.redefined.borrow().get(kind).cloned()
+    /// Returns the CRD of the kind, if this run has changed it.
+    pub fn changed_crd(&self, kind: &GroupKind) -> Option<Rc<ChangedCrd>> {
+        self.changed.borrow().get(kind).cloned()
     }
 
-    /// Returns whether this error means that the server does not serve the path yet, so that the apply may be sent
-    /// again.
-    fn is_early(&self, object: &DesiredObject, error: &ApiError) -> bool {
+    /// Returns whether this is the error of an apply that was sent before the server served the new kind of this
+    /// object.
+    fn is_too_early(&self, object: &DesiredObject, error: &ApiError) -> bool {
+        let new_kinds = self.new.borrow();
+        let deadline = new_kinds.get(&object.key.group_kind);
         is_not_yet_served(object)
             && error.is(StatusCode::NOT_FOUND)
             && !error.is_missing_object()
-            && self
-                .new
-                .borrow()
-                .get(&object.key.group_kind)
-                .is_some_and(|deadline| Instant::now() < *deadline)
+            && deadline.is_some_and(|deadline| Instant::now() < *deadline)
     }
 }
 
 impl Execution<'_> {
-    /// Waits until the kind of this object is served, which the run has defined.
+    /// Waits until the server serves the kind of this object, whose CRD the run has created.
     pub async fn await_kind(&self, object: &DesiredObject, kinds: &Kinds) -> Result<(), NotServed> {
         let deadline = Instant::now() + PATIENCE;
         kinds
@@ -76,39 +75,40 @@ impl Execution<'_> {
         .await
     }
 
-    /// Applies a member, and repeats that while the server does not serve its kind yet, or not as its new CRD has it.
-    pub async fn apply_in_time(
+    /// Applies a member. Applies it again as long as the server does not serve its new kind, or validates by the former
+    /// schema of its changed CRD.
+    pub async fn apply_once_served(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         mut expected: &Expected,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
-        let redefined = kinds.redefined(&object.key.group_kind);
-        let mut is_made = false;
+        let changed_crd = kinds.changed_crd(&object.key.group_kind);
+        let mut was_created = false;
         loop {
             let mut answer = self.apply_and_migrate(object, live_membership, expected).await;
             if let Ok(reply) = &mut answer {
-                // The object exists from now on.
+                // This apply has changed the version, and the object exists now. So the next apply expects nothing.
                 expected = &Expected::Any;
-                // The first answer shows whether it existed before.
-                is_made |= reply.status == StatusCode::CREATED;
-                if is_made {
+                // Only the first answer shows that the object did not exist before: its status is that of all answers.
+                was_created |= reply.status == StatusCode::CREATED;
+                if was_created {
                     reply.status = StatusCode::CREATED;
                 }
             }
-            let is_early = match (&answer, &redefined) {
-                (Err(error), _) if kinds.is_early(object, error) => true,
-                (answer, Some(redefined)) => {
-                    redefined.is_early(object, answer, &self.writing.field_manager)
-                        && self.has_other_spec(object, redefined).await
+            let has_to_apply_again = match (&answer, &changed_crd) {
+                (Err(error), _) if kinds.is_too_early(object, error) => true,
+                (answer, Some(crd)) => {
+                    crd.has_to_apply_again(object, answer, &self.writing.field_manager)
+                        && self.has_changed_spec(object, crd).await
                 }
                 _ => false,
             };
-            if !is_early || self.interrupt.is_requested() {
+            if !has_to_apply_again || self.interrupt.is_requested() {
                 return answer;
             }
-            pause(self.interrupt).await;
+            pause_unless_stopped(self.interrupt).await;
         }
     }
 }

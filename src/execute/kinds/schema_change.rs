@@ -1,12 +1,15 @@
 //! Custom resources of a kind whose CRD this run has changed.
 //!
-//! The server serves custom resources by a copy of their CRD that it replaces when it hears of a change
-//! (`apiextensions-apiserver`, `customresource_handler.go`): milliseconds later, or seconds if it is busy, and no
-//! condition or version that can be read says when. Until then the former schema decides which fields there are and who
-//! owns them. Only answers to applies are certain: a field set that only the former schema gives, or the refusal of a
-//! field that the new one declares. So a dry run comes first, for one object of the kind that the two schemas type
-//! differently; and every answer is looked at in the same way, since there may be more than one server behind an
-//! address. If no object is typed differently, there is nothing to wait for.
+//! The server validates custom resources by a copy of their CRD. It replaces the copy milliseconds after the CRD has
+//! changed, or seconds later if it is busy (`apiextensions-apiserver`, `customresource_handler.go`). Nothing that can
+//! be read from the server shows when that happens. Until then, the former schema decides which fields an object has
+//! and who owns them.
+//!
+//! Only the answer to an apply shows which schema the server used. It was the former one if the answer has a field set
+//! that only the former schema gives, or if it refuses a field that the new schema declares. So before the run applies
+//! objects of the kind, it sends dry runs of one object that the two schemas type differently, until the server uses
+//! the new one. There may be several servers behind an address, so the run checks the answer to each apply, too. If the
+//! two schemas type all objects in the same way, the run does not wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,159 +22,175 @@ use crate::cluster::apiserver::{ApiError, Reply};
 use crate::compare::changes::{CrdVersion, SchemaFieldSet};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
-use crate::execute::kinds::establish::{PATIENCE, pause};
+use crate::execute::kinds::establish::{PATIENCE, pause_unless_stopped};
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
 use crate::manifest::desired::{DesiredObject, defined_kind};
 use crate::model::identity::GroupKind;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 
-/// Time for which an answer that either schema could give is not trusted: an invalid value, or a conflict.
-const DOUBT: Duration = Duration::from_secs(5);
+/// The time after the change of the CRD in which an apply is sent again if either schema may have given its answer: an
+/// invalid value, or a conflict.
+const PATIENCE_IF_UNCLEAR: Duration = Duration::from_secs(5);
 
-/// A kind before and after this run has changed its CRD.
+/// A CRD that this run changes, and the kind that it defines.
 #[derive(Debug)]
-pub struct Redefined {
+pub struct ChangedCrd {
     pub kind: GroupKind,
+    /// The CRD before this run applies it.
     former: Value,
+    /// The manifest of the CRD.
     new: Value,
+    /// The time right before this run applies the CRD.
     since: Instant,
-    /// `true` once an answer has shown that the new schema is served.
-    is_seen: AtomicBool,
-    /// `false` if the spec of the CRD is as before, such as with another label; read when it matters.
-    has_other_spec: OnceCell<bool>,
+    /// `true` once an answer has shown that the server uses the new schema.
+    is_new_schema_used: AtomicBool,
+    /// `false` if the run has changed only other parts than the spec, such as a label. Read when it is needed first.
+    has_changed_spec: OnceCell<bool>,
 }
 
-/// The schema that the server used, as an answer to an apply shows.
+/// The schema that the server used for an apply, as the answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Served {
-    /// The former one.
+enum UsedSchema {
     Former,
-    /// Possibly the former one.
-    Doubtful,
-    /// The new one, or it makes no difference.
+    /// Either schema may have given this answer.
+    Unclear,
+    /// The server used the new schema, or the two type the object in the same way.
     New,
 }
 
-impl Redefined {
-    /// A CRD as it is before this run applies it, and as it is to be.
+impl ChangedCrd {
+    /// Creates the change of a CRD. `former` is the CRD before this run applies it, `object` its manifest.
     fn new(kind: GroupKind, former: Value, object: &DesiredObject) -> Self {
         Self {
             kind,
             former,
             new: object.object.value(),
             since: Instant::now(),
-            is_seen: AtomicBool::new(false),
-            has_other_spec: OnceCell::new(),
+            is_new_schema_used: AtomicBool::new(false),
+            has_changed_spec: OnceCell::new(),
         }
     }
 
-    /// Returns whether the answer comes from a server that does not use the new schema yet, so that the object has to
-    /// be applied again.
-    pub fn is_early(&self, object: &DesiredObject, answer: &Result<Reply, ApiError>, manager: &str) -> bool {
+    /// Returns whether the object has to be applied again after this answer, because the server does not use the new
+    /// schema yet, or may not.
+    pub fn has_to_apply_again(
+        &self,
+        object: &DesiredObject,
+        answer: &Result<Reply, ApiError>,
+        manager: &str,
+    ) -> bool {
         let elapsed = self.since.elapsed();
-        match self.served(object, answer, manager) {
-            Served::Former => elapsed < PATIENCE,
-            Served::Doubtful => elapsed < DOUBT && !self.is_seen.load(Ordering::Relaxed),
-            Served::New => false,
+        match self.used_schema(object, answer, manager) {
+            UsedSchema::Former => elapsed < PATIENCE,
+            UsedSchema::Unclear => {
+                elapsed < PATIENCE_IF_UNCLEAR && !self.is_new_schema_used.load(Ordering::Relaxed)
+            }
+            UsedSchema::New => false,
         }
     }
 
     /// Returns whether the server used the former schema for an apply with this answer.
-    pub fn was_served_by_former(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
-        self.served_by(object, reply, manager) == Served::Former
+    pub fn used_former_schema(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
+        self.schema_used_in_reply(object, reply, manager) == UsedSchema::Former
     }
 
-    /// Returns how the former and the new schema type this object.
-    fn typings(&self, object: &DesiredObject) -> (SchemaFieldSet, SchemaFieldSet) {
+    /// Returns the field sets that the former and the new schema give this object.
+    fn field_sets(&self, object: &DesiredObject) -> (SchemaFieldSet, SchemaFieldSet) {
         let manifest = object.object.value();
         let version = &object.resource.version;
-        let typing = |definition| {
-            SchemaFieldSet::new(
-                &manifest,
-                CrdVersion::from_definition(definition, version).as_ref(),
-            )
-        };
-        (typing(&self.former), typing(&self.new))
+        let field_set =
+            |crd| SchemaFieldSet::new(&manifest, CrdVersion::from_definition(crd, version).as_ref());
+        (field_set(&self.former), field_set(&self.new))
     }
 
-    fn served(&self, object: &DesiredObject, answer: &Result<Reply, ApiError>, manager: &str) -> Served {
-        match answer {
-            Ok(reply) => self.served_by(object, reply, manager),
-            Err(error) => match error.status() {
-                Some(status) if is_schema_violation(&status.message) => match self.typings(object) {
-                    (_, SchemaFieldSet::Undeclared) => Served::New,
-                    (former, new) if former != new => Served::Former,
-                    // The value of a field may violate both schemas.
-                    _ => Served::Doubtful,
-                },
-                Some(status) if status.code == 422 || status.is_field_conflict() => Served::Doubtful,
-                _ => Served::New,
+    /// Returns the schema that the server used for an apply with this answer. A failure that does not depend on the
+    /// schema counts as an answer by the new one, because another attempt would not help.
+    fn used_schema(
+        &self,
+        object: &DesiredObject,
+        answer: &Result<Reply, ApiError>,
+        manager: &str,
+    ) -> UsedSchema {
+        let error = match answer {
+            Ok(reply) => return self.schema_used_in_reply(object, reply, manager),
+            Err(error) => error,
+        };
+        match error.status() {
+            Some(status) if is_schema_violation(&status.message) => match self.field_sets(object) {
+                // The new schema refuses the object, too.
+                (_, SchemaFieldSet::Undeclared) => UsedSchema::New,
+                (former, new) if former != new => UsedSchema::Former,
+                // The value of a field may violate both schemas.
+                _ => UsedSchema::Unclear,
             },
+            Some(status) if status.code == 422 || status.is_field_conflict() => UsedSchema::Unclear,
+            _ => UsedSchema::New,
         }
     }
 
-    fn served_by(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> Served {
-        let (former, new) = self.typings(object);
-        let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    fn schema_used_in_reply(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> UsedSchema {
+        let (former, new) = self.field_sets(object);
+        let answer = reply.json_or_null();
         if former.is_of(&answer["metadata"], manager, &new) {
-            return Served::Former;
+            return UsedSchema::Former;
         }
         if former != new {
-            self.is_seen.store(true, Ordering::Relaxed);
+            self.is_new_schema_used.store(true, Ordering::Relaxed);
         }
-        Served::New
+        UsedSchema::New
     }
 }
 
 impl Execution<'_> {
-    /// Reads a CRD that has objects in this run, as it is before it is applied; `None` for all other objects. The run
-    /// does not wait for unreadable CRDs.
-    pub async fn former_definition(&self, object: &DesiredObject) -> Option<Redefined> {
+    /// Reads a CRD right before this run applies it, if this run also applies objects of its kind; `None` for all other
+    /// objects. Also `None` if the CRD cannot be read: the run then does not wait for its new schema.
+    pub async fn read_crd_before_apply(&self, object: &DesiredObject) -> Option<ChangedCrd> {
         let kind = defined_kind(object)?;
         let mut members = self.desired.members.iter();
-        let of_kind = members.find(|object| object.key.group_kind == kind && !is_not_yet_served(object))?;
+        let of_kind = members.find(|member| member.key.group_kind == kind && !is_not_yet_served(member))?;
         let former = read::definition(self.server, &of_kind.resource).await.ok()??;
-        Some(Redefined::new(kind, former, object))
+        Some(ChangedCrd::new(kind, former, object))
     }
 
-    /// Returns whether this run has changed the spec of the object's CRD.
-    pub async fn has_other_spec(&self, object: &DesiredObject, redefined: &Redefined) -> bool {
-        let comparing = redefined.has_other_spec.get_or_init(|| async {
-            let definition = read::definition(self.server, &object.resource).await;
-            !matches!(definition, Ok(Some(now)) if now["spec"] == redefined.former["spec"])
+    /// Returns whether this run has changed the spec of the object's CRD. If the CRD cannot be read, the run assumes
+    /// so, and at worst applies the object again in vain.
+    pub async fn has_changed_spec(&self, object: &DesiredObject, changed_crd: &ChangedCrd) -> bool {
+        let comparing = changed_crd.has_changed_spec.get_or_init(|| async {
+            let current = read::definition(self.server, &object.resource).await;
+            !matches!(current, Ok(Some(crd)) if crd["spec"] == changed_crd.former["spec"])
         });
         *comparing.await
     }
 
-    /// Waits until the server types these objects of one kind by its new schema, if the run has changed that.
+    /// Waits until the server uses the new schema for these objects of one kind, if the run has changed the CRD.
     pub async fn await_schema_of_kind(&self, applies: &[&Apply], kinds: &Kinds) {
         for apply in applies {
             let object = &self.desired.members[apply.index];
-            let Some(redefined) = kinds.redefined(&object.key.group_kind) else {
+            let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind) else {
                 return;
             };
-            let (former, new) = redefined.typings(object);
+            let (former, new) = changed_crd.field_sets(object);
             if former != new && new != SchemaFieldSet::Undeclared {
-                return self.await_schema(apply, object, &redefined).await;
+                return self.await_schema(apply, object, &changed_crd).await;
             }
         }
     }
 
-    /// Sends dry runs of one object until the server types it by the new schema.
-    async fn await_schema(&self, apply: &Apply, object: &DesiredObject, redefined: &Redefined) {
-        while !self.interrupt.is_requested() && redefined.since.elapsed() < PATIENCE {
+    /// Sends dry runs of one object until the server uses the new schema for it.
+    async fn await_schema(&self, apply: &Apply, object: &DesiredObject, changed_crd: &ChangedCrd) {
+        while !self.interrupt.is_requested() && changed_crd.since.elapsed() < PATIENCE {
             let mut request = self.member_request(object, &apply.live_membership, None);
-            // With force, since a conflict would hide how the object is typed.
+            // Forced, because a conflict would not show which schema the server used.
             request.path.push_str("&dryRun=All&force=true");
             let answer = tokio::select! {
                 () = self.interrupt.requested() => return,
                 answer = self.server.send(request) => answer,
             };
-            if redefined.served(object, &answer, &self.writing.field_manager) != Served::Former {
+            if changed_crd.used_schema(object, &answer, &self.writing.field_manager) != UsedSchema::Former {
                 return;
             }
-            pause(self.interrupt).await;
+            pause_unless_stopped(self.interrupt).await;
         }
     }
 }

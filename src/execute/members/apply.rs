@@ -11,8 +11,10 @@ use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::label_in_answer::label_error_in;
-use crate::execute::members::apply_as_read::{self, AppliedAs, Expected, Unapplied, as_new};
-use crate::execute::members::apply_with_live_fields::Sent;
+use crate::execute::members::apply_as_read::{
+    self, AppliedAs, Expected, Unapplied, with_version_of_no_object,
+};
+use crate::execute::members::apply_with_live_fields::Body;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
@@ -21,10 +23,22 @@ use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen, Unowned};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
-pub use crate::execute::members::reply::{MemberReply, failed, written};
+pub use crate::execute::members::reply::{MemberReply, failed, parse_written};
+
+/// Error for an object that has changed since a saved plan was made.
+pub const OVERTAKEN: &str = "not applied: it changed since the plan";
+
+/// Error for an object that is being deleted, or whose namespace is.
+pub const TERMINATING: &str = "it or its namespace is being deleted; run again when that is gone";
+
+/// Error for an object that the server validated by a schema that this run has replaced.
+const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";
+
+/// The number of attempts to apply an object that another client writes at the same time.
+pub const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Applies a member, or creates it if this run has `begun` to recreate it.
+    /// Applies a member. If this run has `begun` to recreate the object, it is deleted already, and created now.
     pub async fn apply_member(
         &self,
         apply: &Apply,
@@ -39,6 +53,7 @@ impl Execution<'_> {
             (None, membership) => self.send_member(object, subject, membership, kinds).await,
         };
         reply.outcome.source = Some(object.position.clone());
+        // An object may be sent several times, and the server repeats its warnings.
         let mut seen = BTreeSet::new();
         reply.warnings.retain(|warning| seen.insert(warning.clone()));
         if reply.outcome.action != Action::Recreated && !reply.outcome.taken_in {
@@ -47,7 +62,7 @@ impl Execution<'_> {
         reply
     }
 
-    /// Gives the outcome of a changed member the reason that the plan has for it.
+    /// Gives the outcome of a changed member the reason for which the plan applies it.
     pub fn give_reason(&self, apply: &Apply, outcome: &mut ObjectOutcome) {
         let LiveMembership::Member {
             reason: Some(reason), ..
@@ -61,7 +76,8 @@ impl Execution<'_> {
         };
     }
 
-    /// Handles a member that is being deleted: an earlier run may have deleted it for its recreation.
+    /// Applies a member that is being deleted. If the user chose to recreate it, the run waits until it is gone and
+    /// creates it, since an earlier run may have deleted it to recreate it. Otherwise, the member fails.
     async fn apply_terminating(
         &self,
         object: &DesiredObject,
@@ -69,11 +85,13 @@ impl Execution<'_> {
         kinds: &Kinds,
     ) -> MemberReply {
         if !self.awaits_deletion(object) {
-            return failed(subject, self.terminating(object));
+            return failed(subject, self.terminating_error(object));
         }
         self.create_again(object, subject, None, kinds).await
     }
 
+    /// Applies a member that is not being deleted, and recreates it if the server refuses the update and the user chose
+    /// that.
     async fn send_member(
         &self,
         object: &DesiredObject,
@@ -86,7 +104,7 @@ impl Execution<'_> {
         {
             return failed(subject, error);
         }
-        let expected = self.expected(object, live_membership);
+        let expected = self.expectation_for(object, live_membership);
         match self.apply_as_read(object, live_membership, expected, kinds).await {
             Ok(applied) => {
                 self.interpret_reply(object, subject, live_membership, &applied, kinds)
@@ -99,7 +117,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the error of an object that would leave its set and, by a label that the server changes, join none.
+    /// Asks by a dry run whether the server would change the part-of label of an object of another set. The apply would
+    /// take the object from that set, and with a changed label, it would be a member of none.
     async fn predict_label_error(
         &self,
         object: &DesiredObject,
@@ -114,12 +133,12 @@ impl Execution<'_> {
             ..*self
         };
         let request = execution.member_request(object, live_membership, None);
-        // The apply reports any other failure.
+        // If the dry run fails, so does the apply, which reports the failure.
         let reply = self.server.send(request).await.ok()?;
         label_error_in(&reply, object.part_of().as_deref())
     }
 
-    /// Interprets the answer to a successful apply.
+    /// Makes the reply to a successful apply, from its answer and from what the object was before.
     pub async fn interpret_reply(
         &self,
         object: &DesiredObject,
@@ -129,37 +148,41 @@ impl Execution<'_> {
         kinds: &Kinds,
     ) -> MemberReply {
         let AppliedAs {
-            reply, membership, ..
+            reply: answer,
+            membership,
+            ..
         } = applied;
-        // What a member was by the plan shows what this run has changed.
+        // A member is compared with its version in the plan: an attempt of this run may have changed the version since,
+        // and the object is reported as configured then.
         let live_membership = match membership {
             LiveMembership::Member { .. } => planned_membership,
             judged => judged,
         };
-        let planned = self.plan.preconditions.for_object(&object.key);
-        let is_surprise = planned == Precondition::Absent && !self.has_made(reply, live_membership);
-        let mut reply_of = self.judge_reply(object, reply, subject, live_membership);
-        if let Some(redefined) = kinds.redefined(&object.key.group_kind)
-            && redefined.was_served_by_former(object, reply, &self.writing.field_manager)
-            && reply_of.outcome.error.is_none()
+        let precondition = self.plan.preconditions.for_object(&object.key);
+        let was_created_by_others =
+            precondition == Precondition::Absent && !self.has_created(answer, live_membership);
+        let mut reply = self.judge_answer(object, answer, subject, live_membership);
+        if let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind)
+            && changed_crd.used_former_schema(object, answer, &self.writing.field_manager)
+            && reply.outcome.error.is_none()
         {
-            reply_of.outcome.action = Action::Failed;
-            reply_of.outcome.error = Some(FORMER_SCHEMA.into());
+            reply.outcome.action = Action::Failed;
+            reply.outcome.error = Some(FORMER_SCHEMA.into());
         }
-        // The metadata do not show which run of a field manager created an object within the last
-        // second.
-        if reply.status != StatusCode::CREATED
-            && reply_of.outcome.action != Action::Unchanged
-            && reply_of.outcome.error.is_none()
+        // By the status of the answer and not by the action `Created`, which `has_created` also derives from the owner
+        // of the fields: an object that another run created within the last second looks the same.
+        if answer.status != StatusCode::CREATED
+            && reply.outcome.action != Action::Unchanged
+            && reply.outcome.error.is_none()
         {
-            self.judge_existing(object, applied, &mut reply_of).await;
+            self.judge_existing(object, applied, &mut reply).await;
         }
-        if is_surprise {
-            reply_of
+        if was_created_by_others {
+            reply
                 .warnings
                 .push("already exists: created during the run".to_owned());
         }
-        reply_of
+        reply
     }
 
     /// Explains why a member was not applied.
@@ -187,13 +210,14 @@ impl Execution<'_> {
             }
             Unapplied::Failed(error) => MemberReply {
                 webhook: UnreachableWebhook::from_error(&error),
-                ..failed(subject, self.refusal(object, &error).await)
+                ..failed(subject, self.explain_refusal(object, &error).await)
             },
         }
     }
 
-    /// Applies the object, and takes over the fields of client-side apply. The answer is that of the
-    /// first apply that succeeded: it shows what existed before.
+    /// Applies an object, and takes over the fields of client-side apply: before the apply if these are known or in the
+    /// way, otherwise after it. The answer is that of the first apply that succeeded, which shows whether the object
+    /// existed before.
     pub async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
@@ -201,11 +225,12 @@ impl Execution<'_> {
         expected: &Expected,
     ) -> Result<Reply, ApiError> {
         if *expected == Expected::Absent {
-            // No other manager owns fields of an object that this creates.
-            let request = self.member_request(&as_new(object), live_membership, None);
+            // An apply with this expectation creates the object or fails, so there are no fields to take over.
+            let object = with_version_of_no_object(object);
+            let request = self.member_request(&object, live_membership, None);
             return self.server.send(request).await;
         }
-        let is_known_to_need_it = match live_membership {
+        let has_to_migrate_first = match live_membership {
             LiveMembership::Member {
                 client_side_apply, ..
             } => *client_side_apply || self.writing.former_manager.is_some(),
@@ -217,7 +242,7 @@ impl Execution<'_> {
                 self.plan.preconditions.for_object(&object.key).lock().cloned()
             }
         };
-        if is_known_to_need_it {
+        if has_to_migrate_first {
             self.migrate_locked(object, live_membership, &mut lock).await?;
         }
         let reply = match self
@@ -228,12 +253,12 @@ impl Execution<'_> {
                 self.migrate_locked(object, live_membership, &mut lock).await?;
                 return self.send_settled(object, live_membership, lock.as_ref()).await;
             }
-            // The object may be invalid together with the fields of its former owner. They are migrated
-            // only if it is valid without them.
+            // The object may be invalid only because it keeps fields of its former owner. If a dry run shows that it is
+            // valid without them, they are migrated.
             Err(error)
-                if !is_known_to_need_it
+                if !has_to_migrate_first
                     && self
-                        .after_refusal(object, live_membership, &mut None, &error)
+                        .predict_after_refusal(object, live_membership, &mut None, &error)
                         .await
                         .is_some() =>
             {
@@ -242,56 +267,61 @@ impl Execution<'_> {
             }
             reply => reply?,
         };
-        let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        // No other manager owns fields of an object that this apply has just created.
+        let written = reply.json_or_null();
+        // An object that this apply has just created has no fields of other managers.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
-            self.migrate(object, |_| true).await?;
-            let lock = self.plan.preconditions.after_write(&written);
-            self.send_settled(object, live_membership, lock.as_ref()).await?;
+            // By now another set may have taken the object, which this run must not take back.
+            let uid = &written["metadata"]["uid"];
+            let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
+            if let Some(migrated) = self.migrate(object, is_as_applied).await? {
+                let saved = self.plan.preconditions.after_write(&written);
+                let lock = saved.unwrap_or_else(|| Seen::version(&migrated));
+                self.send_settled(object, live_membership, Some(&lock)).await?;
+            }
         }
         Ok(reply)
     }
 
-    /// Sends an apply, and again after a conflict that concerns no field. Two runs that create the same object at once
-    /// get such a conflict, because the object exists then. So does an apply over a parent whose record its own run has
-    /// written since it was read. An object of a saved plan is sent again only as long as it is unchanged. One that is
-    /// applied over the version that was read is not sent again.
+    /// Sends an apply, and sends it again after a conflict that is not about a field. There are two causes of such a
+    /// conflict: two runs create the same object at once, or the object is the parent of another set, whose own run has
+    /// written the record since this run read it. An object of a saved plan is sent again only as long as it is as in
+    /// the plan. If `lock` is the version that this run has read, the apply is not sent again: the caller judges the
+    /// object.
     pub(super) async fn send_settled(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
-        let is_read = self.read_version(lock).is_some();
+        let has_version_as_read = self.version_as_read(lock).is_some();
         let mut lock = lock.cloned();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let sent = self
-                .sent(object, live_membership, lock.as_ref(), attempts)
+            let body = self
+                .choose_body(object, live_membership, lock.as_ref(), attempts)
                 .await?;
-            let request = match &sent {
-                Sent::Manifest => self.member_request(object, live_membership, lock.as_ref()),
-                Sent::New(object) => self.member_request(object, live_membership, None),
-                Sent::Over(with_live) => {
+            let request = match &body {
+                Body::Manifest => self.member_request(object, live_membership, lock.as_ref()),
+                Body::ToCreate(object) => self.member_request(object, live_membership, None),
+                Body::WithLiveFields(with_live) => {
                     let lock = lock.as_ref().unwrap_or(&with_live.seen);
                     self.member_request(&with_live.object, live_membership, Some(lock))
                 }
             };
             let error = match self.server.send(request).await {
-                // The caller judges it again.
-                Err(error) if is_read => return Err(error),
+                Err(error) if has_version_as_read => return Err(error),
                 Err(error)
                     if attempts < ATTEMPTS
-                        && (is_passing_conflict(&error) || self.is_outdated(object, &sent, &error).await) =>
+                        && (is_passing_conflict(&error) || self.is_outdated(object, &body, &error).await) =>
                 {
                     error
                 }
-                Ok(reply) if matches!(sent, Sent::Over(_)) => {
+                Ok(reply) if matches!(body, Body::WithLiveFields(_)) => {
                     return Ok(reply.after(earlier_attempts));
                 }
-                reply => return reply,
+                answer => return answer,
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             let preconditions = &self.plan.preconditions;
@@ -299,7 +329,9 @@ impl Execution<'_> {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
                 let mut next_lock = preconditions.unchanged_since(seen, now.as_ref());
                 if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
-                    next_lock = self.own_write(object, live_membership, seen, now.as_ref()).await;
+                    next_lock = self
+                        .find_own_write(object, live_membership, seen, now.as_ref())
+                        .await;
                 }
                 if next_lock.is_none() {
                     return Err(error);
@@ -309,9 +341,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the live object as it is `now` if an attempt of this run has made it from what was `seen`,
-    /// and the answer was lost: a dry run of the same apply changes nothing then.
-    async fn own_write(
+    /// Returns the live object as it is `now`, if an earlier attempt of this run has changed it from what was `seen`
+    /// and the answer was lost. That is so if a dry run of the same apply would change nothing.
+    async fn find_own_write(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -322,21 +354,22 @@ impl Execution<'_> {
         let now = preconditions
             .after_write(now?)
             .filter(|now| now.uid == seen.uid)?;
-        let dry = WriteSettings {
+        let dry_run = WriteSettings {
             dry_run: DryRun::Server,
             ..self.writing.clone()
         };
         let execution = Execution {
-            writing: &dry,
+            writing: &dry_run,
             ..*self
         };
         let request = execution.member_request(object, live_membership, Some(&now));
         let answer = self.server.send(request).await.ok()?;
-        let would = preconditions.after_write(&serde_json::from_slice(&answer.body).ok()?)?;
-        (would.digest == now.digest).then_some(now)
+        let predicted = preconditions.after_write(&answer.json().ok()?)?;
+        (predicted.digest == now.digest).then_some(now)
     }
 
-    /// The apply of a member; with a lock, it fails where the object is another one.
+    /// Returns the request that applies a member. With a `lock`, the apply fails unless the live object has the UID and
+    /// resourceVersion of the lock.
     pub fn member_request(
         &self,
         object: &DesiredObject,
@@ -347,14 +380,13 @@ impl Execution<'_> {
             ("fieldManager", self.writing.field_manager.as_str()),
             ("fieldValidation", self.writing.validation.parameter()),
         ];
-        // Taking an object from another set takes its fields, too: the part-of
-        // label is one of them.
+        // An object is taken from another set by force: the part-of label is a field of that set's field manager.
         if self.writing.conflicts == Conflicts::Forced || *live_membership == LiveMembership::OfAnotherSet {
             parameters.push(("force", "true"));
         }
         parameters.extend(self.writing.dry_run.parameter());
         let accept = match self.writing.dry_run {
-            // The next write of the object has the result of this one as its precondition.
+            // A run of a saved plan needs the whole object: its content is the precondition of the next write.
             DryRun::None if !self.plan.preconditions.require_unchanged() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
@@ -366,9 +398,9 @@ impl Execution<'_> {
         ApiRequest::patch(&path, &parameters, accept, Patch::Apply, body)
     }
 
-    /// Returns whether this apply created the object. If the answer to an earlier attempt was lost, that to a later one
-    /// does not show it, but the owner of the fields does.
-    pub(super) fn has_made(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
+    /// Returns whether the apply with this answer created the object. If an earlier attempt created it and the answer
+    /// was lost, the status of the later answer is not `CREATED`; then the owner of the object's fields shows it.
+    pub(super) fn has_created(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
         if reply.status == StatusCode::CREATED {
             return true;
         }
@@ -376,7 +408,7 @@ impl Execution<'_> {
         if !was_absent || !reply.earlier_attempts.may_have_succeeded() {
             return false;
         }
-        let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let object = reply.json_or_null();
         ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
     }
 }
@@ -389,17 +421,7 @@ pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
     object.object.with_metadata(&metadata)
 }
 
-/// Error for an object that has changed since a saved plan.
-pub const OVERTAKEN: &str = "not applied: it changed since the plan";
-
-/// Attempts to apply an object that another client writes at the same time.
-pub const ATTEMPTS: u32 = 5;
-
+/// Returns whether this is a conflict that another attempt may not meet: about the object's version, not about a field.
 pub fn is_passing_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }
-
-pub const TERMINATING: &str = "it or its namespace is being deleted; run again when that is gone";
-
-/// Error for an object that the server validated by a schema that this run has replaced.
-const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";

@@ -1,13 +1,14 @@
-//! Applies members over what was read of them: their version, or that they do not exist. If that has changed, the
-//! object is read, judged again, and applied accordingly: it may have joined another set, or be another object with the
-//! same name.
+//! Applies members on the condition that they are as the run has read them: they have the same version, or still do not
+//! exist. If an object has changed, it is read, judged again, and applied accordingly: it may have joined another set,
+//! or be another object with the same name.
 //!
-//! All runs use the same field manager, so an apply would take an object from another set without a conflict and
-//! without a report. What is expected is part of the body, so the check costs no request unless the object has changed.
+//! The runs of all sets use the same field manager, so without the condition, an apply would take an object from
+//! another set without a conflict and without a report. The condition is part of the body, so it costs no request
+//! unless the object has changed.
 //!
-//! Server-side apply has no precondition that an object does not exist. But the API server compares a resourceVersion
-//! in the body with that of the object if there is one, and ignores it if there is none. So an apply with a version
-//! that no object has creates the object, or is answered 409 and changes nothing, even if it is forced.
+//! Server-side apply has no precondition that an object does not exist. But if the body has a resourceVersion, the API
+//! server compares it with that of the live object, and ignores it if there is no live object. So an apply with a
+//! version that no object has creates the object, or is answered 409 and changes nothing, even if it is forced.
 
 use http::StatusCode;
 use serde_json::json;
@@ -28,50 +29,57 @@ use crate::read;
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
 const VERSION_OF_NO_OBJECT: &str = "1";
 
-/// The precondition of applying an object.
+/// Error for an object that exists and that `--only-new-or-owned` does not take in.
+pub const EXISTS: &str = "not applied: it was created outside the set during the run (--only-new-or-owned)";
+
+/// The state in which this run expects an object to be when it applies the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// None, or the object as a saved plan has seen it.
+    /// The run expects nothing. (A saved plan may have a precondition of its own.)
     Any,
-    /// It has this version.
+    /// The object has the version that this run has read.
     Version(Seen),
-    /// It does not exist.
+    /// The object does not exist.
     Absent,
 }
 
-/// The answer to an apply, and what the object was right before it.
+/// The answer to an apply, with the membership and the expectation that the apply was sent with.
 pub struct AppliedAs {
-    /// The answer.
     pub reply: Reply,
     /// The membership of the object by the latest judgement.
     pub membership: LiveMembership,
-    /// The precondition of the request that was answered.
+    /// The expectation of the request that was answered.
     pub expected: Expected,
 }
 
-/// Error if a member was not applied.
+/// The reason why a member was not applied.
 pub enum Unapplied {
-    /// The request failed.
+    /// A request failed.
     Failed(ApiError),
-    /// An object exists that may not be taken in.
+    /// An object exists that the set may not take in.
     Exists,
-    /// An object exists that is already a member of another set.
+    /// An object exists that is a member of another set.
     Taken(Message),
 }
 
 impl Execution<'_> {
-    /// Returns the precondition of applying an object as the plan knows it.
-    pub(super) fn expected(&self, object: &DesiredObject, live_membership: &LiveMembership) -> Expected {
+    /// Returns the expectation of the first apply of an object, by its membership in the plan.
+    pub(super) fn expectation_for(
+        &self,
+        object: &DesiredObject,
+        live_membership: &LiveMembership,
+    ) -> Expected {
         match live_membership {
             LiveMembership::Member {
                 uid,
                 resource_version,
                 ..
-            } => self.version(uid, resource_version),
-            // A manifest that names a version of its own asks for the one that it was exported from.
+            } => self.expect_version(uid, resource_version),
+            // A manifest from `kubectl get` has the version and UID of the object that it was exported from. The server
+            // checks these, so they are not replaced.
             LiveMembership::NotAMember
                 if self.plan.preconditions.for_object(&object.key).lock().is_none()
-                    && exported_fields::given(object).is_empty() =>
+                    && exported_fields::exported_fields_in(object).is_empty() =>
             {
                 Expected::Absent
             }
@@ -81,9 +89,10 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the precondition of this version, if the apply may carry it. A saved plan has its own versions. For
-    /// kubectl's field manager, the server would copy the version into an annotation.
-    fn version(&self, uid: &str, resource_version: &str) -> Expected {
+    /// Returns the expectation that the object has this version; `Any` if the body may not carry a version. That is so
+    /// for a saved plan, which has versions of its own, and for kubectl's field manager: the server would copy the
+    /// version into the annotation of client-side apply.
+    fn expect_version(&self, uid: &str, resource_version: &str) -> Expected {
         if self.plan.preconditions.require_unchanged() || self.writing.field_manager == KUBECTL_FIELD_MANAGER
         {
             return Expected::Any;
@@ -97,8 +106,8 @@ impl Execution<'_> {
 
     /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly.
     ///
-    /// Others may write its status all the time, so the last attempt needs no version. What the object was right
-    /// before it is determined after it.
+    /// A controller may write the status of the object all the time, and change its version by that. So the last
+    /// attempt expects no version; `judge_existing` then reads what the object was before that attempt.
     pub async fn apply_as_read(
         &self,
         object: &DesiredObject,
@@ -114,9 +123,15 @@ impl Execution<'_> {
             if attempts == ATTEMPTS && matches!(expected, Expected::Version(_)) {
                 expected = Expected::Any;
             }
-            let answer = self.apply_in_time(object, &membership, &expected, kinds).await;
+            let answer = self
+                .apply_once_served(object, &membership, &expected, kinds)
+                .await;
             let error = match answer {
-                Err(error) if attempts < ATTEMPTS && expected != Expected::Any && is_of_live(&error) => error,
+                Err(error)
+                    if attempts < ATTEMPTS && expected != Expected::Any && may_be_unexpected(&error) =>
+                {
+                    error
+                }
                 answer => {
                     let reply = answer.map_err(Unapplied::Failed)?;
                     return Ok(AppliedAs {
@@ -135,42 +150,43 @@ impl Execution<'_> {
                 (membership, expected) = (LiveMembership::NotAMember, Expected::Absent);
                 continue;
             };
-            let version = self.version(&live.uid, &live.resource_version);
-            if expected == version {
-                // The conflict was about something else; only one about a field stays.
+            let current = self.expect_version(&live.uid, &live.resource_version);
+            if expected == current {
+                // The object was as expected, so another attempt helps only if the conflict is not about a field.
                 if !is_passing_conflict(&error) {
                     return Err(Unapplied::Failed(error));
                 }
                 continue;
             }
             membership = self.membership_of_found(&live, earlier_attempts)?;
-            expected = version;
+            expected = current;
         }
     }
 
-    /// Returns whether an object that is not in a set must not become a member.
+    /// Returns whether the policy forbids that this object, which is not in a set, becomes a member.
     fn refuses_unowned(&self, live: &Live) -> bool {
         match self.policy.unowned {
             Unowned::TakenIn => false,
             Unowned::Shown => {
                 let observed = &self.state.observed;
                 let mut shown = observed.existing.iter().chain(&observed.members);
-                // What controllers put into a namespace of this run was agreed to with it.
+                // The user has agreed to take in objects that were shown. Controllers put objects into a namespace that
+                // this run creates; a user who has agreed to the namespace has agreed to these objects, too.
                 !self.lacks_namespace_of(&live.key) && !shown.any(|shown| shown.uid == live.uid)
             }
             Unowned::Refused => true,
         }
     }
 
-    /// Judges an object that is not as it was expected.
+    /// Judges an object that is not as the run expected: returns its membership, or why it must not be applied.
     fn membership_of_found(
         &self,
         live: &Live,
         earlier_attempts: EarlierAttempts,
     ) -> Result<LiveMembership, Unapplied> {
-        let is_bound = self.plan.preconditions.require_unchanged();
+        let is_saved_plan = self.plan.preconditions.require_unchanged();
         let membership = match &live.part_of {
-            None if is_bound || self.refuses_unowned(live) => return Err(Unapplied::Exists),
+            None if is_saved_plan || self.refuses_unowned(live) => return Err(Unapplied::Exists),
             None => LiveMembership::NotAMember,
             Some(id) if id == self.set.id.as_str() => LiveMembership::Member {
                 uid: live.uid.clone(),
@@ -180,24 +196,26 @@ impl Execution<'_> {
                 is_parent: live.parent_of.is_some(),
             },
             Some(_) if self.policy.take_ownership == Risk::Allowed => LiveMembership::OfAnotherSet,
-            Some(id) => return Err(Unapplied::Taken(joined(id))),
+            Some(id) => return Err(Unapplied::Taken(error_of_member_of_other_set(id))),
         };
-        // Another run has created it since a saved plan was made.
-        if is_bound && !earlier_attempts.may_have_succeeded() {
+        // The saved plan expects that the object does not exist. Unless an attempt of this run may have created it,
+        // another run has.
+        if is_saved_plan && !earlier_attempts.may_have_succeeded() {
             return Err(Unapplied::Exists);
         }
         Ok(membership)
     }
 }
 
-/// Returns whether the error may be that of a live object which is not as expected. The server merges the two before it
-/// compares the version, so conflicts about fields count, too, and fields of the live object that cannot be read.
-fn is_of_live(error: &ApiError) -> bool {
+/// Returns whether the cause of this error may be that the live object is not as expected. The server merges the
+/// manifest into the live object before it compares the version. So conflicts about fields count, too, and managed
+/// fields of the live object in a version that cannot be read.
+fn may_be_unexpected(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) || is_refusal_of_unusable_version(error)
 }
 
-/// Returns the object as it is sent to be created.
-pub fn as_new(object: &DesiredObject) -> DesiredObject {
+/// Returns the object with a resourceVersion that no object has: an apply creates it, or fails with a conflict.
+pub fn with_version_of_no_object(object: &DesiredObject) -> DesiredObject {
     let mut metadata = object.object.metadata();
     metadata.insert("resourceVersion".to_owned(), json!(VERSION_OF_NO_OBJECT));
     DesiredObject {
@@ -206,11 +224,8 @@ pub fn as_new(object: &DesiredObject) -> DesiredObject {
     }
 }
 
-/// Error for an object that exists and that `--only-new-or-owned` does not take in.
-pub const EXISTS: &str = "not applied: it was created outside the set during the run (--only-new-or-owned)";
-
-/// The error of an object that has become a member of the set with this id, and was not applied.
-fn joined(id: &str) -> Message {
+/// Returns the error of an object that was not applied, because it has become a member of the set with this id.
+fn error_of_member_of_other_set(id: &str) -> Message {
     Message::new(format!(
         "not applied: it became a member of another set ({id}) during the run"
     ))

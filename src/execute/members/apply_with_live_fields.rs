@@ -1,5 +1,6 @@
-//! Applies that contain fields copied from the live object, and so carry its resourceVersion: the
-//! ApplySet metadata of a parent, and the fields that the set leaves to others.
+//! Applies whose body contains fields copied from the live object: the ApplySet metadata of a member that is the parent
+//! of another set, and the fields that the set leaves to others (`--ignore`). Such a body carries the resourceVersion
+//! that the fields were read from.
 
 use serde_json::Value;
 
@@ -7,47 +8,49 @@ use crate::cluster::apiserver::{ApiError, ApiServer, Status};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former};
 use crate::execute::Execution;
-use crate::execute::members::apply_as_read::as_new;
+use crate::execute::members::apply_as_read::with_version_of_no_object;
 use crate::manifest::desired::DesiredObject;
 use crate::plan::{LiveMembership, Seen, may_hold_record};
 use crate::read;
 
 /// An apply with fields of the live object.
 pub struct ApplyWithLiveFields {
-    /// The object of the manifests, with fields of the live one.
+    /// The desired object, with fields of the live one.
     pub object: DesiredObject,
-    /// The version that these fields were read from. Others may write them at any time, which must not
-    /// be overwritten.
+    /// The version that these fields were read from. Other clients may write the fields at any time, and the apply must
+    /// not overwrite what they write.
     pub seen: Seen,
 }
 
-/// The body that is sent for a member, by its origin.
-pub enum Sent {
+/// The body of an apply of a member.
+pub enum Body {
+    /// The manifest alone.
     Manifest,
-    /// Its manifest, if it does not exist yet.
-    New(DesiredObject),
-    /// Its manifest with fields of the live object.
-    Over(ApplyWithLiveFields),
+    /// The manifest with a version that no object has: the apply fails if the object exists.
+    ToCreate(DesiredObject),
+    /// The manifest with fields of the live object.
+    WithLiveFields(ApplyWithLiveFields),
 }
 
 impl ApplyWithLiveFields {
-    /// Returns what to send over the live object, if an apply of the manifest by `manager` would remove
-    /// ApplySet metadata from it, or change ignored fields.
+    /// Returns the apply of an object over the live one; `None` if the manifest alone can be sent, because an apply of
+    /// it by `manager` would neither remove ApplySet metadata nor change ignored fields.
     pub fn over(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
-        let settled = ignore::body_of(object, live, manager, Purpose::Send);
-        let kept = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
-        let sent = kept.or_else(|| (!object.ignored.is_empty()).then_some(settled))?;
+        let with_ignored_fields = ignore::body_of(object, live, manager, Purpose::Send);
+        let with_metadata =
+            ownership::with_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
+        let body = with_metadata.or_else(|| (!object.ignored.is_empty()).then_some(with_ignored_fields))?;
         Some(Self {
             seen: Seen::version(live),
             object: DesiredObject {
-                object: sent,
+                object: body,
                 ..object.clone()
             },
         })
     }
 }
 
-/// Reads what [`ApplyWithLiveFields::over`] needs of the live object: all of it only for ignored fields.
+/// Reads what [`ApplyWithLiveFields::over`] needs of the live object: only its metadata, unless the set ignores fields.
 pub async fn live_fields(server: &ApiServer, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
     if object.ignored.is_empty() {
         read::metadata(server, &object.resource, &object.key).await
@@ -56,8 +59,8 @@ pub async fn live_fields(server: &ApiServer, object: &DesiredObject) -> Result<O
     }
 }
 
-/// Returns the live object as if our manager owned the fields of the `former` owners already: the run takes
-/// them, so an ignored field among them has to be sent.
+/// Returns the live object as it is after the run has taken the fields of the `former` owners: our manager owns them.
+/// The apply has to send an ignored field that our manager owns, since it would be removed otherwise.
 pub fn with_former_fields_taken(mut live: Value, former: &Former) -> Value {
     if let Some(moved) = ownership::migrate_managed_fields(&live["metadata"], former) {
         live["metadata"]["managedFields"] = moved;
@@ -65,9 +68,9 @@ pub fn with_former_fields_taken(mut live: Value, former: &Former) -> Value {
     live
 }
 
-/// Returns whether this is a field conflict and the object has changed since it was `seen`: a field that is sent as it
-/// was then is in conflict with its new value. The server looks for such conflicts before it compares the
-/// resourceVersion.
+/// Returns whether this is a field conflict and the object has changed since it was `seen`. The cause may then be a
+/// field that was sent with its former value: the server looks for conflicts about fields before it compares the
+/// resourceVersion. If the object cannot be read, it counts as unchanged, and the conflict is reported.
 pub async fn is_outdated(server: &ApiServer, object: &DesiredObject, seen: &Seen, error: &ApiError) -> bool {
     if !is_field_conflict(error) {
         return false;
@@ -75,8 +78,8 @@ pub async fn is_outdated(server: &ApiServer, object: &DesiredObject, seen: &Seen
     let Ok(now) = read::metadata(server, &object.resource, &object.key).await else {
         return false;
     };
-    let version = now.map(|live| Seen::version(&live));
-    version.is_none_or(|now| now.uid != seen.uid || now.resource_version != seen.resource_version)
+    let now = now.map(|live| Seen::version(&live));
+    now.is_none_or(|now| now.uid != seen.uid || now.resource_version != seen.resource_version)
 }
 
 fn is_field_conflict(error: &ApiError) -> bool {
@@ -84,18 +87,18 @@ fn is_field_conflict(error: &ApiError) -> bool {
 }
 
 impl Execution<'_> {
-    /// Returns whether this is a field conflict and what was sent does not fit the object as it is now: it was sent to
-    /// be created, or over a former version.
-    pub async fn is_outdated(&self, object: &DesiredObject, sent: &Sent, error: &ApiError) -> bool {
-        match sent {
-            Sent::Manifest => false,
-            Sent::New(_) => is_field_conflict(error),
-            Sent::Over(with_live) => is_outdated(self.server, object, &with_live.seen, error).await,
+    /// Returns whether this is a field conflict because the body does not fit the live object: the body was to create
+    /// the object, or has fields of a former version.
+    pub async fn is_outdated(&self, object: &DesiredObject, body: &Body, error: &ApiError) -> bool {
+        match body {
+            Body::Manifest => false,
+            Body::ToCreate(_) => is_field_conflict(error),
+            Body::WithLiveFields(with_live) => is_outdated(self.server, object, &with_live.seen, error).await,
         }
     }
 
-    /// Returns what to send for a member that may be the parent of another set, or that has ignored
-    /// fields; `None` if that is its manifest alone.
+    /// Reads a member that may be the parent of another set or has ignored fields, and returns its apply with fields of
+    /// the live object; `None` if the manifest alone can be sent.
     pub async fn apply_with_live_fields(
         &self,
         object: &DesiredObject,
@@ -109,31 +112,31 @@ impl Execution<'_> {
             return Ok(None);
         };
         if !object.ignored.is_empty() {
-            live = with_former_fields_taken(live, &self.former(live_membership));
+            live = with_former_fields_taken(live, &self.former_owners(live_membership));
         }
         Ok(ApplyWithLiveFields::over(&live, object, manager))
     }
 
-    /// Returns what to send for a member. Of ignored fields, the first attempt relies on the LIST, and
-    /// expects an object that was not listed to be new. A later attempt reads the object.
+    /// Chooses the body of an apply of a member. If the set ignores fields of the object, the first attempt takes them
+    /// from the LIST of this run, or creates the object if it was not listed. Later attempts read the object.
     ///
-    /// `lock` is the version that the plan is bound to.
-    pub async fn sent(
+    /// `lock` is the version that a saved plan requires, or that this run has read.
+    pub async fn choose_body(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
         attempts: u32,
-    ) -> Result<Sent, ApiError> {
+    ) -> Result<Body, ApiError> {
         if object.ignored.is_empty() {
             let with_live = self.apply_with_live_fields(object, live_membership).await?;
-            return Ok(with_live.map_or(Sent::Manifest, Sent::Over));
+            return Ok(with_live.map_or(Body::Manifest, Body::WithLiveFields));
         }
         if attempts == 1 {
             if let Some(listed) = self.state.with_live_fields.get(&object.key)
                 && lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
             {
-                return Ok(Sent::Over(ApplyWithLiveFields {
+                return Ok(Body::WithLiveFields(ApplyWithLiveFields {
                     object: DesiredObject {
                         object: listed.object.clone(),
                         ..object.clone()
@@ -142,14 +145,14 @@ impl Execution<'_> {
                 }));
             }
             if *live_membership == LiveMembership::NotAMember && lock.is_none() {
-                return Ok(Sent::New(as_new(object)));
+                return Ok(Body::ToCreate(with_version_of_no_object(object)));
             }
         }
         let with_live = self.apply_with_live_fields(object, live_membership).await?;
         Ok(match with_live {
-            Some(with_live) => Sent::Over(with_live),
-            None if lock.is_none() => Sent::New(as_new(object)),
-            None => Sent::Manifest,
+            Some(with_live) => Body::WithLiveFields(with_live),
+            None if lock.is_none() => Body::ToCreate(with_version_of_no_object(object)),
+            None => Body::Manifest,
         })
     }
 }

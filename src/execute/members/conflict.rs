@@ -1,5 +1,5 @@
-//! Describes a field conflict: the line of each field, its owner, the live and the desired value, and the
-//! rule that leaves it to its owner.
+//! Describes the field conflicts of an apply: the line of each field, its owner, the live and the desired value, and
+//! the rule for `--ignore` that leaves the fields to their owners.
 //!
 //! Reads the live object once. Values of Secrets are left out.
 
@@ -18,30 +18,32 @@ use crate::model::text::counted;
 use crate::read::WHOLE_OBJECTS;
 
 /// The longest value that is shown whole, in characters.
-const LONGEST: usize = 60;
+const LONGEST_VALUE: usize = 60;
 
-/// Returns the error for people, with a detail for each field in conflict.
-pub async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
+const WAYS_OUT: &str = "remove these fields from the manifest, take them over with --force-conflicts";
+
+/// Explains why an apply failed, with a detail for each field in conflict.
+pub async fn explain_failed_apply(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
-        return message_of_rejected_manifest::reason(error, object);
+        return message_of_rejected_manifest::explain_rejection(error, object);
     };
     let path = object.resource.path_of(&object.key);
-    // Without the live values, the message still names the fields.
+    // If the object cannot be read, the message names the fields without their live values.
     let live = match server.get(&path, WHOLE_OBJECTS).await {
-        Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+        Ok(reply) => reply.json_or_null(),
         Err(_) => Value::Null,
     };
     conflict_message(status, object, &object.object.value(), &live)
 }
 
-/// Returns the error of an object. Its conflicts are shown together with those of other objects;
-/// its details are for output documents.
+/// Returns the error of an object with field conflicts. Output documents have the conflicts as details of the object;
+/// for people, the report shows the conflicts of all objects together.
 fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, live: &Value) -> Message {
     let conflicts: Vec<FieldConflict> = status
         .field_conflicts()
-        .map(|cause| conflict(cause, object, manifest, live))
+        .map(|cause| to_field_conflict(cause, object, manifest, live))
         .collect();
-    let hint = match rule(object, &conflicts) {
+    let hint = match write_ignore_rule(object, &conflicts) {
         Some(rule) => {
             format!("{WAYS_OUT}, or leave them to their owners with --ignore FILE and this rule: {rule}")
         }
@@ -51,19 +53,23 @@ fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, l
     Message::new(format!(
         "Apply failed with {count}: other field managers own these fields"
     ))
-    .with_details(conflicts.iter().map(detail))
+    .with_details(conflicts.iter().map(describe))
     .with_hint(hint)
     .with_conflicts(conflicts)
 }
 
-const WAYS_OUT: &str = "remove these fields from the manifest, take them over with --force-conflicts";
-
-fn conflict(cause: &StatusCause, object: &DesiredObject, manifest: &Value, live: &Value) -> FieldConflict {
+/// Makes a conflict of one cause in the server's answer, whose message is `conflict with "OWNER" using VERSION`.
+fn to_field_conflict(
+    cause: &StatusCause,
+    object: &DesiredObject,
+    manifest: &Value,
+    live: &Value,
+) -> FieldConflict {
     let message = &cause.message;
     let writer = message.strip_prefix("conflict with ").unwrap_or(message);
     let owner = writer.split_once(" using ").map_or(writer, |(owner, _)| owner);
-    let here = at(manifest, &cause.field);
-    let both = at(live, &cause.field).zip(here.as_ref());
+    let in_manifest = find_at_path(manifest, &cause.field);
+    let both = find_at_path(live, &cause.field).zip(in_manifest.as_ref());
     let values = both.filter(|_| !object.is_secret());
     let position = Position {
         line: line_of_field(&object.position, &cause.field).unwrap_or(object.position.line),
@@ -74,15 +80,16 @@ fn conflict(cause: &StatusCause, object: &DesiredObject, manifest: &Value, live:
         place: position.to_string(),
         field: cause.field.clone(),
         owner: owner.to_owned(),
-        since: since(live, owner),
-        values: values.map(|((_, live), (_, manifest))| [short(live), short(manifest)]),
-        pointer: here
+        since: read_last_write_of(live, owner),
+        values: values.map(|((_, live), (_, manifest))| [shorten(live), shorten(manifest)]),
+        pointer: in_manifest
             .map(|(segments, _)| Pointer::from_segments(segments))
             .filter(ignore::may_be_ignored),
     }
 }
 
-fn detail(conflict: &FieldConflict) -> String {
+/// Describes a conflict on one line.
+fn describe(conflict: &FieldConflict) -> String {
     let FieldConflict {
         place,
         field,
@@ -96,8 +103,9 @@ fn detail(conflict: &FieldConflict) -> String {
     format!("{place}: conflict with {owner}: {field}{compared}")
 }
 
-/// Returns the rule that leaves the fields to their owners, on one line.
-fn rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
+/// Writes the rule for `--ignore` that leaves the fields to their owners, on one line; `None` if no field can be
+/// ignored.
+fn write_ignore_rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
     let pointers = conflicts.iter().filter_map(|conflict| conflict.pointer.as_ref());
     let paths: Vec<String> = pointers.map(ToString::to_string).collect();
     let mut target = json!({"kind": object.key.group_kind.kind, "name": regex::escape(&object.key.name)});
@@ -112,86 +120,93 @@ fn rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
     (!paths.is_empty()).then(|| format!("[{rule}]"))
 }
 
-/// Returns the time of the last write of this manager, if it has one entry.
-fn since(live: &Value, owner: &str) -> Option<String> {
-    let (manager, _) = json_value(owner)?;
+/// Reads the time of the last write of a field manager, whose name `owner` has in quotes. `None` if the manager has
+/// several entries, because the time of each is then only that of a part of its fields.
+fn read_last_write_of(live: &Value, owner: &str) -> Option<String> {
+    let (manager, _) = parse_json_value(owner)?;
     let entries = live["metadata"]["managedFields"].as_array()?;
     let mut of_manager = entries.iter().filter(|entry| entry["manager"] == manager);
     let time = of_manager.next()?["time"].as_str()?.to_owned();
     of_manager.next().is_none().then_some(time)
 }
 
-fn short(value: &Value) -> String {
+fn shorten(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(LONGEST_VALUE) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 
-/// Returns the value at a path as the server writes it (structured-merge-diff, `Path.String`), and the
-/// names and indices on the way to it: `.spec.containers[name="web"].image`. Names may hold dots, so
-/// the object decides where one ends.
-fn at<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Value)> {
+/// Finds the value at a path as the server writes it (structured-merge-diff, `Path.String`), such as
+/// `.spec.containers[name="web"].image`. Returns the names and indices that lead to the value, and the value. Names may
+/// contain dots, so the object decides where a name ends.
+fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Value)> {
     if path.is_empty() {
         return Some((Vec::new(), value));
     }
     if let Some(rest) = path.strip_prefix('.') {
-        let behind = |key: &str| {
+        let path_after = |key: &str| {
             rest.strip_prefix(key)
-                .filter(|behind| behind.is_empty() || behind.starts_with(['.', '[']))
+                .filter(|path| path.is_empty() || path.starts_with(['.', '[']))
         };
         let fields = value.as_object()?.iter();
         return fields
-            .filter_map(|(key, field)| Some(below(key.clone(), at(field, behind(key)?)?)))
+            .filter_map(|(key, field)| {
+                Some(with_segment(key.clone(), find_at_path(field, path_after(key)?)?))
+            })
             .next_back();
     }
     let items = value.as_array()?;
     let rest = path.strip_prefix('[')?;
-    let item = |index: usize, behind: &str| {
-        let found = at(items.get(index)?, behind)?;
-        Some(below(index.to_string(), found))
+    let find_in_item = |index: usize, path: &str| {
+        let found = find_at_path(items.get(index)?, path)?;
+        Some(with_segment(index.to_string(), found))
     };
+    // A set of scalars: `[="value"]`.
     if let Some(rest) = rest.strip_prefix('=') {
-        let (wanted, behind) = json_value(rest)?;
-        let index = items.iter().position(|item| *item == wanted)?;
-        return item(index, behind.strip_prefix(']')?);
+        let (value, path) = parse_json_value(rest)?;
+        let index = items.iter().position(|item| *item == value)?;
+        return find_in_item(index, path.strip_prefix(']')?);
     }
-    if let Some((index, behind)) = rest.split_once(']')
+    // A list without keys: `[0]`.
+    if let Some((index, path)) = rest.split_once(']')
         && let Ok(index) = index.parse::<usize>()
     {
-        return item(index, behind);
+        return find_in_item(index, path);
     }
-    let (keys, behind) = keys(rest)?;
-    // A key that the manifest leaves to its default does not count.
+    // A list with keys: `[port=80,protocol="TCP"]`. An item without one of the keys matches, too: the manifest may
+    // leave the key to its default.
+    let (keys, path) = parse_keys(rest)?;
     let index = items.iter().position(|item| {
         keys.iter()
-            .all(|(key, wanted)| item.get(key).is_none_or(|key| key == wanted))
+            .all(|(key, value)| item.get(key).is_none_or(|found| found == value))
     })?;
-    item(index, behind)
+    find_in_item(index, path)
 }
 
-fn below(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {
+/// Puts a segment before the others of a path.
+fn with_segment(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {
     rest.insert(0, segment);
     (rest, value)
 }
 
-/// Reads `name="web",port=80]`, and returns what is behind the bracket, too.
-fn keys(mut rest: &str) -> Option<(Vec<(&str, Value)>, &str)> {
+/// Parses keys with values, such as `name="web",port=80]`. Returns them, and the text after the bracket.
+fn parse_keys(mut rest: &str) -> Option<(Vec<(&str, Value)>, &str)> {
     let mut keys = Vec::new();
     loop {
-        let (key, value) = rest.split_once('=')?;
-        let (wanted, behind) = json_value(value)?;
-        keys.push((key, wanted));
-        match behind.strip_prefix(',') {
+        let (key, after_key) = rest.split_once('=')?;
+        let (value, after_value) = parse_json_value(after_key)?;
+        keys.push((key, value));
+        match after_value.strip_prefix(',') {
             Some(next) => rest = next,
-            None => return Some((keys, behind.strip_prefix(']')?)),
+            None => return Some((keys, after_value.strip_prefix(']')?)),
         }
     }
 }
 
-/// Reads one JSON value from the beginning of a text, and returns what is behind it, too.
-fn json_value(text: &str) -> Option<(Value, &str)> {
+/// Parses one JSON value at the beginning of a text. Returns the value, and the text after it.
+fn parse_json_value(text: &str) -> Option<(Value, &str)> {
     let mut values = Deserializer::from_str(text).into_iter::<Value>();
     let value = values.next()?.ok()?;
     Some((value, &text[values.byte_offset()..]))
@@ -202,7 +217,7 @@ mod tests {
     use super::*;
     use crate::plan::fixtures::desired;
 
-    fn conflict(field: &str) -> Status {
+    fn status_with_conflict(field: &str) -> Status {
         let cause = StatusCause {
             reason: "FieldManagerConflict".to_owned(),
             message: "conflict with \"helm\" using v1".to_owned(),
@@ -231,7 +246,7 @@ mod tests {
             (".spec.ports[port", None),
         ];
         for (path, value) in table {
-            let found = at(&object, path);
+            let found = find_at_path(&object, path);
             let pointer = found
                 .as_ref()
                 .map(|(segments, _)| Pointer::from_segments(segments.clone()).to_string());
@@ -249,7 +264,7 @@ mod tests {
         let manifest = json!({"data": {"a": "mine"}});
         let entry = json!({"manager": "helm", "time": "2026-01-01T00:00:00Z"});
         let live = json!({"data": {"a": "x".repeat(100)}, "metadata": {"managedFields": [entry]}});
-        let status = conflict(".data.a");
+        let status = status_with_conflict(".data.a");
         let message =
             |kind: &str| conflict_message(&status, &desired(kind, Some("shop"), "one"), &manifest, &live);
         let map = message("ConfigMap");

@@ -1,5 +1,5 @@
-//! The hint for fields of a manifest that was exported by `kubectl get`: they bind it to one object, or to one version
-//! of it.
+//! The hint for a manifest that was exported by `kubectl get`: it has fields that bind it to one object, or to one
+//! version of that object.
 
 use http::StatusCode;
 use serde_json::Value;
@@ -11,11 +11,11 @@ use crate::model::text::listed;
 /// The refusal of managed fields in an apply (apimachinery, `managedfields/internal/structuredmerge.go`).
 const MANAGED_FIELDS: &str = "metadata.managedFields must be nil";
 
-/// The fields of metadata with which the server compares the live object.
-const FIELDS: [&str; 3] = ["managedFields", "resourceVersion", "uid"];
+/// The exported fields of metadata because of which the server may refuse an apply.
+const EXPORTED_FIELDS: [&str; 3] = ["managedFields", "resourceVersion", "uid"];
 
-/// Returns the hint if the server refuses the manifest because of such a field.
-pub(super) fn hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
+/// Returns the hint to remove exported fields, if the server may have refused the manifest because of one.
+pub(super) fn exported_fields_hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
     let status = error.status()?;
     let is_refused = match status.code {
         code if code == StatusCode::BAD_REQUEST.as_u16() => status.message.contains(MANAGED_FIELDS),
@@ -23,7 +23,7 @@ pub(super) fn hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
         code if code == StatusCode::UNPROCESSABLE_ENTITY.as_u16() => {
             let mut causes = status.details.causes.iter();
             causes.any(|cause| {
-                FIELDS
+                EXPORTED_FIELDS
                     .iter()
                     .any(|field| cause.field == format!("metadata.{field}"))
             })
@@ -33,20 +33,20 @@ pub(super) fn hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
     if !is_refused {
         return None;
     }
-    let fields = given(object).into_iter();
-    let given: Vec<String> = fields.map(|field| format!("metadata.{field}")).collect();
-    (!given.is_empty()).then(|| {
+    let fields = exported_fields_in(object).into_iter();
+    let fields: Vec<String> = fields.map(|field| format!("metadata.{field}")).collect();
+    (!fields.is_empty()).then(|| {
         format!(
             "remove {} from the manifest: `kubectl get` exports what only the server may set",
-            listed(given)
+            listed(fields)
         )
     })
 }
 
-/// Returns those of the fields that the manifest has.
-pub(super) fn given(object: &DesiredObject) -> Vec<&'static str> {
+/// Returns the exported fields that the manifest has.
+pub(super) fn exported_fields_in(object: &DesiredObject) -> Vec<&'static str> {
     let metadata = object.object.metadata();
-    FIELDS
+    EXPORTED_FIELDS
         .into_iter()
         .filter(|field| metadata.get(*field).is_some_and(|value| *value != Value::Null))
         .collect()

@@ -1,43 +1,45 @@
-//! The hint for an object that needs something that a member to be pruned still holds, such as the node port of a
-//! Service under its former name: pruning waits until everything is applied.
+//! The hint for an object that needs something that another object still holds, such as a node port, if the run would
+//! prune that object. For example, a Service was renamed: the run prunes the old one only after it has applied the new
+//! one, which needs the same port.
 
 use std::collections::BTreeSet;
 
 use crate::cluster::apiserver::{ApiError, Status};
 use crate::execute::Execution;
-use crate::execute::members::conflict::explained;
+use crate::execute::members::conflict::explain_failed_apply;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::listed;
 use crate::plan::loses_data;
 
-/// Words of the server for something that one object of a kind holds, without its name: a port or an address of a
-/// Service, a quota.
-const HELD: [&str; 3] = [
+/// Words in the server's messages for something that another object of the kind holds: a port or an address of a
+/// Service, or a quota. These messages do not name the other object.
+const HELD_BY_UNNAMED: [&str; 3] = [
     "provided port is already allocated",
     "provided IP is already allocated",
     "exceeded quota",
 ];
 
 impl Execution<'_> {
-    /// Returns the error of an object that the server refuses, for people.
-    pub async fn refusal(&self, object: &DesiredObject, error: &ApiError) -> Message {
-        let message = explained(self.server, object, error).await;
+    /// Explains why the server refuses an object. Suggests to delete the objects that may hold what it needs, unless
+    /// that would lose data.
+    pub async fn explain_refusal(&self, object: &DesiredObject, error: &ApiError) -> Message {
+        let message = explain_failed_apply(self.server, object, error).await;
         let kind = &object.key.group_kind;
         let keys = self.plan.all_prunes().map(|live| &live.key);
         let prunes: Vec<&ObjectKey> = keys.filter(|key| key.group_kind == *kind).collect();
-        let holders = error.status().map(|status| holders(status, &prunes));
+        let holders = error.status().map(|status| find_holders(status, &prunes));
         match holders.filter(|holders| !holders.is_empty() && !loses_data(kind)) {
-            Some(holders) => message.with_hint(hint(&holders)),
+            Some(holders) => message.with_hint(hint_to_delete(&holders)),
             None => message,
         }
     }
 }
 
-/// Returns the objects that may hold what the refused one needs: those that the message names, as a webhook may do with
-/// namespace and name, or all of them.
-fn holders<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> {
+/// Returns those of the `prunes` that may hold what the refused object needs. If the message names prunes by namespace
+/// and name, as that of a webhook may do, these; otherwise all, if the message says that something is held.
+fn find_holders<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> {
     if !(400..500).contains(&status.code) || status.is_field_conflict() {
         return Vec::new();
     }
@@ -50,14 +52,14 @@ fn holders<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> 
         let namespace = key.namespace.as_deref().unwrap_or_default();
         words.contains(&*format!("{namespace}/{}", key.name))
     });
-    if named.is_empty() && HELD.iter().any(|held| message.contains(held)) {
+    if named.is_empty() && HELD_BY_UNNAMED.iter().any(|held| message.contains(held)) {
         return prunes.to_vec();
     }
     named
 }
 
-/// Returns the hint with the commands that delete the holders.
-fn hint(holders: &[&ObjectKey]) -> String {
+/// Returns the hint with the commands that delete these objects.
+fn hint_to_delete(holders: &[&ObjectKey]) -> String {
     let commands = holders
         .iter()
         .map(|key| format!("`kubectl delete {}`", key.argument()));
@@ -102,10 +104,10 @@ mod tests {
                 message: message.to_owned(),
                 ..Status::default()
             };
-            assert_eq!(holders(&status, &[&old, &other]), expected, "{message}");
+            assert_eq!(find_holders(&status, &[&old, &other]), expected, "{message}");
         }
         assert_eq!(
-            hint(&[&old]),
+            hint_to_delete(&[&old]),
             "delete the object that holds it, if this run would prune it: `kubectl delete \
              ingress.networking.k8s.io/old -n shop`; then run the same command again"
         );

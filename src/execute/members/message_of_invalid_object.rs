@@ -1,7 +1,7 @@
-//! Shortens the server's messages about an invalid object, adds the lines of the fields, and hints for
-//! immutable fields.
+//! Shortens the server's messages about an invalid object, and adds the lines of the fields and hints for immutable
+//! fields.
 //!
-//! `message_of_rejected_manifest` handles manifests that do not match the API's schema.
+//! `message_of_rejected_manifest` handles manifests that do not match the schema of their kind.
 
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
@@ -12,10 +12,10 @@ use crate::plan::loses_data;
 /// The longest value that a message repeats, in characters.
 const LONGEST_VALUE: usize = 200;
 
-/// Phrases of the API server about fields that cannot change after creation: those of `pkg/apis/*/validation` in
-/// Kubernetes 1.36, of declarative validation (apimachinery, `pkg/api/validate/update.go`), and of CEL rules as custom
-/// resources have them.
-const UNCHANGEABLE: [&str; 15] = [
+/// Phrases in the server's messages about fields that cannot change after creation. They are from
+/// `pkg/apis/*/validation` in Kubernetes 1.36, from declarative validation (apimachinery,
+/// `pkg/api/validate/update.go`), and from CEL rules that CRDs commonly have.
+const IMMUTABLE_FIELD: [&str; 15] = [
     "immutable",
     "may not change",
     "may not be changed",
@@ -33,55 +33,61 @@ const UNCHANGEABLE: [&str; 15] = [
     "less than previous value",
 ];
 
-/// Kinds whose deletion also deletes other objects or data.
-const PRECIOUS: [&str; 4] = [
+/// Kinds whose deletion also deletes other objects or data. No hint suggests to recreate their objects.
+const DELETED_WITH_CONTENTS: [&str; 4] = [
     "CustomResourceDefinition",
     "Namespace",
     "PersistentVolume",
     "PersistentVolumeClaim",
 ];
 
-/// Returns what the server finds invalid; `None` if its own message is as good, as that of an admission policy.
+/// Returns the message about an object that the server finds invalid; `None` if the server's own message is as good.
+/// That is so for a short message without a field, such as that of an admission policy.
 pub fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
     let causes: Vec<&StatusCause> = status.causes().collect();
-    let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
+    let has_immutable_field = causes
+        .iter()
+        .any(|cause| is_about_immutable_field(&cause.message));
     let names_field = causes.iter().any(|cause| !cause.field.is_empty());
     let is_long = causes
         .iter()
         .any(|cause| cause.message.chars().count() > LONGEST_VALUE);
-    if status.reason != "Invalid" || !(is_unchangeable || names_field || is_long) {
+    if status.reason != "Invalid" || !(has_immutable_field || names_field || is_long) {
         return None;
     }
-    let faults = causes.iter().map(|cause| fault(cause, object));
+    let explained = causes.iter().map(|cause| explain_cause(cause, object));
     let message = match causes.as_slice() {
-        [cause] => fault(cause, object),
-        _ => Message::new("invalid fields").with_details(faults.flat_map(|fault| {
-            let differing = fault.details.into_iter().map(|line| format!("  {line}"));
-            std::iter::once(fault.text).chain(differing)
+        [cause] => explain_cause(cause, object),
+        _ => Message::new("invalid fields").with_details(explained.flat_map(|cause| {
+            let differing = cause.details.into_iter().map(|line| format!("  {line}"));
+            std::iter::once(cause.text).chain(differing)
         })),
     };
-    Some(if is_unchangeable {
+    Some(if has_immutable_field {
         with_way_out(message, object)
     } else {
         message
     })
 }
 
-fn is_unchangeable(message: &str) -> bool {
-    UNCHANGEABLE.iter().any(|words| message.contains(words))
+fn is_about_immutable_field(message: &str) -> bool {
+    IMMUTABLE_FIELD.iter().any(|words| message.contains(words))
 }
 
-fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
+/// Returns the message of one cause, after its field and the line of that field.
+fn explain_cause(cause: &StatusCause, object: &DesiredObject) -> Message {
     // An admission policy names no field.
     if cause.field.is_empty() {
-        return in_short(&cause.message);
+        return shorten(&cause.message);
     }
-    let line = nearest_line(object, &cause.field).map_or_else(String::new, |line| format!(" (line {line})"));
-    in_short(&cause.message).with_prefix(format_args!("{}{line}: ", cause.field))
+    let line =
+        find_nearest_line(object, &cause.field).map_or_else(String::new, |line| format!(" (line {line})"));
+    shorten(&cause.message).with_prefix(format_args!("{}{line}: ", cause.field))
 }
 
-/// Returns the line of the field, or of the nearest one around it that the manifest has.
-fn nearest_line(object: &DesiredObject, field: &str) -> Option<usize> {
+/// Returns the line of the field. If the manifest does not have the field, returns the line of the nearest field around
+/// it that the manifest has.
+fn find_nearest_line(object: &DesiredObject, field: &str) -> Option<usize> {
     let mut path = field;
     loop {
         let line = line_of_field(&object.position, path);
@@ -92,9 +98,9 @@ fn nearest_line(object: &DesiredObject, field: &str) -> Option<usize> {
     }
 }
 
-/// Removes a long value as Go prints it, and of a comparison keeps only the differences. What is said of the value is
-/// never cut.
-fn in_short(message: &str) -> Message {
+/// Removes a long value from a message. If the message has a comparison line by line, keeps only the lines that differ,
+/// as details. The reason after the value is never shortened.
+fn shorten(message: &str) -> Message {
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
     let invalid = first.strip_prefix("Invalid value: ").and_then(split_after_value);
     let first = match invalid {
@@ -106,7 +112,7 @@ fn in_short(message: &str) -> Message {
         .map(str::trim_end)
         .partition(|line| line.starts_with(['-', '+']));
     if differing.is_empty() {
-        // A line of its own could pass for one of this program.
+        // The lines of the server are joined: a line of its own could look like a message of this program.
         let trimmed = others.iter().map(|line| line.trim());
         let filled = trimmed.filter(|line| !line.is_empty());
         let text: Vec<&str> = std::iter::once(first).chain(filled).collect();
@@ -115,7 +121,8 @@ fn in_short(message: &str) -> Message {
     Message::new(first).with_details(differing.iter().map(|line| line.replace('\t', "  ")))
 }
 
-/// Splits a value as Go or JSON writes it from the reason after it: colons in quotes and brackets are the value's.
+/// Splits a value in the notation of Go or JSON from the reason after it, at the first colon outside quotes and
+/// brackets.
 fn split_after_value(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     let mut is_quoted = false;
@@ -135,22 +142,22 @@ fn split_after_value(text: &str) -> Option<(&str, &str)> {
             _ => {}
         }
     }
-    // Brackets that do not match.
+    // The brackets do not match, so the last colon has to do.
     text.rsplit_once(": ")
 }
 
-/// Adds the ways out for a field that cannot change.
+/// Adds the hint for a field that cannot change: to recreate the object, or to keep the value.
 fn with_way_out(message: Message, object: &DesiredObject) -> Message {
-    match recreatable_kind(object) {
+    match kind_to_recreate(object) {
         Some(kind) => message.with_recreation(kind),
         None => message.with_hint("keep the old value, or give the object another name"),
     }
 }
 
-/// Returns the kind of the object, if a hint may name the flag that recreates it.
-pub fn recreatable_kind(object: &DesiredObject) -> Option<RecreatableKind> {
+/// Returns the kind of the object, if a hint may suggest to recreate objects of that kind.
+pub fn kind_to_recreate(object: &DesiredObject) -> Option<RecreatableKind> {
     let kind = &object.key.group_kind;
-    (!PRECIOUS.contains(&kind.kind.as_str())).then(|| RecreatableKind {
+    (!DELETED_WITH_CONTENTS.contains(&kind.kind.as_str())).then(|| RecreatableKind {
         kind: kind.clone(),
         loses_data: loses_data(kind),
     })
@@ -216,7 +223,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(is_unchangeable(message), expected, "{message}");
+            assert_eq!(is_about_immutable_field(message), expected, "{message}");
         }
     }
 
@@ -252,7 +259,7 @@ mod tests {
             ),
             ("denied:\nask them".to_owned(), "denied: ask them".to_owned()),
         ] {
-            assert_eq!(in_short(&message).to_string(), expected);
+            assert_eq!(shorten(&message).to_string(), expected);
         }
     }
 }

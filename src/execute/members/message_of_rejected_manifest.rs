@@ -1,7 +1,7 @@
-//! Explains why the server rejects an object, with the lines of the manifest.
+//! Explains why the server rejects an object, with the lines of the fields in the manifest.
 //!
-//! The server knows fields by their paths alone. Which fields an API has, and which values,
-//! only the server knows; the hint names the command that prints them.
+//! The server names fields by their paths, which this file turns into lines. Only the server knows which fields an API
+//! has; the hint names the command that prints them.
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::members::{exported_fields, message_of_invalid_object};
@@ -11,7 +11,7 @@ use crate::manifest::line_of_field;
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;
 
-/// The words of structured-merge-diff for an unknown field.
+/// The message of structured-merge-diff about an unknown field.
 const UNDECLARED: &str = "field not declared in schema";
 
 /// The beginning of the server's message that a manifest does not match the schema of its kind
@@ -22,28 +22,36 @@ const NOT_TYPED: &str = "failed to create typed patch object";
 /// (apimachinery, `runtime/scheme.go`).
 const NOT_CONVERTED: &str = "unable to convert unstructured object to ";
 
+/// The words of this program for an unknown field.
 const NO_FIELD: &str = "unknown field";
 
-/// The reason why a write of this object failed.
-pub fn reason(error: &ApiError, object: &DesiredObject) -> Message {
+/// The words of this program for a value that is a mapping or a list.
+const MAPPING: &str = "a mapping";
+const LIST: &str = "a list";
+
+/// The formats in which Go prints a value of structured-merge-diff, in the order of trying.
+const GO_VALUES: [&str; 2] = ["&value.valueUnstructured{Value:", "&{"];
+
+/// Explains why a write of this object failed.
+pub fn explain_rejection(error: &ApiError, object: &DesiredObject) -> Message {
     let mut faults = error
         .status()
-        .map_or_else(Vec::new, |status| faults(&status.message));
-    // The server's message may quote the value.
+        .map_or_else(Vec::new, |status| parse_faults(&status.message));
+    // The server's message may quote a value, which must not be printed for a Secret.
     if object.key.group_kind == GroupKind::new("", "Secret") {
         for fault in faults.iter_mut().filter(|fault| fault.text != NO_FIELD) {
             "wrong type".clone_into(&mut fault.text);
         }
     }
     let Some(first) = faults.first() else {
-        return other_reason(error, object);
+        return explain_other_rejection(error, object);
     };
     let mut lines: Vec<_> = faults
         .iter()
         .map(|fault| (line_of_field(&object.position, &fault.path), fault))
         .collect();
     lines.sort_by_key(|(line, _)| *line);
-    let invalid_message: Vec<String> = lines
+    let described: Vec<String> = lines
         .into_iter()
         .map(|(line, fault)| {
             let place = line.map_or_else(String::new, |line| format!(" (line {line})"));
@@ -56,7 +64,7 @@ pub fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     } else {
         format!(" --api-version={}/{}", resource.group, resource.version)
     };
-    let message = Message::new(format!("strict decoding error: {}", invalid_message.join("; ")));
+    let message = Message::new(format!("strict decoding error: {}", described.join("; ")));
     let message = if faults.iter().any(FieldFault::lacks_quotes) {
         message.with_hint("put quotes around the value: YAML reads it as a number or a boolean")
     } else {
@@ -65,29 +73,30 @@ pub fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     message.with_hint(format!(
         "check the fields with `kubectl explain {}{}{version}`",
         resource.plural,
-        parent_of(&first.path)
+        parent_path(&first.path)
     ))
 }
 
-/// The reason for a refusal that is not about fields which the API does not have.
-fn other_reason(error: &ApiError, object: &DesiredObject) -> Message {
+/// Explains a failure whose message does not name fields that are unknown or have the wrong type.
+fn explain_other_rejection(error: &ApiError, object: &DesiredObject) -> Message {
     let Some(status) = error.status() else {
         return error.kind.of_object();
     };
-    if let Some(hint) = exported_fields::hint(error, object) {
+    if let Some(hint) = exported_fields::exported_fields_hint(error, object) {
         return status.explain().with_hint(hint);
     }
     let message =
         message_of_invalid_object::invalid_message(status, object).unwrap_or_else(|| status.explain());
     if is_refusal_of_unusable_version(error) {
-        message.with_hint(version_hint(object))
+        message.with_hint(unusable_version_hint(object))
     } else {
         message
     }
 }
 
-/// Returns the hint for managed fields in a version that cannot hold the object, which this run could not rewrite.
-fn version_hint(object: &DesiredObject) -> String {
+/// Returns the hint for managed fields in a version that cannot hold the object. The run has not rewritten them,
+/// usually because the user may not read the CRD.
+fn unusable_version_hint(object: &DesiredObject) -> String {
     let namespace = object.key.namespace.as_ref();
     let flag = namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"));
     let (kind, name) = (object.resource.group_resource(), &object.key.name);
@@ -97,8 +106,8 @@ fn version_hint(object: &DesiredObject) -> String {
     )
 }
 
-/// Returns whether the manifest does not match the schema. For server-side apply the
-/// server reports that with status 500, like internal errors.
+/// Returns whether the server says with this message that the manifest does not match the schema of its kind. For
+/// server-side apply, the status is 500 then, as for internal errors, so only the message shows it.
 pub fn is_schema_violation(message: &str) -> bool {
     message.starts_with(NOT_TYPED) || message.contains(NOT_CONVERTED)
 }
@@ -111,19 +120,19 @@ struct FieldFault {
 }
 
 impl FieldFault {
-    /// Returns whether the manifest has a number or a boolean where the API has a text.
+    /// Returns whether the manifest has a number or a boolean where the API has a string.
     fn lacks_quotes(&self) -> bool {
         let value = self.text.strip_prefix("expected string, got ");
         value.is_some_and(|value| value != MAPPING && value != LIST)
     }
 }
 
-/// Returns the fields that a message of the server names. Empty for all but two kinds of
-/// messages: those of server-side apply, a fault in each line, and those of strict decoding.
-fn faults(message: &str) -> Vec<FieldFault> {
+/// Parses the fields that a message of the server rejects. There are two kinds of such messages: those of server-side
+/// apply, with a fault on each line, and those of strict decoding. For any other message, returns nothing.
+fn parse_faults(message: &str) -> Vec<FieldFault> {
     if is_schema_violation(message) {
         let list = message.split_once("): ").map_or("", |(_, list)| list);
-        return list.lines().filter_map(typed_fault).collect();
+        return list.lines().filter_map(parse_fault_of_apply).collect();
     }
     let Some((_, list)) = message.split_once("strict decoding error: ") else {
         return Vec::new();
@@ -138,25 +147,25 @@ fn faults(message: &str) -> Vec<FieldFault> {
         .collect()
 }
 
-fn typed_fault(line: &str) -> Option<FieldFault> {
+fn parse_fault_of_apply(line: &str) -> Option<FieldFault> {
     let (path, text) = line.trim().split_once(": ")?;
     path.starts_with('.').then(|| FieldFault {
         path: path.to_owned(),
         text: if text == UNDECLARED {
             NO_FIELD.to_owned()
         } else {
-            plainly(text)
+            without_go_notation(text)
         },
     })
 }
 
 /// Returns the server's message about a value of the wrong type, without Go's notation of the value.
-fn plainly(text: &str) -> String {
-    let invalid_message = GO_VALUES.iter().find_map(|prefix| {
+fn without_go_notation(text: &str) -> String {
+    let split = GO_VALUES.iter().find_map(|prefix| {
         let (said, value) = text.split_once(prefix)?;
         Some((said, value.strip_suffix('}')?))
     });
-    let Some((said, value)) = invalid_message else {
+    let Some((said, value)) = split else {
         return text.to_owned();
     };
     if value.starts_with("map[") {
@@ -168,14 +177,8 @@ fn plainly(text: &str) -> String {
     }
 }
 
-const MAPPING: &str = "a mapping";
-const LIST: &str = "a list";
-
-/// The formats in which Go prints a value of structured-merge-diff, in the order of trying.
-const GO_VALUES: [&str; 2] = ["&value.valueUnstructured{Value:", "&{"];
-
-/// The path without its last field and without selectors, as `kubectl explain` takes it.
-fn parent_of(path: &str) -> String {
+/// Returns the path without its last field and without selectors, as `kubectl explain` takes it.
+fn parent_path(path: &str) -> String {
     let mut parent = String::new();
     let mut depth = 0;
     for character in path.trim_start_matches('.').chars() {
@@ -196,7 +199,7 @@ mod tests {
     use super::*;
 
     fn read(message: &str) -> Vec<(String, String)> {
-        let faults = faults(message).into_iter();
+        let faults = parse_faults(message).into_iter();
         faults.map(|fault| (fault.path, fault.text)).collect()
     }
 
@@ -278,7 +281,7 @@ mod tests {
         ] {
             let fault = FieldFault {
                 path: ".a".to_owned(),
-                text: plainly(text),
+                text: without_go_notation(text),
             };
             assert_eq!(fault.text, expected);
             assert_eq!(fault.lacks_quotes(), lacks_quotes, "{text}");
@@ -292,7 +295,7 @@ mod tests {
             (".spec.ports[port=80,protocol=\"a.b\"].protcol", ".spec.ports"),
             ("spce", ""),
         ] {
-            assert_eq!(parent_of(path), parent);
+            assert_eq!(parent_path(path), parent);
         }
     }
 }

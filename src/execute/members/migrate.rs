@@ -1,5 +1,6 @@
-//! Changes who owns the fields of one object: those of client-side apply become ours, so that they do not outlive
-//! their manifest, and versions that cannot hold the object are replaced. `ownership` decides what changes.
+//! Changes the managed fields of one object: fields of client-side apply move to our field manager, so that the next
+//! apply removes those that the manifest no longer has, and versions that cannot hold the object are replaced.
+//! `compare/ownership` decides what changes.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -14,29 +15,30 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
 use crate::read::METADATA;
 
-/// Attempts to write an object that other clients write at the same time.
+/// The number of attempts to write the managed fields of an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Returns `lock` if it is the version that was read; any other lock is that of a saved plan.
-    pub(super) fn read_version<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
+    /// Returns `lock` if it is the version that this run has read; `None` if it is the version in a saved plan.
+    pub(super) fn version_as_read<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
         lock.filter(|_| !self.plan.preconditions.require_unchanged())
     }
 
-    /// Migrates the fields of an object that has to be as it was read. The migration changes its version, so
-    /// `lock` becomes the new one if the membership of the object is still the same.
+    /// Migrates the fields of an object that is applied with this `lock`. The migration changes the object's version,
+    /// so `lock` becomes the new version, if the membership of the object is still the same.
     pub async fn migrate_locked(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let Some(read) = self.read_version(lock.as_ref()).cloned() else {
+        let Some(read) = self.version_as_read(lock.as_ref()).cloned() else {
             return self.migrate(object, |_| true).await.map(drop);
         };
-        // Anything else is refused by the apply, which carries the version that was read.
+        // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
+        // was read, so the server then refuses it, and the caller judges the object again.
         let migrating = self.migrate(object, |live| {
-            self.is_still(live, live_membership, Some(&read.uid))
+            self.may_still_write(live, live_membership, Some(&read.uid))
         });
         if let Some(migrated) = migrating.await? {
             *lock = Some(Seen::version(&migrated));
@@ -44,9 +46,9 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Moves what client-side apply owns of a live object to our field manager, and to `data`
-    /// what was applied as `stringData`, if the live object `is_expected`. Returns the new metadata of the
-    /// object; `None` if nothing moved.
+    /// Moves the fields of a live object that client-side apply owns to our field manager, if the live object
+    /// `is_expected`. In a Secret, fields that were applied as `stringData` move to `data`. Returns the object after
+    /// that, with its metadata alone; `None` if nothing moved.
     pub async fn migrate(
         &self,
         object: &DesiredObject,
@@ -58,20 +60,20 @@ impl Execution<'_> {
             writers: &[],
             last_applied: LastApplied::in_set_of(&self.set.tooling),
         };
-        let moves = async |metadata: &Value| {
+        let to_patch = async |metadata: &Value| {
             if object.is_secret() {
                 return Ok(ownership::secret_migration_patch(metadata, &former));
             }
             let mut metadata = metadata.clone();
-            // The server would drop what it cannot convert.
-            if let Some(entries) = self.in_usable_versions(object, &metadata).await? {
+            // If a version cannot hold the object, the server would drop all managed fields at this write.
+            if let Some(entries) = self.managed_fields_in_usable_versions(object, &metadata).await? {
                 metadata["managedFields"] = entries;
             }
-            let moves =
+            let patch =
                 ownership::migration_patch(&metadata, former.manager, former.tool, former.last_applied);
-            Ok(moves)
+            Ok(patch)
         };
-        self.patch_ownership(object, is_expected, moves).await
+        self.patch_managed_fields(object, is_expected, to_patch).await
     }
 
     /// Applies the object. If the server refuses that because managed fields name a version that cannot hold it, the
@@ -88,15 +90,16 @@ impl Execution<'_> {
         }
         self.replace_unusable_versions(object, live_membership, lock)
             .await?;
-        // Another run may have replaced them, too: the version shows whether the object is to be judged again.
+        // Another run may have replaced the entries first, and changed the object's version by that. Then the server
+        // refuses the apply with a conflict, and the caller judges the object again.
         self.send_settled(object, live_membership, lock.as_ref()).await
     }
 
     /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied.
+    /// Only the object that the plan knows is written, and only if this run may still write it (`may_still_write`).
     ///
-    /// The object has to be the one that the plan knows, and in no set that it may not be taken from. The write
-    /// changes its version, so `lock` becomes the new one. A saved plan compares contents, and finds the new version
-    /// itself.
+    /// The write changes the object's version. If `lock` is the version that was read, it becomes the new one. The lock
+    /// of a saved plan stays: `send_settled` compares contents, and finds the new version by itself.
     async fn replace_unusable_versions(
         &self,
         object: &DesiredObject,
@@ -104,25 +107,26 @@ impl Execution<'_> {
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
         let uid = lock.as_ref().map(|seen| &*seen.uid).or(live_membership.uid());
-        let is_expected = |live: &Value| self.is_still(live, live_membership, uid);
-        let versions = async |metadata: &Value| {
-            let entries = self.in_usable_versions(object, metadata).await?;
+        let is_expected = |live: &Value| self.may_still_write(live, live_membership, uid);
+        let to_patch = async |metadata: &Value| {
+            let entries = self.managed_fields_in_usable_versions(object, metadata).await?;
             Ok(entries.map(|entries| ownership::replacement_patch(&entries, metadata)))
         };
-        let written = self.patch_ownership(object, is_expected, versions).await?;
+        let written = self.patch_managed_fields(object, is_expected, to_patch).await?;
         if let Some(written) = written
-            && self.read_version(lock.as_ref()).is_some()
+            && self.version_as_read(lock.as_ref()).is_some()
         {
             *lock = Some(Seen::version(&written));
         }
         Ok(())
     }
 
-    /// Returns whether a live object is the one with this UID, and in no set that it may not be taken from.
-    fn is_still(&self, live: &Value, live_membership: &LiveMembership, uid: Option<&str>) -> bool {
-        let is_it = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
+    /// Returns whether this run may write the live object: it has this UID, if one is known, and has not joined another
+    /// set since the run has read its membership.
+    fn may_still_write(&self, live: &Value, live_membership: &LiveMembership, uid: Option<&str>) -> bool {
+        let has_uid = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
         let is_in_no_set = live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
-        is_it
+        has_uid
             && match live_membership {
                 LiveMembership::Member { .. } => self.set.holds(live),
                 LiveMembership::NotAMember => is_in_no_set || self.set.holds(live),
@@ -131,49 +135,51 @@ impl Execution<'_> {
             }
     }
 
-    /// Returns managed fields without the versions that cannot hold the live object or the desired one.
-    pub async fn in_usable_versions(
+    /// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the
+    /// live object or the desired one; `None` if there is nothing to replace.
+    pub async fn managed_fields_in_usable_versions(
         &self,
         object: &DesiredObject,
         metadata: &Value,
     ) -> Result<Option<Value>, ApiError> {
         let desired = object.object.value();
-        let of = (&object.key, &*object.resource);
-        without_unusable_versions(self.server, metadata, of, Some(&desired)).await
+        let key_and_resource = (&object.key, &*object.resource);
+        without_unusable_versions(self.server, metadata, key_and_resource, Some(&desired)).await
     }
 
-    /// Sends the patch that `change` makes of the metadata of a live object, if that `is_expected`. Returns the new
-    /// metadata of the object; `None` if there is nothing to change.
-    async fn patch_ownership(
+    /// Sends the patch that `to_patch` makes of the metadata of a live object, if the object `is_expected`. Returns the
+    /// object after that, with its metadata alone; `None` if there was nothing to change.
+    async fn patch_managed_fields(
         &self,
         object: &DesiredObject,
         is_expected: impl Fn(&Value) -> bool,
-        change: impl AsyncFn(&Value) -> Result<Option<Value>, ApiError>,
+        to_patch: impl AsyncFn(&Value) -> Result<Option<Value>, ApiError>,
     ) -> Result<Option<Value>, ApiError> {
         let path = object.resource.path_of(&object.key);
         let mut attempts = 0;
         loop {
             attempts += 1;
             let reply = self.server.get(&path, METADATA).await?;
-            let live: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let live = reply.json_or_null();
             if !is_expected(&live) {
                 return Ok(None);
             }
-            let Some(change) = change(&live["metadata"]).await? else {
+            let Some(patch) = to_patch(&live["metadata"]).await? else {
                 return Ok(None);
             };
             let parameters = [("fieldManager", &*self.writing.field_manager)];
-            let body = Bytes::from(change.to_string());
+            let body = Bytes::from(patch.to_string());
             let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body);
             match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
-                reply => return reply.map(|reply| serde_json::from_slice(&reply.body).ok()),
+                // It is patched, whatever the answer says.
+                reply => return reply.map(|reply| reply.json().ok()),
             }
         }
     }
 
-    /// Returns whether all fields in conflict belong to a manager that gives them up to a run: client-side
-    /// apply, or the former tool of a set that is taken over.
+    /// Returns whether all fields in conflict belong to client-side apply, or to the former tool of a set that is taken
+    /// over: the run takes fields from these managers.
     pub fn is_conflict_with_former_owner(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
         let former = match live_membership {
             LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),

@@ -1,4 +1,4 @@
-//! The reasons why an object that was chosen is not recreated, with their hints.
+//! The reasons why the run does not recreate an object that the user chose to recreate, with their hints.
 
 use crate::cluster::apiserver::{ApiError, Status, UnreachableWebhook};
 use crate::manifest::desired::DesiredObject;
@@ -6,56 +6,62 @@ use crate::model::identity::GroupKind;
 use crate::model::message::Message;
 use crate::plan::RecreationObstacle;
 
-const KEEP: &str = "keep the old value, or give the object another name";
+const HINT_TO_KEEP: &str = "keep the old value, or give the object another name";
 
-/// The reason why an object that was chosen is not recreated. Nothing of it was deleted.
+/// The reason why an object is not recreated. The run has deleted neither the object nor anything that it owns.
 pub enum NotRecreated {
-    /// Another client has changed, replaced or deleted it since the update.
+    /// Another client has changed, replaced or deleted the object since the update.
     Changed(&'static str),
-    /// Its creation was not answered with `AlreadyExists`.
+    /// A dry run of the object's creation was not answered with `AlreadyExists`.
     NotCreatable(String),
-    /// The rules for deletes keep it.
+    /// The rules for deletes keep the object.
     Obstacle(RecreationObstacle),
     /// The object, or an object that it owns, could not be read.
     Unread(String),
     /// The user stopped the run.
     Interrupted,
-    /// Its delete failed, or a rule now keeps it.
+    /// The delete failed, or a rule now keeps the object.
     Undeleted(String),
-    /// The webhook that judges its creation or its delete cannot be called yet.
-    Unreachable(UnreachableWebhook, String),
+    /// The webhook that judges the creation or the delete cannot be called yet.
+    Unreachable {
+        webhook: UnreachableWebhook,
+        /// The error of the request.
+        reason: String,
+    },
     /// An admission policy or webhook denies a request.
     Denied(String),
     /// The user lacks the permission for a request.
     Forbidden {
-        /// The failure.
+        /// The error of the request.
         reason: String,
+        /// The missing permission, such as `delete deployments.apps in namespace shop`.
         permission: String,
     },
 }
 
 impl NotRecreated {
-    /// The reason of a dry run of the creation that failed.
+    /// Returns the reason if a dry run of the creation failed.
     pub fn not_creatable(object: &DesiredObject, error: &ApiError) -> Self {
         let reason = format!("a dry run of its creation failed: {}", error.kind);
         if let Some(webhook) = UnreachableWebhook::from_error(error) {
-            return Self::Unreachable(webhook, reason);
+            return Self::Unreachable { webhook, reason };
         }
-        Self::of_request(object, "create", reason, Self::NotCreatable)
+        Self::for_failed_request(object, "create", reason, Self::NotCreatable)
     }
 
-    /// The reason of a read that failed.
+    /// Returns the reason if a read failed.
     pub fn get_failed(object: &DesiredObject, error: &ApiError) -> Self {
-        Self::of_request(object, "get", error.kind.to_string(), Self::Unread)
+        Self::for_failed_request(object, "get", error.kind.to_string(), Self::Unread)
     }
 
-    /// The reason of a delete that failed.
+    /// Returns the reason if the delete failed.
     pub fn delete_failed(object: &DesiredObject, reason: String) -> Self {
-        Self::of_request(object, "delete", reason, Self::Undeleted)
+        Self::for_failed_request(object, "delete", reason, Self::Undeleted)
     }
 
-    /// Returns the missing permission for this `verb`, if the request failed for that.
-    fn of_request(
+    /// Returns the reason if a request with this `verb` failed: `Denied` by admission, `Forbidden`, or else the variant
+    /// `otherwise`. The words in `reason` decide, since a delete passes on only the text of its error.
+    fn for_failed_request(
         object: &DesiredObject,
         verb: &str,
         reason: String,
@@ -80,21 +86,21 @@ impl NotRecreated {
         }
     }
 
-    /// Returns the webhook that could not be called, so that the recreation is tried again later.
+    /// Returns the webhook that could not be called, if that is the reason: the recreation is then tried again later.
     pub fn webhook(&self) -> Option<&UnreachableWebhook> {
         match self {
-            Self::Unreachable(webhook, _) => Some(webhook),
+            Self::Unreachable { webhook, .. } => Some(webhook),
             _ => None,
         }
     }
 
-    /// Adds the reason to the message about the refused update.
+    /// Returns the message about the refused update, with the reason and its hint.
     pub fn explain(self, refused: Message) -> Message {
         let (reason, hint) = match self {
             Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
-            Self::NotCreatable(reason) | Self::Denied(reason) => (reason, KEEP.to_owned()),
+            Self::NotCreatable(reason) | Self::Denied(reason) => (reason, HINT_TO_KEEP.to_owned()),
             Self::Obstacle(obstacle) => (obstacle.to_string(), obstacle.hint()),
-            Self::Unread(reason) | Self::Undeleted(reason) | Self::Unreachable(_, reason) => {
+            Self::Unread(reason) | Self::Undeleted(reason) | Self::Unreachable { reason, .. } => {
                 (reason, "run the same command again".to_owned())
             }
             Self::Forbidden { reason, permission } => (

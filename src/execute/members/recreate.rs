@@ -1,11 +1,13 @@
-//! Recreates members that the server refuses to update: deletes them, waits until they are gone, and
-//! applies them again.
+//! Recreates members that the server refuses to update: deletes them, waits until they are gone, and applies them
+//! again.
 //!
-//! An object is deleted only if a dry run of its creation, with the same body, is answered with
-//! `AlreadyExists`: then the body is valid, and only the live object prevents the update. `plan` decides
-//! which objects are chosen, and what prevents their deletion. A first Ctrl-C after the delete does not keep the run
-//! from creating the object, a second one does. Whatever interrupts a recreation, the record covers the object, and the
-//! next run creates it. For an old object that is still being deleted by then, it waits only if that is still chosen.
+//! An object is deleted only if a dry run of its creation, with the same body, is answered with `AlreadyExists`: then
+//! the body is valid, and only the live object prevents the update. `plan` decides which objects may be recreated, and
+//! what prevents their deletion.
+//!
+//! After the delete, the run still creates the object if the user presses Ctrl-C once; twice ends the run. If a
+//! recreation is interrupted, the record covers the object, and the next run creates it. For an old object that is still being deleted by then, that run waits only if the object is still
+//! chosen to be recreated.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -21,8 +23,8 @@ use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, JUDGEMENTS,
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::apply_as_read::Expected;
-use crate::execute::members::conflict::explained;
-use crate::execute::members::message_of_invalid_object::recreatable_kind;
+use crate::execute::members::conflict::explain_failed_apply;
+use crate::execute::members::message_of_invalid_object::kind_to_recreate;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
@@ -33,16 +35,16 @@ use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, adopts_pods};
 use crate::read::{self, WHOLE_OBJECTS};
 
-/// The reason that a dry run reports for an update that the server may refuse.
+/// The words of a client dry run about an object that a run recreates if the server refuses the update.
 pub const RECREATED_IF: &str = "recreated if the server refuses the update";
 
-/// An object that may be deleted to be created again, with what that judgement needs.
+/// An object that may be deleted to be created again, and what the judgement of its deletion needs.
 pub struct ObjectToRecreate {
     pub live: Live,
     purpose: Purpose,
-    /// The plan that deletes it alone.
+    /// A plan that only deletes the object.
     plan: Plan,
-    /// The objects that it owns.
+    /// The objects that the object owns.
     dependents: Dependents,
 }
 
@@ -51,13 +53,14 @@ pub struct ObjectToRecreate {
 enum DeleteEnd {
     /// The object is deleted.
     Deleted,
-    /// It has changed since it was judged, and nothing was deleted.
+    /// The object has changed since it was judged, and was not deleted.
     Changed,
 }
 
-/// An object that this run has deleted to create it again.
+/// A recreation that has deleted the object.
 #[derive(Debug, Clone)]
 pub struct BegunRecreation {
+    /// The UID of the deleted object.
     uid: String,
     /// The reason for which the server refused the update.
     reason: String,
@@ -73,7 +76,8 @@ impl ObjectToRecreate {
 }
 
 impl Execution<'_> {
-    /// Returns whether the object is recreated if its update is answered like this.
+    /// Returns whether the run tries to recreate an object whose update failed with this error: the server found the
+    /// new object invalid, and the user chose to recreate it. An object of another set is never deleted.
     pub fn may_recreate(
         &self,
         object: &DesiredObject,
@@ -83,21 +87,22 @@ impl Execution<'_> {
         error.is(StatusCode::UNPROCESSABLE_ENTITY)
             && error.status().is_some_and(|status| status.reason == "Invalid")
             && *live_membership != LiveMembership::OfAnotherSet
-            && self.chooses_to_recreate(object)
+            && self.is_chosen_to_recreate(object)
     }
 
-    /// Returns whether the run waits until an object or its namespace is deleted, and then creates the object.
+    /// Returns whether the run waits until an object that is being deleted is gone, and then creates it. The run does
+    /// not wait if the whole namespace is being deleted.
     pub fn awaits_deletion(&self, object: &DesiredObject) -> bool {
-        self.chooses_to_recreate(object) && !self.is_namespace_going(object)
+        self.is_chosen_to_recreate(object) && !self.is_namespace_terminating(object)
     }
 
-    /// Returns the error of an object that is being deleted, and not waited for.
-    pub fn terminating(&self, object: &DesiredObject) -> Message {
+    /// Returns the error of an object that is being deleted and that the run does not wait for.
+    pub fn terminating_error(&self, object: &DesiredObject) -> Message {
         let message = Message::new(TERMINATING);
-        if self.is_namespace_going(object) || self.plan.preconditions.require_unchanged() {
+        if self.is_namespace_terminating(object) || self.plan.preconditions.require_unchanged() {
             return message;
         }
-        match recreatable_kind(object) {
+        match kind_to_recreate(object) {
             Some(kind) => message.with_hint(format!(
                 "wait for it and create it again with --recreate={}",
                 kind.name()
@@ -106,14 +111,15 @@ impl Execution<'_> {
         }
     }
 
-    fn is_namespace_going(&self, object: &DesiredObject) -> bool {
+    fn is_namespace_terminating(&self, object: &DesiredObject) -> bool {
         let name = object.key.namespace.as_ref();
         let state = name.and_then(|name| self.state.namespaces.get(name));
         state.is_some_and(|state| state.presence == Presence::Terminating)
     }
 
-    /// Returns whether the flag or an annotation chooses the object, and a saved plan does.
-    pub fn chooses_to_recreate(&self, object: &DesiredObject) -> bool {
+    /// Returns whether the user chose to recreate the object: by the flag or an annotation, and if the run carries out
+    /// a saved plan, also by that plan.
+    pub fn is_chosen_to_recreate(&self, object: &DesiredObject) -> bool {
         self.policy.recreate.allows(object, &self.plan.preconditions)
     }
 
@@ -125,7 +131,7 @@ impl Execution<'_> {
         error: &ApiError,
         kinds: &Kinds,
     ) -> MemberReply {
-        let refused = explained(self.server, object, error).await;
+        let refused = explain_failed_apply(self.server, object, error).await;
         let reason = refused.text.clone();
         let begun = match self.delete_refused(object, subject.uid.as_deref(), error).await {
             Ok(uid) => BegunRecreation { uid, reason },
@@ -139,8 +145,8 @@ impl Execution<'_> {
         self.finish_recreation(object, subject, begun, kinds).await
     }
 
-    /// Creates an object that this run has deleted. If its webhook cannot be called yet, the reply says where to
-    /// continue: the plan knows nothing of the delete.
+    /// Creates an object that this run has deleted. If its webhook cannot be called yet, the reply returns `begun`, so
+    /// that a later attempt creates the object instead of updating it.
     pub(super) async fn finish_recreation(
         &self,
         object: &DesiredObject,
@@ -157,13 +163,13 @@ impl Execution<'_> {
             reply.warnings.push(warning.to_owned());
         }
         reply.outcome.was_deleted = reply.outcome.action == Action::Failed;
-        reply.begun = reply.webhook.is_some().then_some(begun);
+        reply.begun_recreation = reply.webhook.is_some().then_some(begun);
         reply
     }
 
-    /// Deletes an object whose update was refused with `error`, and returns its UID. `uid` is that of the
-    /// object that was to be updated, if there was one. An object that changes before its delete is judged
-    /// again as a whole: others may have written fields that a new object would lose.
+    /// Deletes an object whose update was refused with `error`, and returns its UID. `uid` is the UID of the object
+    /// that was to be updated, if the plan knew one. If the object changes before its delete, it is judged again from
+    /// the start: other clients may have written fields that the new object would lose.
     async fn delete_refused(
         &self,
         object: &DesiredObject,
@@ -181,9 +187,9 @@ impl Execution<'_> {
         Err(NotRecreated::Changed("it keeps changing"))
     }
 
-    /// Finds out whether the object may be deleted to be created again. Its update was refused with `error`.
-    /// `uid` is that of the object that was to be updated: another one with its name may have been created
-    /// from the same manifest since.
+    /// Judges whether an object whose update was refused with `error` may be deleted to be created again. `uid` is the
+    /// UID of the object that was to be updated, if the plan knew one. If another object has the name by now, it is not
+    /// deleted: it may have been created from the same manifest.
     pub async fn judge_recreation(
         &self,
         object: &DesiredObject,
@@ -194,8 +200,8 @@ impl Execution<'_> {
             return Err(NotRecreated::Interrupted);
         }
         match self.server.send(self.creation_dry_run_request(object)).await {
-            Err(error) if is_already_there(&error) => {}
-            Err(error) => return Err(NotRecreated::not_creatable(object, &error)),
+            Err(exists) if is_already_exists(&exists) => {}
+            Err(invalid) => return Err(NotRecreated::not_creatable(object, &invalid)),
             Ok(_) => return Err(NotRecreated::Changed("it no longer exists")),
         }
         if let Some(obstacle) = RecreationObstacle::from_manifest(object) {
@@ -210,7 +216,7 @@ impl Execution<'_> {
         if preconditions.require_unchanged() && !preconditions.admit(&object.key, &found) {
             return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
         }
-        if let Some(obstacle) = self.faults_of_others(object, &found, error) {
+        if let Some(obstacle) = self.obstacle_of_fields_of_others(object, &found, error) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
         let reset = ignore::reset_by_creation(object, &found, &self.writing.field_manager);
@@ -244,8 +250,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns an obstacle if every refused field is owned by other managers only.
-    fn faults_of_others(
+    /// Returns an obstacle if other managers alone own every field because of which the server refused the update. The
+    /// manifest may be valid then, and the new object would lose the values of these fields.
+    fn obstacle_of_fields_of_others(
         &self,
         object: &DesiredObject,
         live: &Value,
@@ -263,7 +270,7 @@ impl Execution<'_> {
         RecreationObstacle::from_faults(fields, &object.object.value(), live, &ours)
     }
 
-    /// Deletes the object as it was judged, and everything that it owns, unless the new object adopts that.
+    /// Deletes the object if it is as it was judged, and also what it owns, unless the new object adopts that.
     async fn delete_old(
         &self,
         object: &DesiredObject,
@@ -281,13 +288,15 @@ impl Execution<'_> {
             purpose: old.purpose,
             preconditions: &self.plan.preconditions,
         };
-        let held = context.keep_filled(std::iter::once(&old.live)).await;
-        let outcome = match held.into_iter().next() {
+        // A namespace or CRD is kept if it has gained objects.
+        let kept = context.find_containers_to_keep(std::iter::once(&old.live)).await;
+        let outcome = match kept.into_iter().next() {
             Some(outcome) => outcome,
             None => match context.delete_unless_changed(&old.live, &old.live).await {
                 DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
                     (Some(webhook), Some(error)) => {
-                        return Err(NotRecreated::Unreachable(webhook, error.text.clone()));
+                        let reason = error.text.clone();
+                        return Err(NotRecreated::Unreachable { webhook, reason });
                     }
                     _ => reply.outcome,
                 },
@@ -301,9 +310,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Creates an object once the one with this UID is gone; if the UID is not known, once the one that
-    /// is being deleted is gone. An object that another client creates first is applied like any that
-    /// was found.
+    /// Waits until the object with this UID is gone, and creates it again. Without a `uid`, waits for the object that
+    /// is being deleted. If another client creates the object first, it is applied like any object that exists.
     pub async fn create_again(
         &self,
         object: &DesiredObject,
@@ -311,16 +319,18 @@ impl Execution<'_> {
         uid: Option<&str>,
         kinds: &Kinds,
     ) -> MemberReply {
-        if let Err(message) = self.until_gone(object, uid).await {
+        if let Err(message) = self.wait_until_gone(object, uid).await {
             return failed(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
-        let status = LiveMembership::NotAMember;
-        let applied = self.apply_as_read(object, &status, Expected::Absent, kinds).await;
+        let membership = LiveMembership::NotAMember;
+        let applied = self
+            .apply_as_read(object, &membership, Expected::Absent, kinds)
+            .await;
         match applied {
             Ok(applied) => {
                 let mut reply = self
-                    .interpret_reply(object, subject, &status, &applied, kinds)
+                    .interpret_reply(object, subject, &membership, &applied, kinds)
                     .await;
                 if reply.outcome.action == Action::Created {
                     reply.outcome.action = Action::Recreated;
@@ -337,7 +347,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The dry run that creates the object.
+    /// Returns the dry run that creates the object.
     pub fn creation_dry_run_request(&self, object: &DesiredObject) -> ApiRequest {
         let WriteSettings {
             field_manager,
@@ -353,15 +363,16 @@ impl Execution<'_> {
         ApiRequest::post(&collection, &parameters, WHOLE_OBJECTS, object.object.body())
     }
 
-    /// Returns the outcome of a client dry run, which cannot ask whether the update is possible.
+    /// Returns the words of a client dry run about an object that may be recreated; `None` for others, and in all other
+    /// runs, in which the server shows whether it refuses the update.
     pub fn recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
         let is_predicted = self.writing.dry_run == DryRun::Client
             && self.policy.may_recreate(object, &self.plan.preconditions);
         is_predicted.then_some(RECREATED_IF)
     }
 
-    /// Returns the changed members for which a client dry run has this outcome; `None` without any.
-    pub fn recreatable(&self) -> Option<String> {
+    /// Lists the changed members that a client dry run reports as possibly recreated; `None` if there are none.
+    pub fn list_possibly_recreated(&self) -> Option<String> {
         let changed = self.plan.changed_members(self.desired);
         let recreatable = changed.filter(|object| self.recreation_note(object).is_some());
         let keys: Vec<&ObjectKey> = recreatable.map(|object| &object.key).collect();
@@ -369,7 +380,7 @@ impl Execution<'_> {
     }
 }
 
-fn is_already_there(error: &ApiError) -> bool {
+fn is_already_exists(error: &ApiError) -> bool {
     let has_reason = error
         .status()
         .is_some_and(|status| status.reason == "AlreadyExists");

@@ -1,4 +1,4 @@
-//! The outcome of applying one member, and what its answer holds.
+//! The reply to the write of one member, and the metadata in the server's answer.
 
 use serde::Deserialize;
 
@@ -14,14 +14,16 @@ use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 use crate::plan::LiveMembership;
 
-/// Outcome of one member, with the warnings about it.
+const ANSWER_OF_ANOTHER_OBJECT: &str = "the server returned another object; it may not have been applied";
+
+/// Outcome of writing one member, with the warnings about it.
 pub struct MemberReply {
     pub outcome: ObjectOutcome,
     pub warnings: Vec<String>,
     /// Set if the object failed because a webhook could not be called.
     pub webhook: Option<UnreachableWebhook>,
-    /// Set if it was deleted to be created again, and that webhook judges the creation.
-    pub begun: Option<BegunRecreation>,
+    /// Set if the object was deleted to be created again, and `webhook` judges its creation.
+    pub begun_recreation: Option<BegunRecreation>,
 }
 
 /// The metadata in the answer to a write.
@@ -46,26 +48,27 @@ pub struct WrittenMetadata {
 }
 
 impl Execution<'_> {
-    /// Interprets the answer to an apply of this object that succeeded.
-    pub(super) fn judge_reply(
+    /// Judges what a successful apply did, by its answer: whether it created or changed the object, and whether the
+    /// object is a member now.
+    pub(super) fn judge_answer(
         &self,
         object: &DesiredObject,
-        reply: &Reply,
+        answer: &Reply,
         mut subject: Subject,
         live_membership: &LiveMembership,
     ) -> MemberReply {
-        let written = match written(reply) {
+        let written = match parse_written(answer) {
             Ok(written) => written.metadata,
             Err(error) => return failed(subject, error.to_string()),
         };
         if written.name != subject.name || written.namespace != subject.namespace {
-            return failed(subject, OF_ANOTHER.to_owned());
+            return failed(subject, ANSWER_OF_ANOTHER_OBJECT.to_owned());
         }
         let known_version = match live_membership {
             LiveMembership::Member { resource_version, .. } => Some(resource_version),
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
         };
-        let action = if self.has_made(reply, live_membership) {
+        let action = if self.has_created(answer, live_membership) {
             Action::Created
         } else if known_version == Some(&written.resource_version) {
             Action::Unchanged
@@ -74,15 +77,16 @@ impl Execution<'_> {
         };
         subject.uid = Some(written.uid);
         let mut reply = MemberReply {
-            warnings: reply.warnings.clone(),
+            warnings: answer.warnings.clone(),
             outcome: ObjectOutcome::new(subject, action),
             webhook: None,
-            begun: None,
+            begun_recreation: None,
         };
         let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
-        let error = match label_error(object.part_of().as_deref(), label) {
-            _ if written.deletion_timestamp.is_some() => Some(TERMINATING.into()),
-            error => error,
+        let error = if written.deletion_timestamp.is_some() {
+            Some(TERMINATING.into())
+        } else {
+            label_error(object.part_of().as_deref(), label)
         };
         if let Some(error) = error {
             reply.outcome.action = Action::Failed;
@@ -92,21 +96,22 @@ impl Execution<'_> {
     }
 }
 
-pub fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
-    serde_json::from_slice(&reply.body)
+/// Parses the metadata in the answer to a write.
+pub fn parse_written(reply: &Reply) -> Result<Written, serde_json::Error> {
+    reply.json()
 }
 
+/// Returns a reply with this outcome alone.
 pub fn reply_of(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
         warnings: Vec::new(),
         webhook: None,
-        begun: None,
+        begun_recreation: None,
     }
 }
 
+/// Returns the reply about a member that failed with this error.
 pub fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
     reply_of(ObjectOutcome::failed(subject, error))
 }
-
-const OF_ANOTHER: &str = "the server returned another object; it may not have been applied";

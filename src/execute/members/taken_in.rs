@@ -1,4 +1,4 @@
-//! Reports objects that existed in no set and become members by this run.
+//! Reports objects that are taken in: they existed, were in no set, and become members by this run.
 
 use serde_json::Value;
 
@@ -12,23 +12,25 @@ use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::plan::{LiveMembership, Refusal, Unowned, unowned_reason};
 
+/// Error for an object that was taken in despite `--only-new-or-owned`.
+const PRECONDITION_IGNORED: &str =
+    "it existed outside the set and is a member now: the server ignored the resourceVersion precondition";
+
 impl Execution<'_> {
-    /// Marks the outcome of an object that was taken in; `reply` is the answer to its apply.
+    /// Marks the outcome of an object that an apply has taken in; `reply` is the answer to that apply.
     pub(super) fn mark_taken_in(&self, object: &DesiredObject, reply: &Reply, outcome: &mut ObjectOutcome) {
         outcome.action = Action::Configured;
         outcome.taken_in = true;
         outcome.reason = String::new();
-        if let Ok(written) = serde_json::from_slice(&reply.body) {
-            self.mark(object, &written, outcome);
-        }
+        self.mark_with_reason(object, &reply.json_or_null(), outcome);
         if self.policy.unowned == Unowned::Refused {
             outcome.action = Action::Failed;
-            outcome.error = Some(IGNORED.into());
+            outcome.error = Some(PRECONDITION_IGNORED.into());
         }
     }
 
-    /// The same in a dry run, in which `found` is the live object and `becomes` what it would be: an
-    /// object that has a part-of label is not taken in.
+    /// Marks the outcome in a dry run, if the run would take in the object. `found` is the live object, `becomes` what
+    /// the run would make of it. An object with a part-of label is not taken in.
     pub fn mark_if_taken_in(
         &self,
         object: &DesiredObject,
@@ -40,7 +42,7 @@ impl Execution<'_> {
         let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
         if *live_membership == LiveMembership::NotAMember && !is_in_a_set {
             match self.policy.unowned {
-                Unowned::TakenIn | Unowned::Shown => self.mark(object, becomes, outcome),
+                Unowned::TakenIn | Unowned::Shown => self.mark_with_reason(object, becomes, outcome),
                 Unowned::Refused => {
                     outcome.action = Action::Failed;
                     outcome.error = Some(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT).into());
@@ -49,7 +51,7 @@ impl Execution<'_> {
         }
     }
 
-    fn mark(&self, object: &DesiredObject, becomes: &Value, outcome: &mut ObjectOutcome) {
+    fn mark_with_reason(&self, object: &DesiredObject, becomes: &Value, outcome: &mut ObjectOutcome) {
         let Some(live) = Live::from_object(becomes, &object.resource) else {
             return;
         };
@@ -57,7 +59,3 @@ impl Execution<'_> {
         outcome.reason = unowned_reason(object, &live, self.set, self.policy);
     }
 }
-
-/// Error for an object that was taken in despite `--only-new-or-owned`.
-const IGNORED: &str =
-    "it existed outside the set and is a member now: the server ignored the resourceVersion precondition";

@@ -1,5 +1,5 @@
 //! Waits until an object that is to be created again is gone. If this run has deleted the object, a first Ctrl-C does
-//! not end the wait, but the end of the run's time does.
+//! not end the wait, but `--timeout` does.
 
 use crate::execute::Execution;
 use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of};
@@ -8,43 +8,51 @@ use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::read;
 
-const AGAIN: &str = "run the same command again to create it";
+const HINT: &str = "run the same command again to create it";
 
 impl Execution<'_> {
-    /// Waits until the object is gone; the error names what it waits for. Stopping the run ends the wait unless
-    /// this run has deleted the object with this UID: that would leave a recreation half done. A run whose time is over
-    /// waits a moment longer.
-    pub(super) async fn until_gone(&self, object: &DesiredObject, uid: Option<&str>) -> Result<(), Message> {
+    /// Waits until the object is gone. `uid` is set if this run has deleted the object with that UID. Then only
+    /// `--timeout` ends the wait, a few seconds after it ran out: an earlier end would leave the recreation half done.
+    /// Otherwise, the wait ends as soon as the run has to stop.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the wait ended, with what the deletion of the object waits for.
+    pub(super) async fn wait_until_gone(
+        &self,
+        object: &DesiredObject,
+        uid: Option<&str>,
+    ) -> Result<(), Message> {
         let stops_with = match uid {
             Some(_) => StopsWith::Timeout,
             None => StopsWith::Interrupt,
         };
         let mut wait = WaitUntilGone::begin(self.interrupt, stops_with);
         let mut uid = uid.map(str::to_owned);
-        while let Some(live) = self.terminating_object(object).await? {
+        while let Some(live) = self.read_if_terminating(object).await? {
             if *uid.get_or_insert_with(|| live.uid.clone()) != live.uid {
                 break;
             }
             let report = || self.wait_notes.add(report_of([&live]));
             if let Err(end) = wait.pause(self.writing.deletion_patience, report).await {
-                let reasons = match live.waits_for.join("; ") {
-                    unknown if unknown.is_empty() => unknown,
-                    reasons => format!(": {reasons}"),
-                };
+                let mut reasons = live.waits_for.join("; ");
+                if !reasons.is_empty() {
+                    reasons.insert_str(0, ": ");
+                }
                 return Err(Message::new(format!(
                     "not created again: {end}: it is still being deleted{reasons}"
                 ))
-                .with_hint(AGAIN));
+                .with_hint(HINT));
             }
         }
         Ok(())
     }
 
-    /// Reads the object; `None` unless it is being deleted.
-    async fn terminating_object(&self, object: &DesiredObject) -> Result<Option<Live>, Message> {
+    /// Reads the object; `None` if it does not exist or is not being deleted.
+    async fn read_if_terminating(&self, object: &DesiredObject) -> Result<Option<Live>, Message> {
         let read = read::object(self.server, &object.resource, &object.key).await;
         let found = read.map_err(|error| {
-            Message::new(format!("not created again: cannot read it: {}", error.kind)).with_hint(AGAIN)
+            Message::new(format!("not created again: cannot read it: {}", error.kind)).with_hint(HINT)
         })?;
         let live = found.and_then(|found| Live::from_object(&found, &object.resource));
         Ok(live.filter(|live| live.presence == Presence::Terminating))

@@ -20,43 +20,45 @@ use crate::plan::{self, ParentStatus, Refusal};
 
 /// The parent as this run has last read or written it.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct KnownParent {
     pub parent: ParentObject,
     /// The entry of this run; `None` if it has not begun.
     pub run: Option<Run>,
-    /// The runs that it showed when the plan was made.
+    /// The runs in the history of the parent when the plan was made.
     pub runs_before: History,
-    /// `true` if another run that may add members was at work since this one read the parent: there may be members that
-    /// this run has not seen.
+    /// `true` if another run that may add members was at work since this run read the parent. There may then be members
+    /// that this run has not seen, so it must not narrow the record.
     pub is_shared: bool,
     /// The time of the last write of the entry.
     pub renewed: Moment,
-    /// `true` if the run only takes objects out of the set: it writes only the parent that it has read.
+    /// `true` if the run only takes objects out of the set. Such a run writes only the parent with the UID that it has
+    /// read, and does not create one.
     pub takes_out: bool,
 }
 
 /// The run that writes the parent.
 pub(super) struct Writer<'a> {
-    /// The id of its entry; empty without one.
+    /// The id of the run's entry; empty if the run has no entry.
     pub(super) id: &'a str,
-    /// The UID of the only parent that it may write; `None` if it may write another one, or create one.
-    pub(super) only: Option<&'a str>,
+    /// The UID of the only parent that the run may write; `None` if the run may write any parent of the set, or create
+    /// one.
+    pub(super) only_uid: Option<&'a str>,
 }
 
-/// The parent as it is when a write of it is decided.
+/// The state of the parent on which a write of the parent is decided.
 pub(super) struct ParentRead {
     pub(super) record: Record,
-    /// Its runs; those that were abandoned are past.
+    /// The runs in the history. Abandoned runs have that result, not `running`.
     pub(super) history: History,
-    /// `true` if another run that may add members was at work.
+    /// `true` if another run that may add members was at work since this run read the parent.
     pub(super) is_shared: bool,
-    /// `true` if another client has written it since this run read the set.
+    /// `true` if an earlier attempt at this write failed because another client had written the parent.
     pub(super) is_overtaken: bool,
 }
 
-impl Known {
-    /// The parent of a run that has not begun.
-    pub fn read(parent: ParentObject) -> Self {
+impl KnownParent {
+    /// Creates the state of a run that has read this parent and has not begun.
+    pub fn from_read(parent: ParentObject) -> Self {
         Self {
             is_shared: parent.is_being_added_to(),
             runs_before: runs_as_read(&parent, ""),
@@ -67,11 +69,11 @@ impl Known {
         }
     }
 
-    /// The same of a run that takes objects out of the set.
-    pub fn read_to_take_out(parent: ParentObject) -> Self {
+    /// Creates the state of a run that only takes objects out of the set, has read this parent and has not begun.
+    pub fn from_read_to_take_out(parent: ParentObject) -> Self {
         Self {
             takes_out: true,
-            ..Self::read(parent)
+            ..Self::from_read(parent)
         }
     }
 
@@ -79,7 +81,7 @@ impl Known {
     pub(super) fn writer(&self) -> Writer<'_> {
         Writer {
             id: self.id(),
-            only: self.takes_out.then_some(&self.parent.uid),
+            only_uid: self.takes_out.then_some(&self.parent.uid),
         }
     }
 
@@ -88,9 +90,10 @@ impl Known {
         self.run.as_ref().map_or("", |run| &run.id)
     }
 
-    /// Returns the record whose scope the plan has listed: `read` is what the parent said then.
-    pub fn listed(&self, read: &Reading) -> Reading {
-        // Another run may have recorded more.
+    /// Returns the reading of the parent whose scope the plan has listed. `read` is the reading of the plan.
+    pub fn listed_reading(&self, read: &Reading) -> Reading {
+        // If no other run was at work, this run has widened the record itself, by nothing that the plan has not listed.
+        // Otherwise the other run may have recorded more than the plan has listed.
         if self.is_shared {
             read
         } else {
@@ -104,9 +107,9 @@ impl Known {
         self.run = None;
     }
 
-    /// Replaces the known parent by the one that was found after a write without a precondition.
+    /// Replaces the known parent by one that was read again, and notes whether another run was at work in between.
     pub fn replace(&mut self, found: ParentObject) {
-        self.is_shared |= !is_as_left(&self.parent, &found, self.id());
+        self.is_shared |= is_written_by_other_run(&self.parent, &found, self.id());
         self.parent = found;
     }
 }
@@ -114,39 +117,42 @@ impl Known {
 impl ParentWriting<'_> {
     /// Begins a run that takes objects out of the set, whose record is `recorded`.
     ///
-    /// A dry run has no entry. A run whose entry cannot be written continues without it: it adds no member that has to
-    /// be recorded, and one of its objects may be the webhook that prevents the write.
+    /// A dry run writes no entry. A run whose entry cannot be written continues without an entry, unless it is
+    /// exclusive: it adds no member that has to be recorded, and it may be about to delete the webhook that denies the
+    /// write.
     ///
     /// # Errors
     ///
-    /// The parent has become one that this run may not write.
+    /// The parent has changed into one that this run may not write, or the entry of an exclusive run cannot be written.
     pub async fn begin_to_take_out(
         &self,
         parent: ParentObject,
         recorded: &Record,
         operation: RunOperation,
         sink: &mut Sink<'_>,
-    ) -> Result<Known, ParentWriteError> {
+    ) -> Result<KnownParent, ParentWriteError> {
         let is_dry = self.writing.dry_run != DryRun::None;
-        // The deletion of a parent needs no more to be recorded.
+        // A terminating parent needs no entry, because no run may add members to its set any more. A dry run writes
+        // none, and a run that is to stop does not begin.
         if is_dry || self.interrupt.is_requested() || parent.presence == Presence::Terminating {
-            return Ok(Known::read_to_take_out(parent));
+            return Ok(KnownParent::from_read_to_take_out(parent));
         }
         let run = Run {
             takes_out: true,
             ..entry_under_way(self.server, operation).await
         };
-        // What would start the webhook may be waiting for this run.
+        // This write is not repeated until a webhook can be called: the webhook may start only after this run has
+        // deleted an object.
         let writing = self.writing.without_webhook_patience();
-        let begins = ParentWriting {
+        let without_patience = ParentWriting {
             writing: &writing,
             ..*self
         };
-        let without_entry = Known::read_to_take_out(parent.clone());
-        match begins.begin(Some(parent), recorded, run, sink).await {
+        let without_entry = KnownParent::from_read_to_take_out(parent.clone());
+        match without_patience.begin(Some(parent), recorded, run, sink).await {
             Err(error @ ParentWriteError::Refused(_)) => Err(error),
             Err(error) if writing.exclusive != Exclusive::No => Err(error),
-            // What the run finds in its place is judged in the end.
+            // The end of the run judges what is in the parent's place by then (`former_parent`).
             Err(ParentWriteError::Gone) => Ok(without_entry),
             Err(error) => {
                 sink(Event::Warning(format!("{error}; other runs cannot see this one")));
@@ -156,15 +162,15 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Begins a run as `begin` does. Returns how the run ends if the user stops it while the parent waits for its
-    /// webhook.
+    /// Begins a run as `begin` does. If the user stops the run while the write of the parent waits for a webhook,
+    /// returns how the run ends.
     pub async fn begin_unless_stopped(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,
         run: Run,
         sink: &mut Sink<'_>,
-    ) -> Result<Result<Known, Ending>, ParentWriteError> {
+    ) -> Result<Result<KnownParent, Ending>, ParentWriteError> {
         match self.begin(parent, needed, run, sink).await {
             Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
                 sink(Event::failure(error.to_string()));
@@ -174,33 +180,35 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Writes the record, which becomes what it says and `needed`, and the entry of the run; creates a parent that
-    /// does not exist.
+    /// Widens the record to cover `needed`, and adds the entry of the run, in one write. Creates a parent that does not
+    /// exist.
     pub async fn begin(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,
         run: Run,
         sink: &mut Sink<'_>,
-    ) -> Result<Known, ParentWriteError> {
+    ) -> Result<KnownParent, ParentWriteError> {
         let id = run.id.clone();
         let begun = self.write_entry(parent, needed, run, sink).await;
         if !matches!(begun, Ok(_) | Err(ParentWriteError::Refused(_))) {
-            // Its answer may have been lost, and no member was written.
+            // The entry may have been written although the answer was lost. The run ends here and has written no
+            // member, so its entry is removed.
             self.withdraw(&id, sink).await;
         }
         begun
     }
 
-    /// Writes the entry of a run over the parent as it was read, and a record that covers what it needs.
+    /// Writes the entry of a run and a record that covers `needed`. `parent` is the parent as it was read.
     async fn write_entry(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,
         run: Run,
         sink: &mut Sink<'_>,
-    ) -> Result<Known, ParentWriteError> {
-        // The time in the entry is not later. The machine may be suspended before the write is sent.
+    ) -> Result<KnownParent, ParentWriteError> {
+        // The lease counts from here, not from the answer: the machine may be suspended in between, and other runs
+        // count from the time in the entry.
         let before = Moment::now();
         let is_shared = parent
             .as_ref()
@@ -209,7 +217,7 @@ impl ParentWriting<'_> {
         let uid = parent.as_ref().map(|parent| parent.uid.clone());
         let writer = Writer {
             id: &run.id,
-            only: uid.as_deref().filter(|_| run.takes_out),
+            only_uid: uid.as_deref().filter(|_| run.takes_out),
         };
         let written = self.write_as_decided(parent, is_shared, &writer, sink, |read| {
             let mut history = read.history;
@@ -233,7 +241,7 @@ impl ParentWriting<'_> {
         if !run.takes_out {
             self.server.renew_lease(before);
         }
-        Ok(Known {
+        Ok(KnownParent {
             parent,
             runs_before: runs_before.unwrap_or_default(),
             takes_out: run.takes_out,
@@ -243,11 +251,11 @@ impl ParentWriting<'_> {
         })
     }
 
-    /// Writes what `decide` makes of the record and the runs of the parent, and decides again if another client
-    /// has written it first.
+    /// Writes the record and the history that `decide` makes of those of the parent. If another client has written the
+    /// parent first, reads the parent and calls `decide` again.
     ///
-    /// Runs that were abandoned when the parent was read are dropped, and named. Returns the parent, and whether
-    /// another run was at work since it was read.
+    /// Runs that count as abandoned get that result, and are reported. Returns the parent as written, and whether
+    /// another run that may add members was at work since `parent` was read (`is_shared` if that is known already).
     pub(super) async fn write_as_decided(
         &self,
         mut parent: Option<ParentObject>,
@@ -257,8 +265,8 @@ impl ParentWriting<'_> {
         decide: impl Fn(ParentRead) -> Result<Target, ParentWriteError>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
         for attempt in 0..ATTEMPTS {
-            let judged = match (&parent, writer.only) {
-                (Some(parent), Some(only)) if parent.uid == only => {
+            let judged = match (&parent, writer.only_uid) {
+                (Some(parent), Some(only_uid)) if parent.uid == only_uid => {
                     plan::judge_parent_for_deletion(self.set, parent)
                 }
                 (_, Some(_)) => return Err(ParentWriteError::Gone),
@@ -276,9 +284,9 @@ impl ParentWriting<'_> {
                 is_shared,
                 is_overtaken: attempt > 0,
             })?;
-            let target = self.annotations(&target, parent.as_ref())?;
+            let target = self.build_annotations(&target, parent.as_ref())?;
             let written = match &parent {
-                Some(parent) if is_written(parent, &target) => return Ok((parent.clone(), is_shared)),
+                Some(parent) if has_target(parent, &target) => return Ok((parent.clone(), is_shared)),
                 Some(parent) => {
                     let seen = (parent.uid.as_str(), parent.resource_version.as_str());
                     self.write_record(seen, &target, sink).await?
@@ -298,14 +306,16 @@ impl ParentWriting<'_> {
                 }
                 Written::Overtaken => {
                     let found = self.read().await?;
-                    // It was done, and its answer was lost: it names the run, or has removed its entry.
-                    if let Some(found) = found.as_ref().filter(|found| is_written(found, &target)) {
+                    // If the parent has the annotations that this run was to write, an earlier attempt of the same
+                    // write was carried out, and its answer was lost: the annotations have the entry of this run, or
+                    // have it no longer.
+                    if let Some(found) = found.as_ref().filter(|found| has_target(found, &target)) {
                         self.note_abandoned(parent.as_ref(), writer.id, sink);
                         return Ok((found.clone(), is_shared));
                     }
-                    // A run that may have written a member leaves a trace; others change other fields.
+                    // A parent that was created or deleted counts as written by another run, to be on the safe side.
                     is_shared |= match (&parent, &found) {
-                        (Some(before), Some(found)) => !is_as_left(before, found, writer.id),
+                        (Some(before), Some(found)) => is_written_by_other_run(before, found, writer.id),
                         _ => true,
                     };
                     parent = found;
@@ -315,7 +325,7 @@ impl ParentWriting<'_> {
         Err(ParentWriteError::Contended)
     }
 
-    /// Names the runs that were abandoned when the parent was read.
+    /// Reports the runs that counted as abandoned when the parent was read, except the one with the id `own`.
     fn note_abandoned(&self, parent: Option<&ParentObject>, own: &str, sink: &mut Sink<'_>) {
         let abandoned = parent.into_iter().flat_map(|parent| &parent.abandoned);
         for run in abandoned.filter(|run| run.id != own) {
@@ -327,7 +337,7 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Returns the refusal of an exclusive run while `other` is under way.
+/// Returns the refusal of an exclusive run for the reason that `other` is under way.
 pub fn run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal {
     Refusal::RunUnderWay {
         parent: parent.clone(),
@@ -337,21 +347,22 @@ pub fn run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal
     }
 }
 
-/// Returns whether the parent has the record and the runs that are to be written.
-fn is_written(parent: &ParentObject, target: &Value) -> bool {
-    let has_runs = parent.annotations.contains_key(HISTORY_ANNOTATION);
-    parent.has_annotations(target) && has_runs == target[HISTORY_ANNOTATION].is_string()
+/// Returns whether the parent has exactly the record and the history that are to be written (`target`).
+fn has_target(parent: &ParentObject, target: &Value) -> bool {
+    let has_history = parent.annotations.contains_key(HISTORY_ANNOTATION);
+    parent.has_annotations(target) && has_history == target[HISTORY_ANNOTATION].is_string()
 }
 
-/// Returns whether no other run that may add members has begun or ended, and no client has written the record, between
-/// these two states of the parent.
-fn is_as_left(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
+/// Returns whether, between these two states of the parent, another run that may add members has begun or ended, or
+/// another client has written the record or replaced the parent. `own` is the id of this run's entry. Other fields of
+/// the parent do not count: a run that may have written a member leaves its entry or a wider record.
+fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
     let others = |parent: &ParentObject| History::from_annotations(&parent.annotations).adding_beside(own);
-    before.uid == found.uid && before.reading == found.reading && others(before) == others(found)
+    before.uid != found.uid || before.reading != found.reading || others(before) != others(found)
 }
 
-/// Returns the runs of the parent; those that were abandoned when it was read are past, except the one with the id
-/// `own`.
+/// Returns the history of the parent, in which runs that counted as abandoned when the parent was read have that
+/// result, except the run with the id `own`: it is this run.
 pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
     let mut history = History::from_annotations(&parent.annotations);
     for run in parent.abandoned.iter().filter(|run| run.id != own) {
@@ -360,7 +371,7 @@ pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
     history
 }
 
-/// Returns the record of a parent; an empty one without a parent.
+/// Returns the record of a parent; an empty one if there is no parent.
 fn recorded(status: &ParentStatus) -> Record {
     match status {
         ParentStatus::Recorded(ApplySetRecord {
@@ -371,7 +382,8 @@ fn recorded(status: &ParentStatus) -> Record {
             group_kinds: group_kinds.clone(),
             additional_namespaces: additional_namespaces.clone(),
         },
-        // The deprecated list was translated when the plan was made; no tool writes it today.
+        // The deprecated annotation with resources instead of kinds. The plan has translated it into `record_during`,
+        // which every write of a run covers. No tool writes that annotation today.
         ParentStatus::Recorded(_) | ParentStatus::New => Record::default(),
     }
 }

@@ -2,18 +2,19 @@
 
 use super::begin::runs_as_read;
 use super::requests::{ParentWriteError, ParentWriting, Target};
-use crate::execute::dry_run::is_of_admission;
+use crate::execute::dry_run::is_denial_by_admission;
 use crate::model::applyset::Record;
 use crate::model::message::Message;
 use crate::model::set::ParentObject;
 
 impl ParentWriting<'_> {
     /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the
-    /// error if admission denies it, or changes what was written.
+    /// error if admission denies the write or changes what it wrote; `None` for other errors, which the prediction of
+    /// the members reports, too.
     pub async fn denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
         let error = self.try_write(parent, needed).await.err()?;
         if let ParentWriteError::Request(error) = &error
-            && !is_of_admission(error)
+            && !is_denial_by_admission(error)
         {
             return None;
         }
@@ -31,13 +32,13 @@ impl ParentWriting<'_> {
             record: needed.clone(),
             history: parent.map(|parent| runs_as_read(parent, "")).unwrap_or_default(),
         };
-        let target = self.annotations(&target, parent)?;
+        let target = self.build_annotations(&target, parent)?;
         let dry_run = [("dryRun", "All")];
         let request = match parent {
             Some(parent) => self.update_request((&parent.uid, &parent.resource_version), &target, &dry_run),
             None => self.creation_request(&target, &dry_run),
         };
-        self.written(self.server.send(request).await, &target)?;
+        self.check_answer(self.server.send(request).await, &target)?;
         Ok(())
     }
 }

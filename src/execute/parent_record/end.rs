@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::OVERTAKEN;
-use super::begin::{Known, Writer};
+use super::NOT_NARROWED;
+use super::begin::{KnownParent, Writer};
 use super::requests::{ParentWriteError, ParentWriting, Target};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
@@ -15,22 +15,22 @@ use crate::model::history_annotation::{History, Run};
 use crate::model::set::ParentObject;
 
 /// The time limit for removing the entry of a run that could not begin.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WITHDRAWAL_LIMIT: Duration = Duration::from_secs(10);
 
 /// The record that a run leaves.
 pub struct FinalRecord<'a> {
-    /// The record of everything that it may have written, which the parent records in any case.
+    /// The record of everything that the run may have written. The parent has to cover it if `exact` cannot be written.
     pub needed: &'a Record,
-    /// The record of everything that is left, if all was done.
+    /// The record of exactly what is left; `None` if the run has not done all its work.
     pub exact: Option<&'a Record>,
 }
 
 impl ParentWriting<'_> {
-    /// Ends a run, if it has written the parent or is to narrow its record, and reports what its last write meets.
-    /// Returns how the run ends.
-    pub async fn end_reported(
+    /// Ends a run that has an entry or is to narrow the record, and reports an error of that write. `ending` is how the
+    /// work of the run has ended. Returns how the run ends with this write.
+    pub async fn end_and_report(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         entry: &HistoryEntry,
         final_record: FinalRecord<'_>,
         ending: Ending,
@@ -39,14 +39,14 @@ impl ParentWriting<'_> {
         if self.may_still_write(known) || (known.run.is_none() && final_record.exact.is_none()) {
             return ending;
         }
-        let begun = known.run.clone();
-        let adds = begun.is_some() && !known.takes_out;
-        let before = known.runs_before.clone();
-        let run = begun.and_then(|begun| entry.entry_at_end(self.server, begun, ending));
-        match self.end(known, final_record, run, sink).await {
+        let begun_run = known.run.clone();
+        let may_have_added = begun_run.is_some() && !known.takes_out;
+        let runs_before = known.runs_before.clone();
+        let ended_run = begun_run.and_then(|run| entry.entry_at_end(self.server, run, ending));
+        match self.end(known, final_record, ended_run, sink).await {
             Ok(()) => {
-                if adds && ending == Ending::Done {
-                    warn_of_runs_that_took_out(&before, &known.parent, sink);
+                if may_have_added && ending == Ending::Done {
+                    warn_of_runs_that_took_out(&runs_before, &known.parent, sink);
                 }
                 ending
             }
@@ -54,7 +54,7 @@ impl ParentWriting<'_> {
                 sink(Event::failure(error.to_string()));
                 self.interrupt.ending_after_failure()
             }
-            // What has ended the run is an error already.
+            // The run has reported another failure already, so this one is only a warning.
             Err(error) => {
                 sink(Event::Warning(error.to_string()));
                 ending
@@ -62,11 +62,11 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Writes the run as it is in the history from now on, if it has changed anything, and a record that is exact if it
-    /// can be.
+    /// Replaces the entry of the run by `run`; removes it if that is `None`, because the run has changed nothing.
+    /// Writes the exact record if no other run that may add members was at work; else a record that covers `needed`.
     pub(super) async fn end(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         final_record: FinalRecord<'_>,
         run: Option<Run>,
         sink: &mut Sink<'_>,
@@ -90,24 +90,24 @@ impl ParentWriting<'_> {
             && is_shared
             && !parent.has_record(&self.set.tooling, exact)
         {
-            sink(Event::Warning(OVERTAKEN.to_owned()));
+            sink(Event::Warning(NOT_NARROWED.to_owned()));
         }
-        *known = Known {
+        *known = KnownParent {
             is_shared,
             takes_out: known.takes_out,
-            ..Known::read(parent)
+            ..KnownParent::from_read(parent)
         };
         Ok(())
     }
 
-    /// Returns whether a write of a member may still be carried out: no answer of the server came for it. The entry of
-    /// the run stays until it counts as abandoned.
-    pub fn may_still_write(&self, known: &Known) -> bool {
+    /// Returns whether the server may still carry out a write of a member, because the run has not got its answer. The
+    /// run then does not end: its entry stays `running` until it counts as abandoned.
+    pub fn may_still_write(&self, known: &KnownParent) -> bool {
         known.run.is_some() && !known.takes_out && self.server.has_write_under_way()
     }
 
-    /// Removes the entry of a run that has written no member, if it was written. A failure leaves it: it is
-    /// abandoned later.
+    /// Removes the entry with this id, of a run that has written no member. If that fails, the entry stays, and counts
+    /// as abandoned later.
     pub async fn withdraw(&self, id: &str, sink: &mut Sink<'_>) {
         let withdrawing = async {
             let Ok(Some(parent)) = self.read().await else {
@@ -115,8 +115,8 @@ impl ParentWriting<'_> {
             };
             if History::from_annotations(&parent.annotations).is_running(id) {
                 let uid = parent.uid.clone();
-                let only = Some(uid.as_str());
-                let writer = Writer { id, only };
+                let only_uid = Some(uid.as_str());
+                let writer = Writer { id, only_uid };
                 let written = self.write_as_decided(Some(parent), false, &writer, sink, |read| {
                     Ok(Target {
                         record: read.record,
@@ -126,18 +126,21 @@ impl ParentWriting<'_> {
                 let _ = written.await;
             }
         };
-        let _ = timeout(PATIENCE, withdrawing).await;
+        let _ = timeout(WITHDRAWAL_LIMIT, withdrawing).await;
     }
 
-    /// Widens the record to cover these members of a run that has lost its parent, or whose parent another run has
-    /// written; creates a parent that does not exist.
+    /// Widens the record to cover `needed`, the members that are left after another client has deleted or replaced the
+    /// parent of this run. `parent` is the parent that is there now; if there is none, creates one.
     pub async fn widen(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
-        let writer = Writer { id: "", only: None };
+        let writer = Writer {
+            id: "",
+            only_uid: None,
+        };
         let written = self.write_as_decided(parent, false, &writer, sink, |read| {
             Ok(Target {
                 record: read.record.union(needed),
@@ -148,11 +151,11 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Warns of a run that took objects out of the set after the history was `before`: it may have taken out what this one
-/// has applied.
-fn warn_of_runs_that_took_out(before: &History, parent: &ParentObject, sink: &mut Sink<'_>) {
-    let now = History::from_annotations(&parent.annotations);
-    if let Some(other) = now.taken_out_since(before) {
+/// Warns of a run that has taken objects out of the set since the history was `runs_before`: it may have taken out
+/// objects that this run has applied.
+fn warn_of_runs_that_took_out(runs_before: &History, parent: &ParentObject, sink: &mut Sink<'_>) {
+    let history = History::from_annotations(&parent.annotations);
+    if let Some(other) = history.taken_out_since(runs_before) {
         sink(Event::Warning(format!(
             "{other} worked on this set at the same time, and may have taken out what this run has put in; see what is left with `kubectl applyset view SET`"
         )));

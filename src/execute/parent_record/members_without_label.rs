@@ -1,4 +1,5 @@
-//! Finds members without their label where the record is about to lose what leads to them.
+//! Finds members that have lost their part-of label in collections that the record is about to lose: only the record
+//! still leads to such members.
 
 use futures_util::future::try_join;
 
@@ -10,8 +11,8 @@ use crate::model::live::Live;
 use crate::read::{self, ListError, ListTarget, ListTargets};
 
 impl ParentWriting<'_> {
-    /// Finds members without their label in the collections that the record is about to lose, warns of them, and
-    /// returns their record: nothing else leads to them.
+    /// Finds members without their label in those of the collections `places` that `target`, the new record, does not
+    /// cover. Warns of these members and returns their record.
     pub async fn record_of_unlabeled(
         &self,
         places: &ListTargets,
@@ -20,7 +21,7 @@ impl ParentWriting<'_> {
     ) -> Result<Record, ParentWriteError> {
         let parent = &self.set.parent;
         let listed = self.members_without_label(places, target).await;
-        let found = listed.map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
+        let found = listed.map_err(|(_, error)| ParentWriteError::NotListed(error))?;
         if !found.is_empty() {
             let consequence = format!(
                 "what leads there stays recorded until no such object is left; see `kubectl applyset verify {}`",
@@ -32,17 +33,17 @@ impl ParentWriting<'_> {
         Ok(Record::from_members(found.iter().map(|live| &live.key), parent))
     }
 
-    /// Lists members without their label in those of these collections that `target` does not cover.
+    /// Lists members without their label in those of the collections `places` that `target` does not cover.
     pub(super) async fn members_without_label(
         &self,
         places: &ListTargets,
         target: &Record,
     ) -> Result<Vec<Live>, (ListTarget, ListError)> {
         let concurrency = self.writing.concurrency;
-        let look = async |places| read::members_without_label(self.server, places, concurrency).await;
+        let list = async |places| read::members_without_label(self.server, places, concurrency).await;
         let [kinds, namespaces] = &places.outside(target, self.set.parent.namespace.as_deref());
-        let (mut found, more) = try_join(look(kinds), look(namespaces)).await?;
-        found.extend(more);
+        let (mut found, found_in_namespaces) = try_join(list(kinds), list(namespaces)).await?;
+        found.extend(found_in_namespaces);
         Ok(found)
     }
 }

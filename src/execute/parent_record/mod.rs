@@ -1,27 +1,30 @@
 //! The protocol of the parent: a run that writes members writes the parent before the first and after the last.
 //!
-//! - **Begin** (`begin`): the record becomes what it says and what the run may write, and the history gets an
-//!   entry of the run with the result `running`.
-//! - **End** (`end`): the entry gets its result. The record becomes exact if all was done and no other run was at
-//!   work on the set since this one read the parent; otherwise it stays as wide as it is, and the next run narrows
-//!   it. A run that writes no member ends without having begun.
-//! - A run that only takes objects out of the set has an entry for people and for `--exclusive`. Nothing stays
-//!   recorded for it. It ends by removing the parent or its record, if nothing is left.
+//! - **Begin** (`begin`): the run widens the record to cover everything that the run may write, and adds an entry with
+//!   the result `running` to the history.
+//! - **End** (`end`): the run writes its result into its entry. It narrows the record to what is left if all its work
+//!   was done and no other run was at work on the set since this run read the parent. Otherwise the record stays as
+//!   wide as it is, and the next run narrows it. A run that writes no member ends without having begun.
+//! - A run that only takes objects out of the set also has an entry, which people and `--exclusive` see. Other runs
+//!   narrow the record all the same, because such a run adds no member. If no member is left, it ends by removing the
+//!   parent or its record.
 //!
-//! Each write is bound to the version that it was decided on. After a conflict the run reads the parent, decides
-//! again, and writes again.
+//! Each write has as its precondition the resourceVersion of the parent that the write was decided on. After a conflict
+//! the run reads the parent, decides again, and writes again.
 //!
 //! So the record covers every member at every moment, except what a new parent needs to exist, which is written before
-//! it. A run narrows or removes it only if it saw no entry of another run when it read the parent, and it lists the
-//! members after that read. A run that begins later changes the version, so the write fails, and the record is not
-//! narrowed. A run that ended earlier wrote its members before the list. A run that does not know the answer to one of
-//! its writes does not end.
+//! it. A run narrows or removes the record only if the parent showed no entry of another run that may add members when
+//! this run read it, and only after it has listed the members. If another run begins after that read, it changes the
+//! resourceVersion, so the narrowing write fails. If another run ended before that read, it wrote its members before
+//! they were listed. A run that has not got the answer to one of its writes does not end: the server may still carry out
+//! that write.
 //!
-//! The entry of a run that was killed stays `running`. Ten minutes after its last renewal it counts as abandoned, and the
-//! next run makes it a past one. A live run renews its entry in time (`renew`), and writes nothing if it cannot.
+//! The entry of a run that was killed stays `running`. Ten minutes after its last renewal the entry counts as
+//! abandoned, and the next run gives it that result. A live run renews its entry in time (`renew`). If it cannot, it
+//! writes nothing more.
 //!
-//! `interleavings` checks this for all interleavings of short runs. Tools that do not know the entries, kubectl among
-//! them, are outside of it.
+//! `interleavings` checks this protocol for all interleavings of short runs. The protocol does not protect from tools
+//! that do not know these entries, such as kubectl.
 
 pub mod begin;
 mod denial;
@@ -37,8 +40,8 @@ pub mod repair;
 pub mod requests;
 pub mod run;
 
-/// Attempts to write a parent that other clients write at the same time.
+/// Limit of attempts to write a parent that other clients keep writing.
 pub const ATTEMPTS: usize = 20;
 
-/// Warning that another run works on the same set.
-pub const OVERTAKEN: &str = "another run worked on this set at the same time, so the set's record was not narrowed; the next run narrows it";
+/// The warning of a run that does not narrow the record because another run was at work on the set.
+pub const NOT_NARROWED: &str = "another run worked on this set at the same time, so the set's record was not narrowed; the next run narrows it";

@@ -1,8 +1,9 @@
-//! Applies the parent's own manifest, if there is one: its data, but not the record, which another field manager owns.
+//! Applies the parent's own manifest, if the set's manifests hold the parent. The record on the parent is not part of
+//! the manifest: another field manager owns it.
 
 use serde_json::json;
 
-use super::begin::Known;
+use super::begin::KnownParent;
 use super::requests::{ParentWriteError, ParentWriting, manifest_request};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -17,10 +18,10 @@ use crate::plan::Preconditions;
 use crate::read::{self, WHOLE_OBJECTS, parent_of_answer};
 
 impl ParentWriting<'_> {
-    /// Sends the manifest and reports warnings of the server; does nothing without one.
+    /// Sends the manifest and reports warnings of the server; does nothing if the parent has no manifest.
     pub async fn apply_manifest(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         preconditions: &Preconditions,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
@@ -36,17 +37,19 @@ impl ParentWriting<'_> {
                 text: text.clone(),
             });
         }
-        // This write is not bound to what the record was, so it may come after another run's.
+        // This write has no resourceVersion as a precondition, so another run may have written the record before it:
+        // `replace` compares the answer with the parent that this run knows.
         let (found, _) = parent_of_answer(&reply, &self.set.parent, self.server.now())?;
         known.replace(found);
         Ok(())
     }
 
-    /// Sends the manifest. A parent that the plan is bound to is written only as it was seen, except for its record,
-    /// which this run has written. A parent that did not exist was created by this run.
+    /// Sends the manifest. A run of a saved plan writes the parent only if it is as the plan has seen it, except for
+    /// its record, which this run has written. A parent that did not exist in the plan was created by this run.
     ///
-    /// Each write names the UID of the parent with the record: if that parent was deleted, an apply would create
-    /// one without a record, and the next run would refuse to take it.
+    /// Each write has the UID of the parent that this run has recorded on as a precondition. If another client has
+    /// deleted that parent, an apply without the UID would create an object without a record, and the next run would
+    /// refuse to take it over.
     async fn send_manifest(
         &self,
         object: &DesiredObject,
@@ -56,20 +59,20 @@ impl ParentWriting<'_> {
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
         for _ in 0..ATTEMPTS {
-            let bound = if preconditions.parent().is_some() {
-                let now = read::object(self.server, &object.resource, &object.key).await?;
-                let seen = preconditions.unchanged_parent(now.as_ref());
-                Some(seen.ok_or(ParentWriteError::Disapproved)?)
+            let seen_by_plan = if preconditions.parent().is_some() {
+                let live = read::object(self.server, &object.resource, &object.key).await?;
+                let seen = preconditions.unchanged_parent(live.as_ref());
+                Some(seen.ok_or(ParentWriteError::ChangedSincePlan)?)
             } else {
                 None
             };
-            // It is read last, so that the precondition is never newer than the content.
+            // The content is read after the precondition. If the object changes in between, the precondition fails.
             let with_live = self.apply_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
-            let Some(seen) = bound.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
+            let Some(seen) = seen_by_plan.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
                 let request = manifest_request(sent, with_uid(sent, uid).body(), &parameters);
                 match self.send(request, sink).await {
-                    Err(error) if is_passing_conflict(&error) && !self.is_there(uid).await? => {
+                    Err(error) if is_passing_conflict(&error) && !self.parent_has_uid(uid).await? => {
                         return Err(ParentWriteError::Replaced);
                     }
                     Err(error) if is_passing_conflict(&error) => continue,
@@ -87,13 +90,14 @@ impl ParentWriting<'_> {
     }
 
     /// Returns whether the parent still has this UID.
-    pub async fn is_there(&self, uid: &str) -> Result<bool, ApiError> {
+    pub async fn parent_has_uid(&self, uid: &str) -> Result<bool, ApiError> {
         Ok(self.read().await?.is_some_and(|parent| parent.uid == uid))
     }
 
-    /// Returns what to send for the parent's own manifest if it has ignored fields, or if its record was
-    /// written under the field manager of members, as kubectl's is under
-    /// `--field-manager kubectl-applyset`.
+    /// Returns the manifest with fields of the live parent added, which an apply of the manifest alone would remove;
+    /// `None` if that is not needed. It is needed if the manifest has ignored fields, or if its field manager may have
+    /// written the record: kubectl writes the record as `kubectl-applyset`, which may also be the user's
+    /// `--field-manager`.
     async fn apply_with_live_fields(
         &self,
         object: &DesiredObject,
@@ -114,8 +118,7 @@ impl ParentWriting<'_> {
         parameters
     }
 
-    /// Sends a dry run of the parent's own manifest, and returns the parent as it would
-    /// be.
+    /// Sends a dry run of the parent's own manifest, and returns the answer: the parent as it would be.
     pub async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
         let mut parameters = self.member_parameters();
         parameters.push(("dryRun", "All"));
@@ -129,7 +132,7 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Returns the object with the precondition that the live one has this UID.
+/// Returns the object with this UID in its metadata: the server then applies it only to a live object with this UID.
 fn with_uid(object: &DesiredObject, uid: &str) -> Object {
     let mut metadata = object.object.metadata();
     metadata.insert("uid".to_owned(), json!(uid));

@@ -1,7 +1,8 @@
-//! Removes the record: deletes the parent, or removes the record from an object that is kept. Both have the version
-//! that was read before the last list as their precondition, so no run has begun since then. While another run is
-//! under way, nothing is removed. A write whose webhook is still starting is not sent again here, but after another
-//! look: see `former_parent`.
+//! Removes the record: deletes the parent, or removes the record from an object that is kept.
+//!
+//! Both writes have the resourceVersion that was read before the last list of members as their precondition, so they
+//! fail if another run has begun since then. If a webhook cannot be called yet, the write is not sent again here:
+//! `former_parent` lists the members again before it repeats the write.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -19,53 +20,55 @@ use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::read::METADATA;
 
-/// State of the parent after the write that deleted it.
+/// State of the parent after its deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParentLeft {
-    /// Nothing is left of it.
-    Nothing,
-    /// Another client had deleted it.
-    NothingBefore,
-    /// It is deleted, and finalizers hold it.
+pub enum DeletedParent {
+    /// This run has deleted the parent, and it is gone.
+    Gone,
+    /// The parent was gone before this run's DELETE: another client had deleted it.
+    GoneBefore,
+    /// This run has deleted the parent, and finalizers hold it.
     Terminating,
-    /// Another client had deleted it, and finalizers hold it.
+    /// Another client had deleted the parent, and finalizers hold it.
     TerminatingBefore,
 }
 
 impl ParentWriting<'_> {
-    /// Deletes the parent as it was read; `None` if it has changed.
-    pub async fn delete(&self, live: &Live) -> Result<Option<ParentLeft>, ApiError> {
+    /// Deletes the parent as it was read; returns `None`, and deletes nothing, if the parent has changed since.
+    pub async fn delete(&self, live: &Live) -> Result<Option<DeletedParent>, ApiError> {
         if live.presence == Presence::Terminating {
-            return Ok(Some(ParentLeft::TerminatingBefore));
+            return Ok(Some(DeletedParent::TerminatingBefore));
         }
         let server = self.server.beside_lease();
         match server.send(delete_request(live, DryRun::None)).await {
-            Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(ParentLeft::Nothing)),
-            Ok(reply) if is_of(&reply, live) => Ok(Some(ParentLeft::Terminating)),
+            Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(DeletedParent::Gone)),
+            Ok(reply) if is_of(&reply, live) => Ok(Some(DeletedParent::Terminating)),
+            // The answer is about another object, so the caller reads the parent again.
             Ok(_) => Ok(None),
-            Err(error) if error.is_missing_object() => Ok(Some(ParentLeft::NothingBefore)),
+            Err(error) if error.is_missing_object() => Ok(Some(DeletedParent::GoneBefore)),
             Err(error) if error.is(StatusCode::CONFLICT) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Removes the record from the parent as it was read, and keeps the rest of it. kubectl labels a
-    /// parent that is among its manifests into its own set; that label goes, too. Returns
-    /// false if the parent has changed, or is gone.
-    pub async fn take_off(&self, parent: &ParentObject) -> Result<bool, ApiError> {
-        let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
+    /// Removes the record from the parent as it was read, and nothing else of it except a part-of label with the set's
+    /// own id: kubectl labels a parent that is among its manifests as a member of the set. Returns `false` if the
+    /// parent has changed since it was read, or is gone.
+    pub async fn remove_record(&self, parent: &ParentObject) -> Result<bool, ApiError> {
+        // In a merge patch, null removes a key.
+        let nulls = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
                 .collect::<serde_json::Map<_, _>>()
                 .into()
         };
         let annotations = parent.annotations.keys().map(String::as_str);
-        let is_own = parent.part_of.as_deref() == Some(self.set.id.as_str());
-        let own_label = is_own.then_some(PART_OF_LABEL);
+        let is_member_of_itself = parent.part_of.as_deref() == Some(self.set.id.as_str());
+        let part_of_label = is_member_of_itself.then_some(PART_OF_LABEL);
         let patch = json!({"metadata": {
             "uid": parent.uid,
             "resourceVersion": parent.resource_version,
-            "labels": removed(&mut [ID_LABEL].into_iter().chain(own_label)),
-            "annotations": removed(&mut annotations.filter(|key| is_applyset_key(key) || *key == HISTORY_ANNOTATION)),
+            "labels": nulls(&mut [ID_LABEL].into_iter().chain(part_of_label)),
+            "annotations": nulls(&mut annotations.filter(|key| is_applyset_key(key) || *key == HISTORY_ANNOTATION)),
         }});
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", self.field_manager())];
@@ -79,9 +82,9 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Returns whether the answer to a delete says that nothing is left of the object. One that
-/// finalizers hold is answered with the object.
+/// Returns whether the answer to a DELETE says that the object is gone: it is then a `Status`. If finalizers hold the
+/// object, the answer is the object itself.
 fn is_gone(reply: &Reply) -> bool {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let answer = reply.json_or_null();
     answer["kind"] == "Status"
 }

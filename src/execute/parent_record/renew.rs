@@ -1,4 +1,4 @@
-//! Renews the entry of a run, so that no other run takes it for abandoned.
+//! Renews the entry of a run, so that other runs do not count it as abandoned.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -8,24 +8,25 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tokio::time::{sleep, timeout};
 
-use super::begin::Known;
+use super::begin::KnownParent;
 use super::requests::{ParentWriteError, ParentWriting, Target};
 use crate::cluster::apiserver::Moment;
 use crate::execute::history::timestamp;
 use crate::model::history_annotation::{RENEWED_AFTER, Run};
 
-/// The pause between checks of the age of the entry. It is short, because a machine that was suspended does not know
-/// for how long.
-const PAUSE: Duration = Duration::from_secs(10);
+/// The pause between checks of the age of the entry. It is short: a pause does not count the time for which the machine
+/// is suspended, and the entry has to be renewed soon after the machine continues.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The time for a renewal.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit for one renewal.
+const RENEWAL_LIMIT: Duration = Duration::from_secs(30);
 
 impl ParentWriting<'_> {
     /// Does the work of a run, and renews its entry at the same time.
     ///
-    /// A renewal that the end of the work interrupts may be written or not; the next write of the parent finds out.
-    pub async fn while_renewing<T>(&self, known: &mut Known, work: impl Future<Output = T>) -> T {
+    /// If the work ends during a renewal, the renewal is dropped, and the server may carry it out or not. If the server
+    /// carries it out, the next write of the parent meets a conflict, and reads the parent again.
+    pub async fn while_renewing<T>(&self, known: &mut KnownParent, work: impl Future<Output = T>) -> T {
         let work = pin!(work);
         let renewing = pin!(self.renew_in_time(known));
         match select(work, renewing).await {
@@ -34,22 +35,24 @@ impl ParentWriting<'_> {
         }
     }
 
-    async fn renew_in_time(&self, known: &mut Known) -> Infallible {
-        // A webhook that has to start may come with a member that waits for the renewal.
+    async fn renew_in_time(&self, known: &mut KnownParent) -> Infallible {
+        // A renewal is not repeated until a webhook can be called: the webhook may start only after this run has
+        // written a member, and without a renewal the run may not write members for long.
         let writing = self.writing.without_webhook_patience();
         let renewing = ParentWriting {
             writing: &writing,
             ..*self
         };
         loop {
-            sleep(PAUSE).await;
+            sleep(CHECK_INTERVAL).await;
             if known.run.is_none() || known.renewed.age() < RENEWED_AFTER {
                 continue;
             }
-            match timeout(PATIENCE, renewing.renew(known)).await {
+            match timeout(RENEWAL_LIMIT, renewing.renew(known)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error @ ParentWriteError::Dropped)) => {
-                    // Other runs work as if this one had ended. One that takes objects out has no lease to lose.
+                Ok(Err(error @ ParentWriteError::EntryLost)) => {
+                    // Other runs may narrow the record as if this run had ended, so this run must not add members any
+                    // more. A run that takes objects out has no lease to lose.
                     if !known.takes_out {
                         self.server.lose_lease(&error.to_string());
                     }
@@ -58,19 +61,19 @@ impl ParentWriting<'_> {
                 Ok(Err(error)) => self.server.note_failed_lease_renewal(&error.to_string()),
                 Err(_) => self
                     .server
-                    .note_failed_lease_renewal(&format!("no answer within {PATIENCE:?}")),
+                    .note_failed_lease_renewal(&format!("no answer within {RENEWAL_LIMIT:?}")),
             }
         }
     }
 
-    /// Writes the time into the entry, if it is still there. The parent is read before: the time of the server may have
-    /// been known for long.
-    async fn renew(&self, known: &mut Known) -> Result<(), ParentWriteError> {
+    /// Writes the current time of the server into the entry, if the parent still has the entry. The parent is read
+    /// first, because the answer also brings the server's time, which this run may have learned long ago.
+    async fn renew(&self, known: &mut KnownParent) -> Result<(), ParentWriteError> {
         let Some(run) = known.run.clone() else {
             return Ok(());
         };
         let found = self.read().await?;
-        // The time in the entry is not later.
+        // The lease counts from here, not from the answer: other runs count from the time in the entry.
         let before = Moment::now();
         let run = Run {
             renewed: Some(timestamp(self.server)),
@@ -81,7 +84,7 @@ impl ParentWriting<'_> {
             .write_as_decided(found, false, &writer, &mut |_| {}, |read| {
                 let mut history = read.history;
                 if !history.is_running(&run.id) {
-                    return Err(ParentWriteError::Dropped);
+                    return Err(ParentWriteError::EntryLost);
                 }
                 history.add(run.clone());
                 Ok(Target {

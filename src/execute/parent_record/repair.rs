@@ -16,16 +16,17 @@ use crate::verify::{Removal, Repair};
 /// Outcome of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repaired {
-    /// It is written.
+    /// The parent is repaired.
     Written,
-    /// Another client has changed the parent since it was judged.
+    /// Another client has changed the parent since `verify` read it.
     Overtaken,
 }
 
 impl ParentWriting<'_> {
-    /// Writes the record, then removes keys that do not belong on the parent.
+    /// Writes the record, then removes labels and annotations that do not belong on the parent.
     ///
-    /// The repair was decided on a look that began after the parent was read: it is written over that version.
+    /// The precondition of the write is the resourceVersion of the parent that `verify` read before it listed the
+    /// members.
     pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
         let mut history = runs_as_read(&repair.parent, "");
         for id in &repair.ended {
@@ -36,7 +37,7 @@ impl ParentWriting<'_> {
             let unlabeled = self.record_of_unlabeled(&repair.places, &record, sink).await?;
             record = record.union(&unlabeled);
         }
-        let target = self.annotations(&Target { record, history }, Some(&repair.parent))?;
+        let target = self.build_annotations(&Target { record, history }, Some(&repair.parent))?;
         let seen = (
             repair.parent.uid.as_str(),
             repair.parent.resource_version.as_str(),
@@ -49,20 +50,18 @@ impl ParentWriting<'_> {
             return Ok(Repaired::Written);
         }
         let version = &written.resource_version;
-        match self
-            .take_keys_off(version, &target, &repair.removals, sink)
-            .await?
-        {
+        match self.remove_keys(version, &target, &repair.removals, sink).await? {
             Written::Done(_) => Ok(Repaired::Written),
             Written::Overtaken => Ok(Repaired::Overtaken),
         }
     }
 
-    /// Server-side apply removes only fields of its own manager; others wrote these.
-    async fn take_keys_off(
+    /// Removes these labels and annotations by a merge patch: other field managers wrote them, and server-side apply
+    /// removes only fields of its own manager. `target` are the annotations that the answer has to show.
+    async fn remove_keys(
         &self,
         resource_version: &str,
-        record: &Value,
+        target: &Value,
         removals: &[Removal],
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
@@ -81,6 +80,6 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
         let body = Bytes::from(json!({"metadata": metadata}).to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.written(self.send(request, sink).await, record)
+        self.check_answer(self.send(request, sink).await, target)
     }
 }

@@ -1,4 +1,4 @@
-//! The requests that write the record, each bound to the resourceVersion that it was decided on.
+//! The requests that write the record, each with the resourceVersion that it was decided on as a precondition.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::compare::ownership::parent_field_manager;
 use crate::event::{Event, Subject};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served};
 use crate::execute::label_in_answer::changed_key;
-use crate::execute::members::apply::written;
+use crate::execute::members::apply::parse_written;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::manifest::desired::DesiredObject;
@@ -33,8 +33,8 @@ pub struct ParentWriting<'a> {
     pub set: &'a Set,
     /// The resource of the parent.
     pub resource: &'a Arc<Resource>,
-    /// The refusals to take the parent over that the user has lifted. Only a parent that is still as it was read
-    /// is taken over.
+    /// The refusals to take the parent over that the user has lifted. They apply only as long as the parent is as it
+    /// was read.
     pub accepted: &'a [Refusal],
     /// The parent's own manifest, if there is one.
     pub manifest: Option<&'a DesiredObject>,
@@ -55,46 +55,47 @@ pub enum ParentWriteError {
     /// The answer to a write cannot be read.
     #[error("the set's parent: invalid response from the server: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// The objects that only the wide record covers cannot be listed: members of other runs, or members without their
-    /// label.
+    /// The objects that a narrower record would no longer cover cannot be listed: they may be members of other runs, or
+    /// members that have lost their label.
     #[error(
         "the set's record is not narrowed: the objects that it would no longer cover cannot be listed: {0}"
     )]
-    Unwatched(ListError),
-    /// The answer to a write lacks a label or an annotation, or shows another value.
+    NotListed(ListError),
+    /// The answer to a write lacks this label or annotation, or shows another value of it.
     #[error(
         "the set's parent: the server removed or changed the {0}; an admission policy or webhook may be the cause"
     )]
     Changed(String),
-    /// It changed since the saved plan was made.
+    /// The parent has changed since the saved plan was made.
     #[error("the set's parent changed since the plan; its manifest was not applied")]
-    Disapproved,
-    /// It was deleted during the run, and may have been created again by another client.
+    ChangedSincePlan,
+    /// The parent was deleted during the run, and another client may have created it again.
     #[error(
         "the set's parent was deleted during the run; its manifest was not applied; run the same command again"
     )]
     Replaced,
-    /// It is not the one whose set the run takes objects out of: that one was deleted.
+    /// The parent of a run that takes objects out of the set was deleted. Another parent may be in its place.
     #[error("the set's parent was deleted during the run")]
     Gone,
-    /// It has lost the entry of the run, which was suspended or out of reach for too long.
+    /// The parent has no longer an entry of this run with the result `running`: this run was suspended, or could not
+    /// reach the server, for so long that another run has listed it as abandoned.
     #[error("another run has listed this one as abandoned")]
-    Dropped,
-    /// It is a custom resource, and the server does not serve its kind.
+    EntryLost,
+    /// The parent is a custom resource, and the server does not serve its kind.
     #[error("{0}")]
     NotServed(String),
-    /// Its annotations are as large as the server allows.
+    /// The annotations of the parent are as large as the server allows.
     #[error(
         "the set's parent: its annotations leave no room to note this run: the server allows 256 KiB in all; remove other annotations, or split the set"
     )]
     NoRoom,
-    /// Other clients kept changing it.
+    /// Other clients kept changing the parent.
     #[error("the set's parent: too many conflicting updates")]
     Contended,
 }
 
 impl ParentWriteError {
-    /// Returns whether only another run keeps this one from writing.
+    /// Returns whether another run is the only reason why this run may not write the parent.
     pub fn is_of_another_run(&self) -> bool {
         matches!(self, Self::Refused(refusals) if refusals.iter().all(Refusal::is_of_another_run))
     }
@@ -105,18 +106,18 @@ impl ParentWriteError {
     }
 }
 
-/// The record and the history of the parent after a write.
+/// The record and the history that a write is to give the parent.
 pub(super) struct Target {
     pub(super) record: Record,
     pub(super) history: History,
 }
 
-/// Outcome of a write with the parent's resourceVersion.
+/// Outcome of a write of the parent with its resourceVersion as a precondition.
 #[derive(Debug)]
 pub enum Written {
-    /// It is written.
+    /// The parent is written, and is like this now.
     Done(Box<ParentObject>),
-    /// Another client changed, created or deleted it first.
+    /// The parent is not written: another client changed, created or deleted it first.
     Overtaken,
 }
 
@@ -130,8 +131,8 @@ impl ParentWriting<'_> {
         read::parent(self.server, self.resource, &self.set.parent).await
     }
 
-    /// Writes the record on the parent that has this UID and this resourceVersion. Without the UID, the server would
-    /// create a parent that is gone.
+    /// Writes the annotations `target` on the parent that has this UID and this resourceVersion. The UID prevents that
+    /// an apply creates the parent again if it is gone.
     pub async fn write_record(
         &self,
         (uid, resource_version): (&str, &str),
@@ -139,10 +140,11 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let request = self.update_request((uid, resource_version), target, &[]);
-        self.written(self.send(request, sink).await, target)
+        self.check_answer(self.send(request, sink).await, target)
     }
 
-    /// Returns the request that writes the record on the parent that has this UID and this resourceVersion.
+    /// Returns the request that writes the annotations `target` on the parent that has this UID and this
+    /// resourceVersion, with `more` parameters.
     pub(super) fn update_request(
         &self,
         (uid, resource_version): (&str, &str),
@@ -158,7 +160,7 @@ impl ParentWriting<'_> {
         self.record_request(apply_body(&object), &[&parameters, more].concat())
     }
 
-    /// Returns the request that creates a parent without a manifest.
+    /// Returns the request that creates a parent that has no manifest, with the annotations `target`.
     pub(super) fn creation_request(&self, target: &Value, more: &[(&str, &str)]) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["labels"] = labels(&self.set.id);
@@ -169,12 +171,12 @@ impl ParentWriting<'_> {
         ApiRequest::post(&collection, &parameters, METADATA, body)
     }
 
-    /// Returns the annotations of the parent as they are to be.
+    /// Returns the annotations that hold the record and the history of `target`. `parent` is the parent as it was read.
     ///
     /// # Errors
     ///
-    /// There is no room for them.
-    pub(super) fn annotations(
+    /// The parent has no room for them.
+    pub(super) fn build_annotations(
         &self,
         target: &Target,
         parent: Option<&ParentObject>,
@@ -188,9 +190,11 @@ impl ParentWriting<'_> {
             .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));
         let value = target.history.value(&others);
         let history = value.map_err(|NoRoom| ParentWriteError::NoRoom)?;
-        // The client that created the parent owns the annotation, too, so leaving it out would not remove it.
-        let emptied = others.contains_key(HISTORY_ANNOTATION).then(|| "[]".to_owned());
-        if let Some(history) = history.or(emptied) {
+        // An empty history is written as an empty list if the parent has the annotation. To leave the annotation out
+        // would not remove it: the parent may have been created by POST, and that field manager owns the annotation,
+        // too.
+        let empty_history = others.contains_key(HISTORY_ANNOTATION).then(|| "[]".to_owned());
+        if let Some(history) = history.or(empty_history) {
             annotations[HISTORY_ANNOTATION] = json!(history);
         }
         Ok(annotations)
@@ -198,14 +202,14 @@ impl ParentWriting<'_> {
 
     /// Creates a parent that does not exist.
     ///
-    /// A bare one is created by POST, which fails where another run was faster; an apply
-    /// would overwrite that run's record. One with a manifest is applied with the tooling
-    /// annotation alone and recorded on in a second write: interrupted between the two,
-    /// the annotation lets the next run continue.
+    /// A parent without a manifest is created by POST, which fails if another run has created the parent first; an
+    /// apply would overwrite the record of that run. A parent with a manifest is applied with the tooling annotation
+    /// alone, and gets its record in a second write. If the run is interrupted between the two writes, the next run
+    /// recognizes the parent by that annotation and continues.
     pub async fn create(&self, target: &Value, sink: &mut Sink<'_>) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
             let request = self.creation_request(target, &[]);
-            return self.written(self.send(request, sink).await, target);
+            return self.check_answer(self.send(request, sink).await, target);
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -233,7 +237,7 @@ impl ParentWriting<'_> {
             // Another run has created it, and may have recorded a set on it.
             return Ok(Written::Overtaken);
         }
-        let created = written(&reply)?.metadata;
+        let created = parse_written(&reply)?.metadata;
         self.write_record((&created.uid, &created.resource_version), target, sink)
             .await
     }
@@ -247,13 +251,13 @@ impl ParentWriting<'_> {
         notes.reporting(sent, sink).await
     }
 
-    /// Returns what the answer to a bound write of the record says about the parent.
+    /// Checks the answer to a write of the annotations `target`, and returns the parent in it.
     ///
     /// # Errors
     ///
-    /// The answer lacks the record, the id or the entry of the run: no other run could find the members that this one
-    /// is about to write.
-    pub(super) fn written(
+    /// The answer lacks the record, the id or the entry of the run. Other runs could then not find the members that
+    /// this run is about to write.
+    pub(super) fn check_answer(
         &self,
         answer: Result<Reply, ApiError>,
         target: &Value,
@@ -300,8 +304,8 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Returns the request that applies `body` for the parent's own manifest, in the version of the manifest, which may not
-/// be the one that the server prefers.
+/// Returns the request that applies `body` for the parent's own manifest. Its path has the version of the manifest, not
+/// the version that the server prefers.
 pub(super) fn manifest_request(
     manifest: &DesiredObject,
     body: Bytes,
@@ -311,7 +315,7 @@ pub(super) fn manifest_request(
     ApiRequest::patch(&path, parameters, METADATA, Patch::Apply, body)
 }
 
-/// Returns whether another client changed, created or deleted the object first.
+/// Returns whether a write failed because another client changed, created or deleted the object first.
 pub(super) fn is_overtaken(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT)
 }

@@ -1,6 +1,6 @@
-//! A run on its parent, from the write that begins it to the one that ends it.
+//! A run on its parent, from the write of the parent that begins the run to the write that ends it.
 
-use super::begin::Known;
+use super::begin::KnownParent;
 use super::end::FinalRecord;
 use super::requests::ParentWriting;
 use crate::event::Ending;
@@ -11,16 +11,17 @@ use crate::model::applyset::Record;
 /// A run that is under way.
 pub struct RunOnParent<'a> {
     pub parent: ParentWriting<'a>,
-    /// The parent, and the entry of the run if it has one; `None` without a parent, and before one is written.
-    pub known: Option<Known>,
-    /// The entry in the history, with the changes of the run.
+    /// The parent, and the entry of the run if it has one; `None` if there is no parent, or if the run has not written
+    /// it yet.
+    pub known: Option<KnownParent>,
+    /// Counts the changes of the run, for its entry in the history.
     pub entry: HistoryEntry,
-    /// The record of everything that the run may write, which the parent records in any case.
+    /// The record of everything that the run may write.
     needed: &'a Record,
 }
 
 impl<'a> RunOnParent<'a> {
-    pub fn new(parent: ParentWriting<'a>, needed: &'a Record, known: Option<Known>) -> Self {
+    pub fn new(parent: ParentWriting<'a>, needed: &'a Record, known: Option<KnownParent>) -> Self {
         Self {
             parent,
             known,
@@ -29,7 +30,7 @@ impl<'a> RunOnParent<'a> {
         }
     }
 
-    /// Does a part of the work, which its entry counts, and renews the entry at the same time.
+    /// Does a part of the run's work, counts its changes, and renews the entry of the run at the same time.
     pub async fn work<T>(&mut self, sink: &mut Sink<'_>, work: impl AsyncFnOnce(&mut Sink<'_>) -> T) -> T {
         let entry = std::mem::take(&mut self.entry);
         let done = self
@@ -55,7 +56,7 @@ impl<'a> RunOnParent<'a> {
         self.parent.server.end_lease();
     }
 
-    /// Ends the run on the parent, if that still has its entry. `exact` is the record of what is left, if it is known.
+    /// Ends the run on the parent, if there is one. `exact` is the record of exactly what is left, if the run knows it.
     /// Returns how the run ends.
     pub async fn end(&mut self, exact: Option<&Record>, ending: Ending, sink: &mut Sink<'_>) -> Ending {
         let Some(known) = &mut self.known else {
@@ -64,7 +65,7 @@ impl<'a> RunOnParent<'a> {
         let needed = self.needed;
         let final_record = FinalRecord { needed, exact };
         self.parent
-            .end_reported(known, &self.entry, final_record, ending, sink)
+            .end_and_report(known, &self.entry, final_record, ending, sink)
             .await
     }
 }

@@ -1,129 +1,137 @@
 //! The limit of concurrent writes: it rises while the server answers fast, and is halved when the server refuses
-//! writes for lack of capacity.
+//! writes for lack of capacity (429).
 //!
-//! Pure: `apiserver` waits for `Retry-After`.
+//! This file only counts. `cluster/apiserver` sends refused writes again, after the `Retry-After` of the answer.
 
 use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
 
-/// The limit at the start, unless the user allows less. It saves most sets a second round trip, and even a
-/// server with few seats for the user can queue most of these writes.
+/// The limit at the start, unless the user allows less. Most sets are small enough for all their writes to run at once,
+/// so that they take one round trip. API Priority and Fairness queues most of these writes, instead of refusing them,
+/// even if it has few seats for the user.
 const START: usize = 8;
-/// The limit at the start for a server that is far away, where a window takes a round trip: the number of connections
-/// that were opened early.
-const START_IF_FAR: usize = 2 * UNQUESTIONED;
+/// The limit at the start if the server is far away: a window would take a round trip, so the first windows are left
+/// out. `ApiServer::prepare_for` has opened up to this many connections.
+const START_IF_FAR: usize = 2 * RAISED_IN_ANY_CASE_BELOW;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
 /// even without a queue.
-const UNQUESTIONED: usize = 16;
-/// A server whose fastest answer took longer than this is far away: each window takes a round trip.
+const RAISED_IN_ANY_CASE_BELOW: usize = 16;
+/// A server whose fastest answer took longer than this is far away.
 const FAR: Duration = Duration::from_millis(10);
 /// The limit at which doubling ends: each further connection has its own handshake.
 const DOUBLED_UP_TO: usize = 64;
-/// The number of answers that raise the limit by one after a refusal. A refused write delays the end of its step by a
-/// second, and by twice as long each time that it is refused again.
-const CALM: usize = 64;
-/// If answers take this multiple of the fastest one on average, they have waited in a queue of the server;
+/// The number of answers that raise the limit by one after a refusal, at least. If the limit rose faster, writes would
+/// be refused more often: a refused write delays the end of its step by a second, and by twice as long each time that
+/// it is refused again.
+const WINDOW_AFTER_REFUSAL: usize = 64;
+/// If answers take more than this multiple of the fastest one on average, they have waited in a queue of the server;
 /// more writes would only lengthen the queue.
-const QUEUED: u32 = 2;
+const SLOWDOWN_BY_QUEUE: u32 = 2;
 
 /// The current limit, and the observations that raise and lower it.
 ///
-/// Slow start, then additive increase and multiplicative decrease, as TCP does it: a window of answers
-/// without queueing doubles the limit at first, and later raises it by one; a refusal halves it.
+/// The limit follows slow start, then additive increase and multiplicative decrease, as in TCP. A window is as many
+/// answers as the limit. Each window without queueing doubles the limit at first, and later raises it by one; a refusal
+/// halves it.
 #[derive(Debug, Clone)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
-    most: usize,
+    /// The highest limit that the user allows.
+    max: usize,
+    /// `true` once the server has refused a write.
     was_refused: bool,
-    /// Outstanding answers to writes that started before the last refusal. Refusals among them are the same
-    /// event.
-    settling: usize,
-    /// The answers of the current window.
+    /// The number of writes that were under way at the last refusal and have not been answered. If the server refuses
+    /// them, too, the limit is not halved again.
+    under_way_at_refusal: usize,
+    /// The number of answers in the current window.
     answers: usize,
-    /// Their total duration.
+    /// The total duration of the answers in the current window.
     total: Duration,
+    /// The shortest duration of any answer so far.
     fastest: Duration,
 }
 
-/// Returns how many of these writes will soon run at once, if the server keeps up.
+/// Returns how many of this number of writes will soon run at once, if the server keeps up.
 pub fn soon_under_way(writes: usize) -> usize {
     writes.min(START_IF_FAR)
 }
 
 impl ConcurrencyLimit {
-    /// Creates a limit for writes to a server that has answered the reads of the run. It never exceeds `most`
-    /// writes at once.
-    pub(super) fn for_server(server: &ApiServer, most: usize) -> Self {
+    /// Creates a limit for writes to a server that has answered the reads of the run. The limit never exceeds `max`.
+    pub(super) fn for_server(server: &ApiServer, max: usize) -> Self {
         if server.throttled_answers() == 0 {
-            return Self::new(most, server.fastest_answer());
+            return Self::new(max, server.fastest_answer());
         }
-        // Even the few reads so far were too many.
-        Self::starting_with(START / 2, most)
+        // The server has refused even some of the few reads so far.
+        Self::starting_with(START / 2, max)
     }
 
-    /// Creates a limit that never exceeds `most` writes at once. `fastest_answer` is the shortest time that
-    /// the server took to answer an earlier request; `None` if that says nothing of how far away it is.
-    fn new(most: usize, fastest_answer: Option<Duration>) -> Self {
+    /// Creates a limit that never exceeds `max`. `fastest_answer` is the shortest time that the server took to answer
+    /// an earlier request; `None` if no request shows how far away the server is.
+    fn new(max: usize, fastest_answer: Option<Duration>) -> Self {
         let is_far = fastest_answer.is_some_and(|fastest| fastest > FAR);
         let start = if is_far { START_IF_FAR } else { START };
-        Self::starting_with(start, most)
+        Self::starting_with(start, max)
     }
 
-    fn starting_with(start: usize, most: usize) -> Self {
+    fn starting_with(start: usize, max: usize) -> Self {
         Self {
-            limit: start.min(most).max(1),
-            most: most.max(1),
+            limit: start.min(max).max(1),
+            max: max.max(1),
             was_refused: false,
-            settling: 0,
+            under_way_at_refusal: 0,
             answers: 0,
             total: Duration::ZERO,
             fastest: Duration::MAX,
         }
     }
 
-    /// Returns whether one more write may start while `started` ones have not ended. The `throttled` ones among them do
-    /// not load the server, but count against the user's limit. Up to half of the current limit is kept free for them,
-    /// so that they are not refused again.
-    pub(super) fn allows(&self, started: usize, throttled: usize) -> bool {
+    /// Returns whether one more write may start while `under_way` writes have not ended. `throttled` of these wait to
+    /// be sent again, because the server has refused them. They do not load the server, but count against the user's
+    /// limit. Up to half of the current limit is kept free for them, so that they are not refused again.
+    pub(super) fn allows(&self, under_way: usize, throttled: usize) -> bool {
         let kept_free = throttled.min(self.limit / 2);
-        started < self.most && started.saturating_sub(throttled) + kept_free < self.limit
+        let on_server = under_way.saturating_sub(throttled);
+        under_way < self.max && on_server + kept_free < self.limit
     }
 
-    /// Returns how many of these writes will soon run at once, if the server keeps up.
+    /// Returns how many of this number of writes will soon run at once, if the server keeps up.
     pub(super) fn soon_under_way(&self, writes: usize) -> usize {
-        soon_under_way(writes).min(if self.was_refused { self.limit } else { self.most })
+        let highest = if self.was_refused { self.limit } else { self.max };
+        soon_under_way(writes).min(highest)
     }
 
     /// Records an answer and its duration.
     pub(super) fn record_answer(&mut self, latency: Duration) {
-        self.settling = self.settling.saturating_sub(1);
+        self.under_way_at_refusal = self.under_way_at_refusal.saturating_sub(1);
         self.fastest = self.fastest.min(latency);
         self.total += latency;
         self.answers += 1;
         let window = if self.was_refused {
-            self.limit.max(CALM)
+            self.limit.max(WINDOW_AFTER_REFUSAL)
         } else {
             self.limit
         };
         if self.answers < window {
             return;
         }
-        if self.limit < UNQUESTIONED || !self.has_queued() {
+        if self.limit < RAISED_IN_ANY_CASE_BELOW || !self.has_queued() {
             let doubles = !self.was_refused && self.limit < DOUBLED_UP_TO;
             let next = if doubles {
                 (2 * self.limit).min(DOUBLED_UP_TO)
             } else {
                 self.limit + 1
             };
-            self.limit = next.min(self.most);
+            self.limit = next.min(self.max);
         }
         self.begin_window();
     }
 
+    /// Returns whether the answers of the current window have waited in a queue of the server.
     fn has_queued(&self) -> bool {
         let answers = u32::try_from(self.answers).unwrap_or(u32::MAX);
-        self.total / answers > self.fastest.saturating_mul(QUEUED)
+        self.total / answers > self.fastest.saturating_mul(SLOWDOWN_BY_QUEUE)
     }
 
     fn begin_window(&mut self) {
@@ -131,13 +139,13 @@ impl ConcurrencyLimit {
         self.total = Duration::ZERO;
     }
 
-    /// Records that the server had no capacity for a request while so many writes were under way.
+    /// Records that the server refused a write for lack of capacity while `under_way` others had not ended.
     pub(super) fn record_refusal(&mut self, under_way: usize) {
-        if self.settling > 0 {
-            self.settling -= 1;
+        if self.under_way_at_refusal > 0 {
+            self.under_way_at_refusal -= 1;
             return;
         }
-        self.settling = under_way;
+        self.under_way_at_refusal = under_way;
         self.was_refused = true;
         self.limit = (self.limit / 2).max(1);
         self.begin_window();
@@ -241,7 +249,7 @@ mod tests {
                 concurrency_limit.record_refusal(concurrency_limit.limit);
             }
             answer(&mut concurrency_limit, 10_000, 20);
-            assert_eq!(concurrency_limit.limit, UNQUESTIONED);
+            assert_eq!(concurrency_limit.limit, RAISED_IN_ANY_CASE_BELOW);
         }
     }
 
@@ -252,7 +260,7 @@ mod tests {
             concurrency_limit.record_refusal(0);
             assert_eq!(concurrency_limit.limit, half);
         }
-        answer(&mut concurrency_limit, CALM, 10);
+        answer(&mut concurrency_limit, WINDOW_AFTER_REFUSAL, 10);
         assert_eq!(concurrency_limit.limit, 2);
     }
 
@@ -276,8 +284,8 @@ mod tests {
             answer(&mut concurrency_limit, 1, 10);
             if concurrency_limit.limit > 7 {
                 concurrency_limit.record_refusal(concurrency_limit.limit);
-                // Those that were under way end.
-                while concurrency_limit.settling > 0 {
+                // The writes that were under way at the refusal end.
+                while concurrency_limit.under_way_at_refusal > 0 {
                     answer(&mut concurrency_limit, 1, 10);
                 }
                 refusals += 1;

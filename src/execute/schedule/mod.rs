@@ -2,8 +2,8 @@
 //! begins them.
 //!
 //! Each action ends at most once: it is done, it fails, or it is skipped because of another one. If the run stops, the
-//! others never begin. A postponed action, and any that waits for it, holds up some barriers and not others
-//! (`Barrier`).
+//! actions that have not begun never begin. An action is postponed while the webhook that judges its write cannot be
+//! called; `Barrier` says which barriers open without waiting for postponed actions.
 
 pub(super) mod concurrency_limit;
 pub(super) mod drive;
@@ -16,21 +16,24 @@ use crate::plan::{ActionId, Barrier, Edge, Graph};
 /// The progress of a graph while it is carried out.
 #[derive(Debug)]
 pub struct Schedule {
+    /// The actions and barriers of the graph, by `ActionId::index`.
     nodes: Vec<Node>,
-    /// The actions that can begin, by lane.
+    /// The actions that can begin, by `Lane`.
     ready: [BTreeSet<ActionId>; 3],
+    /// The number of nodes with `is_postponed`.
     postponed: usize,
+    /// `true` once no further action may begin.
     is_stopped: bool,
 }
 
-/// The condition under which an action begins.
+/// The further condition under which an action begins, once the actions before it have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// It begins if the concurrency limit allows one more write.
+    /// A write begins if the concurrency limit allows one more.
     Write,
-    /// It begins at once.
+    /// A wait begins at once.
     Wait,
-    /// It begins together with others, once nothing else can begin.
+    /// Waits of this lane begin together, once nothing else can begin.
     WaitTogether,
 }
 
@@ -38,9 +41,9 @@ pub enum Lane {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Done,
-    /// It failed: the actions that need it are skipped.
+    /// The action failed: the actions that need it are skipped.
     Failed,
-    /// It failed, and no further action begins.
+    /// The action failed, and no further action begins.
     Stop,
 }
 
@@ -51,24 +54,30 @@ pub struct Skipped {
     pub because: ActionId,
 }
 
+/// The progress of an action or a barrier.
 #[derive(Debug)]
 struct Node {
     id: ActionId,
+    /// The lane of an action, or the condition of a barrier.
     lane: Result<Lane, Barrier>,
+    /// The nodes that this one waits for.
     before: Vec<(ActionId, Edge)>,
+    /// The nodes that wait for this one.
     after: Vec<(ActionId, Edge)>,
-    /// The number of earlier actions and barriers that have not ended.
-    open: usize,
+    /// The number of nodes in `before` that have not ended.
+    unended_before: usize,
     state: State,
-    /// `true` if it was postponed and has not ended.
+    /// `true` if the action was postponed and has not ended.
     is_postponed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
+    /// Nodes before this one have not ended.
     Waiting,
-    /// It can begin, has begun or is postponed.
-    Free,
+    /// The action can begin, has begun or is postponed.
+    Released,
+    /// The action was done, or the barrier is open.
     Done,
     Failed,
     Skipped,
@@ -81,7 +90,7 @@ impl Schedule {
             lane: node.action.as_ref().map(&lane).map_err(|barrier| *barrier),
             before: node.before.clone(),
             after: Vec::new(),
-            open: node.before.len(),
+            unended_before: node.before.len(),
             state: State::Waiting,
             is_postponed: false,
         });
@@ -96,17 +105,17 @@ impl Schedule {
                 schedule.nodes[earlier.index()].after.push((id, *edge));
             }
         }
-        let mut passed = VecDeque::new();
+        let mut open_barriers = VecDeque::new();
         for (id, node) in graph.nodes() {
             if node.before.is_empty() {
-                schedule.release(id, &mut passed);
+                schedule.release(id, &mut open_barriers);
             }
         }
-        schedule.propagate(passed);
+        schedule.propagate(open_barriers);
         schedule
     }
 
-    /// Takes the first action of this lane that can begin, in the order of the graph; `None` if there is none.
+    /// Takes the first action of this lane that can begin, in the order of the graph; `None` if none can begin.
     pub fn take_next(&mut self, lane: Lane) -> Option<ActionId> {
         if self.is_stopped {
             return None;
@@ -122,7 +131,8 @@ impl Schedule {
         self.ready[lane as usize].len()
     }
 
-    /// Records how an action ended, and returns the actions that are skipped because of it, each after its cause.
+    /// Records how an action ended. Returns the actions that are skipped because of that end, each after the action
+    /// that is its cause.
     pub fn record_end(&mut self, id: ActionId, end: End) -> Vec<Skipped> {
         self.set_postponed(id, false);
         self.is_stopped |= end == End::Stop;
@@ -131,17 +141,17 @@ impl Schedule {
             End::Failed | End::Stop => State::Failed,
         };
         let skipped = self.propagate(VecDeque::from([id]));
-        self.pass_barriers();
+        self.open_barriers_behind_postponed();
         skipped
     }
 
-    /// Records that an action has to begin again later.
+    /// Records that an action, which has begun, has to begin again later.
     pub fn postpone(&mut self, id: ActionId) {
         self.set_postponed(id, true);
-        self.pass_barriers();
+        self.open_barriers_behind_postponed();
     }
 
-    /// Notes that an action that was postponed can begin again.
+    /// Records that a postponed action can begin again. The action stays postponed until it ends.
     pub fn resume(&mut self, id: ActionId) {
         if let Ok(lane) = self.nodes[id.index()].lane {
             self.ready[lane as usize].insert(id);
@@ -157,21 +167,22 @@ impl Schedule {
         self.is_stopped
     }
 
-    /// Returns whether the action was skipped, and has not failed itself.
+    /// Returns whether the action never began because another action failed.
     pub fn is_skipped(&self, id: ActionId) -> bool {
         self.nodes[id.index()].state == State::Skipped
     }
 
-    /// Updates the actions after these, whose end is known, and those after them. Returns the skipped ones.
+    /// Releases, opens or skips the nodes that wait for these `ended` ones, and the nodes that wait for those in turn.
+    /// Returns the skipped actions. After a stop, nothing is skipped: the other actions just never begin.
     fn propagate(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         while let Some(id) = ended.pop_front() {
-            let is_lost = matches!(self.nodes[id.index()].state, State::Failed | State::Skipped);
+            let is_undone = matches!(self.nodes[id.index()].state, State::Failed | State::Skipped);
             for (later, edge) in self.nodes[id.index()].after.clone() {
                 if self.nodes[later.index()].state != State::Waiting {
                     continue;
                 }
-                if is_lost && edge == Edge::Needs && !self.is_stopped {
+                if is_undone && edge == Edge::Needs && !self.is_stopped {
                     self.nodes[later.index()].state = State::Skipped;
                     skipped.push(Skipped {
                         action: later,
@@ -180,8 +191,8 @@ impl Schedule {
                     ended.push_back(later);
                     continue;
                 }
-                self.nodes[later.index()].open -= 1;
-                if self.nodes[later.index()].open == 0 {
+                self.nodes[later.index()].unended_before -= 1;
+                if self.nodes[later.index()].unended_before == 0 {
                     self.release(later, &mut ended);
                 }
             }
@@ -189,44 +200,49 @@ impl Schedule {
         skipped
     }
 
-    /// Marks an action as ready to begin, or opens a barrier.
-    fn release(&mut self, id: ActionId, passed: &mut VecDeque<ActionId>) {
+    /// Marks an action as ready to begin. A barrier is opened instead, and added to `ended`.
+    fn release(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
         let node = &mut self.nodes[id.index()];
         if let Ok(lane) = node.lane {
-            node.state = State::Free;
+            node.state = State::Released;
             self.ready[lane as usize].insert(id);
         } else {
             node.state = State::Done;
-            passed.push_back(id);
+            ended.push_back(id);
         }
     }
 
     fn set_postponed(&mut self, id: ActionId, is_postponed: bool) {
-        let before = std::mem::replace(&mut self.nodes[id.index()].is_postponed, is_postponed);
-        self.postponed -= usize::from(before);
+        let was_postponed = std::mem::replace(&mut self.nodes[id.index()].is_postponed, is_postponed);
+        self.postponed -= usize::from(was_postponed);
         self.postponed += usize::from(is_postponed);
     }
 
-    /// Opens the barriers that wait only for postponed actions, or for actions that wait for those.
-    fn pass_barriers(&mut self) {
+    /// Opens the barriers `EndedOrPostponed` that wait only for postponed actions, or for actions that wait for those.
+    /// (`propagate` opens a barrier after which nothing is postponed.)
+    fn open_barriers_behind_postponed(&mut self) {
         if self.postponed == 0 {
             return;
         }
-        let mut is_behind = vec![false; self.nodes.len()];
+        // `true` for an action that is postponed, or that waits for such an action. Nodes come after those that they
+        // wait for, so one pass in their order is enough. A closed barrier stays `false`: what waits for it keeps
+        // later barriers closed, too.
+        let mut is_held_up = vec![false; self.nodes.len()];
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
             let mut before = node.before.iter().map(|(earlier, _)| earlier.index());
             if node.state != State::Waiting {
-                is_behind[index] = node.is_postponed;
+                is_held_up[index] = node.is_postponed;
                 continue;
             }
             match node.lane {
-                Ok(_) => is_behind[index] = before.any(|earlier| is_behind[earlier]),
+                Ok(_) => is_held_up[index] = before.any(|earlier| is_held_up[earlier]),
                 Err(Barrier::EndedOrPostponed)
-                    if before.all(|earlier| is_behind[earlier] || self.nodes[earlier].has_ended()) =>
+                    if before.all(|earlier| is_held_up[earlier] || self.nodes[earlier].has_ended()) =>
                 {
                     let id = node.id;
                     self.nodes[index].state = State::Done;
+                    // Nothing is skipped: a barrier cannot fail.
                     self.propagate(VecDeque::from([id]));
                 }
                 Err(_) => {}

@@ -1,7 +1,8 @@
 //! Actions that begin again later, because the webhook that judges their write cannot be called yet.
 //!
-//! For each webhook, one action is tried again, after the pauses of `starting_webhooks`; the others follow once it gets
-//! through. The time limit of a webhook runs only while nothing else is left to do, because the run may still start it.
+//! For each webhook, one action is the probe: it is begun again after the pauses of `starting_webhooks`. The other
+//! actions of the webhook begin again once the webhook has judged the probe. The time limit of a webhook runs only
+//! while nothing else is left to do, because another action of the run may start the webhook.
 
 use std::collections::BTreeMap;
 
@@ -15,30 +16,30 @@ use crate::plan::ActionId;
 pub(super) struct Postponed<'a, A> {
     webhooks: StartingWebhooks<'a>,
     queues: BTreeMap<String, Queue<A>>,
-    /// Actions that may begin again and have not yet begun.
+    /// Actions that may begin again and have not yet begun, probes among them.
     resumed: BTreeMap<ActionId, A>,
 }
 
 /// The actions that wait for one webhook.
 struct Queue<A> {
     waiting: Vec<(ActionId, A)>,
-    /// The action that is under way again to find out whether the webhook can be called.
+    /// The action that begins again, or is under way again, to find out whether the webhook can be called.
     probe: Option<ActionId>,
-    /// The number of failed probes.
     failed_probes: u32,
-    /// The end of the latest attempt.
-    since: Instant,
+    /// The end of the latest probe, or of the first write that the webhook could not judge.
+    last_failure: Instant,
 }
 
 /// The consequences of an answer.
 pub(super) struct AnswerEffect<A> {
-    /// Actions that end, with their answers.
+    /// The actions that end, with their answers; empty if the action of the answer is postponed.
     pub(super) ended: Vec<(ActionId, A)>,
-    /// Actions that are begun again now.
+    /// The actions that begin again now.
     pub(super) resumed: Vec<ActionId>,
 }
 
 impl<'a, A> Postponed<'a, A> {
+    /// Creates a collection without actions. The time limits of these webhooks stand still until `start_clock`.
     pub(super) fn new(webhooks: StartingWebhooks<'a>) -> Self {
         webhooks.stop_clock();
         Self {
@@ -48,18 +49,18 @@ impl<'a, A> Postponed<'a, A> {
         }
     }
 
-    /// Takes an answer. `webhook` is the one that could not be called, if any: the action is then postponed, unless the
-    /// webhook is no longer waited for.
-    pub(super) fn take(
+    /// Takes the answer of an action. If a `webhook` could not be called, the action is postponed as long as the run
+    /// waits for that webhook.
+    pub(super) fn take_answer(
         &mut self,
         id: ActionId,
         answer: A,
         webhook: Option<&UnreachableWebhook>,
     ) -> AnswerEffect<A> {
         let mut queues = self.queues.iter();
-        let asked_for = queues.find_map(|(name, queue)| (queue.probe == Some(id)).then(|| name.clone()));
+        let probed = queues.find_map(|(name, queue)| (queue.probe == Some(id)).then(|| name.clone()));
         let Some(webhook) = webhook else {
-            let queue = asked_for.and_then(|name| self.queues.remove(&name));
+            let queue = probed.and_then(|name| self.queues.remove(&name));
             let others = queue.map(|queue| queue.waiting).unwrap_or_default();
             let resumed = others.iter().map(|(other, _)| *other).collect();
             self.resumed.extend(others);
@@ -68,9 +69,10 @@ impl<'a, A> Postponed<'a, A> {
                 resumed,
             };
         };
-        // The server names one of several webhooks, so another name says nothing about the one that is probed.
-        let name = asked_for.unwrap_or_else(|| webhook.name.clone());
-        let is_awaited = self.webhooks.awaits(webhook) && !self.webhooks.is_time_over(&name);
+        // If several webhooks cannot be called, the server names one of them. So the answer to a probe that names
+        // another webhook does not prove that the probed one can be called: the action stays in its queue.
+        let name = probed.unwrap_or_else(|| webhook.name.clone());
+        let is_awaited = self.webhooks.may_wait_for(webhook) && !self.webhooks.is_time_over(&name);
         if !is_awaited {
             let queue = self.queues.remove(&name);
             let mut ended = queue.map(|queue| queue.waiting).unwrap_or_default();
@@ -84,7 +86,7 @@ impl<'a, A> Postponed<'a, A> {
         if queue.probe == Some(id) {
             queue.probe = None;
             queue.failed_probes += 1;
-            queue.since = Instant::now();
+            queue.last_failure = Instant::now();
         }
         queue.waiting.push((id, answer));
         AnswerEffect {
@@ -93,37 +95,35 @@ impl<'a, A> Postponed<'a, A> {
         }
     }
 
-    /// Notes that an action begins.
+    /// Records that an action begins.
     pub(super) fn begin(&mut self, id: ActionId) {
         self.resumed.remove(&id);
     }
 
-    /// Returns the number of actions that are under way to find out whether a webhook can be called.
-    pub(super) fn probes(&self) -> usize {
+    /// Returns the number of probes that are under way.
+    pub(super) fn count_probes(&self) -> usize {
         let probes = self.queues.values().filter_map(|queue| queue.probe);
         probes.filter(|id| !self.resumed.contains_key(id)).count()
     }
 
-    /// Returns the time at which the next action is begun again; `None` if none waits for that.
-    pub(super) fn next_attempt(&self) -> Option<Instant> {
+    /// Returns the time at which the next probe begins; `None` if no webhook waits for its next probe.
+    pub(super) fn next_probe(&self) -> Option<Instant> {
         let queues = self.queues.iter().filter(|(_, queue)| queue.probe.is_none());
-        queues
-            .map(|(name, queue)| self.next_attempt_of(name, queue))
-            .min()
+        queues.map(|(name, queue)| self.next_probe_of(name, queue)).min()
     }
 
-    fn next_attempt_of(&self, name: &String, queue: &Queue<A>) -> Instant {
+    fn next_probe_of(&self, name: &String, queue: &Queue<A>) -> Instant {
         let names = std::iter::once(name);
         self.webhooks
-            .next_attempt(queue.since, queue.failed_probes, names)
+            .next_attempt(queue.last_failure, queue.failed_probes, names)
     }
 
-    /// Takes the next action of each webhook whose pause is over.
-    pub(super) fn take_due(&mut self) -> Vec<ActionId> {
+    /// Makes the first waiting action of each webhook whose pause is over the next probe, and returns these actions.
+    pub(super) fn take_due_probes(&mut self) -> Vec<ActionId> {
         let now = Instant::now();
         let queues = self.queues.iter();
         let due =
-            queues.filter(|(name, queue)| queue.probe.is_none() && self.next_attempt_of(name, queue) <= now);
+            queues.filter(|(name, queue)| queue.probe.is_none() && self.next_probe_of(name, queue) <= now);
         let names: Vec<String> = due.map(|(name, _)| name.clone()).collect();
         let mut probes = Vec::new();
         for name in names {
@@ -137,19 +137,19 @@ impl<'a, A> Postponed<'a, A> {
         probes
     }
 
-    /// Takes out all actions: none is begun again.
+    /// Removes and returns all actions, with their latest answers: none begins again.
     pub(super) fn give_up(&mut self) -> Vec<(ActionId, A)> {
         let queues = std::mem::take(&mut self.queues).into_values();
         let resumed = std::mem::take(&mut self.resumed);
         queues.flat_map(|queue| queue.waiting).chain(resumed).collect()
     }
 
-    /// Starts the clock of the webhooks.
+    /// Lets the time limits of the webhooks run.
     pub(super) fn start_clock(&self) {
         self.webhooks.start_clock();
     }
 
-    /// Stops the clock of the webhooks.
+    /// Lets the time limits of the webhooks stand still.
     pub(super) fn stop_clock(&self) {
         self.webhooks.stop_clock();
     }
@@ -161,7 +161,7 @@ impl<A> Queue<A> {
             waiting: Vec::new(),
             probe: None,
             failed_probes: 0,
-            since: Instant::now(),
+            last_failure: Instant::now(),
         }
     }
 }

@@ -2,8 +2,9 @@ use super::*;
 
 type Name = &'static str;
 
-/// A graph of named actions, each with those that it needs and those that it follows; one without a lane is a barrier.
-fn graph(actions: &[(Name, &[Name], &[Name])]) -> Graph<Name> {
+/// Creates a graph of named actions, each with the names of the actions that it needs and of those that it follows. A
+/// name that begins with `|` is a barrier.
+fn graph_of(actions: &[(Name, &[Name], &[Name])]) -> Graph<Name> {
     let mut graph = Graph::default();
     let mut ids: Vec<(Name, ActionId)> = Vec::new();
     for (name, needs, follows) in actions {
@@ -41,13 +42,14 @@ struct Run {
 
 impl Run {
     fn new(actions: &[(Name, &[Name], &[Name])]) -> Self {
-        let graph = graph(actions);
+        let graph = graph_of(actions);
         Self {
             schedule: Schedule::new(&graph, lane),
             graph,
         }
     }
 
+    /// Begins all actions that can begin, and returns them.
     fn begin(&mut self) -> Vec<Name> {
         let mut begun = Vec::new();
         for lane in [Lane::Write, Lane::Wait, Lane::WaitTogether] {
@@ -66,6 +68,7 @@ impl Run {
             .0
     }
 
+    /// Ends an action. Returns the actions that are skipped because of that, each with its cause.
     fn end(&mut self, name: Name, end: End) -> Vec<(Name, Name)> {
         let id = self.id(name);
         let skipped = self.schedule.record_end(id, end).into_iter();
@@ -172,13 +175,13 @@ const SIZE: usize = 4;
 
 /// The outcome of an action once it has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Outcome {
     Done,
     Failed,
-    PostponedOnce,
+    DoneOncePostponed,
 }
 
-const FATES: [Fate; 3] = [Fate::Done, Fate::Failed, Fate::PostponedOnce];
+const OUTCOMES: [Outcome; 3] = [Outcome::Done, Outcome::Failed, Outcome::DoneOncePostponed];
 
 /// Returns the digits of a number, the last one first.
 fn digits<const COUNT: usize>(mut number: usize, base: usize) -> [usize; COUNT] {
@@ -189,8 +192,8 @@ fn digits<const COUNT: usize>(mut number: usize, base: usize) -> [usize; COUNT] 
     })
 }
 
-/// Returns the graph with this number: each action needs, follows or ignores each earlier one. The second and third may
-/// be barriers.
+/// Returns the graph with this number, whose digits to the base 3 say for each pair of actions whether the later one
+/// ignores, needs or follows the earlier one. The bits of `barriers` make the second and third action a barrier.
 fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
     let edges: [usize; SIZE * (SIZE - 1) / 2] = digits(number, 3);
     let mut edges = edges.into_iter();
@@ -216,8 +219,8 @@ fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
     graph
 }
 
-/// Carries a graph out, and returns how each action ended, barriers aside.
-fn carry_out(graph: &Graph<usize>, mut fates: [Fate; SIZE]) -> [Option<End>; SIZE] {
+/// Carries out a graph with these outcomes, and returns how each action ended; `None` for barriers.
+fn carry_out(graph: &Graph<usize>, mut outcomes: [Outcome; SIZE]) -> [Option<End>; SIZE] {
     let mut schedule = Schedule::new(graph, |_| Lane::Write);
     let nodes: Vec<_> = graph.nodes().collect();
     let mut ends: [Option<End>; SIZE] = [None; SIZE];
@@ -239,10 +242,10 @@ fn carry_out(graph: &Graph<usize>, mut fates: [Fate; SIZE]) -> [Option<End>; SIZ
             }
             continue;
         };
-        let end = match std::mem::replace(&mut fates[id.index()], Fate::Done) {
-            Fate::Done => End::Done,
-            Fate::Failed => End::Failed,
-            Fate::PostponedOnce => {
+        let end = match std::mem::replace(&mut outcomes[id.index()], Outcome::Done) {
+            Outcome::Done => End::Done,
+            Outcome::Failed => End::Failed,
+            Outcome::DoneOncePostponed => {
                 schedule.postpone(id);
                 postponed.push(id);
                 continue;
@@ -261,14 +264,14 @@ fn every_action_of_any_graph_ends_once_and_none_before_what_it_needs() {
     for number in 0..3_usize.pow(6) {
         for barriers in 0..4 {
             let graph = numbered_graph(number, barriers);
-            for fates in 0..FATES.len().pow(4) {
-                let fates = digits(fates, FATES.len()).map(|digit| FATES[digit]);
-                let ends = carry_out(&graph, fates);
+            for outcomes in 0..OUTCOMES.len().pow(4) {
+                let outcomes = digits(outcomes, OUTCOMES.len()).map(|digit| OUTCOMES[digit]);
+                let ends = carry_out(&graph, outcomes);
                 for (id, node) in graph.nodes() {
                     let has_ended = node.action.is_err() || ends[id.index()].is_some();
                     assert!(
                         has_ended,
-                        "graph {number} with barriers {barriers}, {fates:?}: {id:?}"
+                        "graph {number} with barriers {barriers}, {outcomes:?}: {id:?}"
                     );
                 }
             }

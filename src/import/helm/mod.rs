@@ -2,8 +2,8 @@
 //! `pkg/storage/storage.go` for the names), and since 3.2 annotations on each object name its release
 //! (`pkg/action/validate.go`).
 //!
-//! Everyone who may create Secrets can write a release. So a release is trusted only if the Secret and
-//! its payload agree, and its objects point back.
+//! Every user who may create Secrets can forge a release. So a release is trusted only if the Secret and its payload
+//! agree, and an object is adopted only if its annotations name the release.
 
 mod payload;
 
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::payload::Payload;
-use super::{FoundInventory, LeftOut, Mark, Place, Unmarked, Unusable};
+use super::{FoundInventory, Mark, Place, RecordedElsewhere, UnmarkedObjects, Unusable};
 use crate::manifest;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;
@@ -23,102 +23,111 @@ const SECRET_TYPE: &str = "helm.sh/release.v1";
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
-/// Helm's field manager, which it updates and, since version 4, applies under (`cmd/helm/helm.go`).
+/// Helm's field manager, under which it updates objects and, since version 4, applies them (`cmd/helm/helm.go`).
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["helm"];
 
-/// Limit of revisions above the deployed one that are read. A failed upgrade leaves one; many are a
-/// mistake, or an attack on memory.
-const MOST_NEWER: usize = 10;
+/// Limit of revisions above the deployed one that are read. A failed upgrade leaves one such revision; many are a
+/// mistake, or an attempt to exhaust memory.
+const MAX_NEWER: usize = 10;
 
-/// The Secrets of a release.
+/// Returns the place of a release: its Secrets.
 pub(super) fn place(release: &str) -> Place {
-    Place::Labeled(GroupKind::new("", "Secret"), format!("owner=helm,name={release}"))
+    Place::Selected {
+        group_kind: GroupKind::new("", "Secret"),
+        selector: format!("owner=helm,name={release}"),
+    }
 }
 
-/// Returns the Secrets whose payload is read: the newest deployed revision, and newer ones.
-pub(super) fn needed(secrets: &[Value]) -> Vec<&Value> {
-    let newer = newer_than_deployed(secrets).into_iter().take(MOST_NEWER);
+/// Selects the Secrets whose payload is read: the newest deployed revision, and the revisions above it.
+pub(super) fn select_to_read_whole(secrets: &[Value]) -> Vec<&Value> {
+    let newer = newer_than_deployed(secrets).into_iter().take(MAX_NEWER);
     newest_deployed(secrets).into_iter().chain(newer).collect()
 }
 
 /// Reads the objects of the newest deployed revision, without hooks.
 pub(super) fn read(found: &FoundInventory) -> Result<Vec<ObjectKey>, Unusable> {
     let Some(deployed) = newest_deployed(&found.objects) else {
-        let newest = found.objects.iter().max_by_key(|secret| version(secret));
-        let state = newest.map_or_else(String::new, |secret| format!("; {}", revision(secret)));
+        let newest = found.objects.iter().max_by_key(|secret| version_of(secret));
+        let state = newest.map_or_else(String::new, |secret| format!("; {}", describe_revision(secret)));
         return Err(Unusable::new(format!("it has no deployed revision{state}")));
     };
-    objects(found, deployed)
+    read_objects(found, deployed)
 }
 
-/// Reads the objects that only revisions above the deployed one have, as a failed upgrade leaves them.
-pub(super) fn newer(found: &FoundInventory) -> Vec<LeftOut> {
+/// Reads the objects that only revisions above the deployed one have: a failed upgrade leaves such objects. Also
+/// returns the revisions that cannot be read, and the number of those above the limit, without objects.
+pub(super) fn read_newer_revisions(found: &FoundInventory) -> Vec<RecordedElsewhere> {
     let mut newer = newer_than_deployed(&found.objects);
     if newer.is_empty() {
         return Vec::new();
     }
     let deployed = newest_deployed(&found.objects);
-    let known = deployed
-        .and_then(|secret| objects(found, secret).ok())
+    let deployed_objects = deployed
+        .and_then(|secret| read_objects(found, secret).ok())
         .unwrap_or_default();
-    let unread = newer.split_off(newer.len().min(MOST_NEWER));
+    let unread = newer.split_off(newer.len().min(MAX_NEWER));
     newer.reverse();
-    let left_out = newer.into_iter().filter_map(|secret| {
-        let place = revision(secret);
-        let Ok(mut objects) = objects(found, secret) else {
-            return Some(LeftOut {
-                place: format!("{place}, and cannot be read"),
+    let read = newer.into_iter().filter_map(|secret| {
+        let record = describe_revision(secret);
+        let Ok(mut objects) = read_objects(found, secret) else {
+            return Some(RecordedElsewhere {
+                record: format!("{record}, and cannot be read"),
                 objects: Vec::new(),
             });
         };
-        objects.retain(|key| !known.contains(key));
-        (!objects.is_empty()).then_some(LeftOut { place, objects })
+        objects.retain(|key| !deployed_objects.contains(key));
+        (!objects.is_empty()).then_some(RecordedElsewhere { record, objects })
     });
-    let unread = (!unread.is_empty()).then(|| LeftOut {
-        place: format!(
+    let unread = (!unread.is_empty()).then(|| RecordedElsewhere {
+        record: format!(
             "{} after the deployed revision not read",
             counted(unread.len(), "revision")
         ),
         objects: Vec::new(),
     });
-    unread.into_iter().chain(left_out).collect()
+    unread.into_iter().chain(read).collect()
 }
 
 fn newest_deployed(secrets: &[Value]) -> Option<&Value> {
     let deployed = secrets
         .iter()
-        .filter(|secret| label(secret, "status") == "deployed");
-    deployed.max_by_key(|secret| version(secret))
+        .filter(|secret| label_of(secret, "status") == "deployed");
+    deployed.max_by_key(|secret| version_of(secret))
 }
 
 /// Returns the revisions above the deployed one, the newest first.
 fn newer_than_deployed(secrets: &[Value]) -> Vec<&Value> {
-    let deployed = newest_deployed(secrets).map(version);
+    let deployed = newest_deployed(secrets).map(version_of);
     let mut newer: Vec<&Value> = secrets
         .iter()
-        .filter(|secret| deployed.is_some_and(|deployed| version(secret) > deployed))
+        .filter(|secret| deployed.is_some_and(|deployed| version_of(secret) > deployed))
         .collect();
-    newer.sort_by_key(|secret| std::cmp::Reverse(version(secret)));
+    newer.sort_by_key(|secret| std::cmp::Reverse(version_of(secret)));
     newer
 }
 
-fn label<'s>(secret: &'s Value, key: &str) -> &'s str {
+fn label_of<'s>(secret: &'s Value, key: &str) -> &'s str {
     secret["metadata"]["labels"][key].as_str().unwrap_or_default()
 }
 
-fn version(secret: &Value) -> u64 {
-    label(secret, "version").parse().unwrap_or(0)
+/// Returns the number of the revision. A Secret without a valid one counts as the oldest.
+fn version_of(secret: &Value) -> u64 {
+    label_of(secret, "version").parse().unwrap_or(0)
 }
 
-fn revision(secret: &Value) -> String {
-    format!("revision {} is {}", version(secret), label(secret, "status"))
+fn describe_revision(secret: &Value) -> String {
+    format!(
+        "revision {} is {}",
+        version_of(secret),
+        label_of(secret, "status")
+    )
 }
 
 /// Reads the objects of one revision, each once. Errors begin with the name of the Secret.
-fn objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+fn read_objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
     let unusable = |reason: String| Unusable::new(format!("secret/{name}: {reason}"));
-    let payload = payload(found, name, secret).map_err(unusable)?;
+    let payload = decode_payload(found, name, secret).map_err(unusable)?;
     let mut seen = BTreeSet::new();
     let mut objects = Vec::new();
     let read = manifest::stream(&payload.manifest, |manifest| {
@@ -135,44 +144,44 @@ fn objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>, Unu
     Ok(objects)
 }
 
-/// Decodes the Secret called `name`. Its type, name, labels and payload have to agree.
-fn payload(found: &FoundInventory, name: &str, secret: &Value) -> Result<Payload, String> {
-    let of_secret = secret["type"].as_str().unwrap_or_default();
-    if of_secret != SECRET_TYPE {
-        return Err(format!("its type is {of_secret:?}, not {SECRET_TYPE}"));
+/// Decodes the payload of the Secret called `name`. Its type, name, labels and payload have to agree.
+fn decode_payload(found: &FoundInventory, name: &str, secret: &Value) -> Result<Payload, String> {
+    let secret_type = secret["type"].as_str().unwrap_or_default();
+    if secret_type != SECRET_TYPE {
+        return Err(format!("its type is {secret_type:?}, not {SECRET_TYPE}"));
     }
-    let version = label(secret, "version");
+    let version = label_of(secret, "version");
     let expected = format!("sh.helm.release.v1.{}.v{version}", found.name);
     if name != expected {
         return Err(format!(
             "its labels say release {} at version {version}, whose name is {expected}",
-            label(secret, "name")
+            label_of(secret, "name")
         ));
     }
     let value = secret["data"]["release"]
         .as_str()
         .ok_or_else(|| "it contains no release".to_owned())?;
     let payload = Payload::decode(value).map_err(|error| error.to_string())?;
-    for (field, says, expected) in [
+    for (field, actual, expected) in [
         ("name", &payload.name, found.name.as_str()),
         ("namespace", &payload.namespace, &found.namespace),
         ("version", &payload.version.to_string(), version),
     ] {
-        if says != expected {
+        if actual != expected {
             return Err(format!(
-                "the release has {field} {says:?}, but its Secret has {expected:?}"
+                "the release has {field} {actual:?}, but its Secret has {expected:?}"
             ));
         }
     }
     Ok(payload)
 }
 
-/// Compares the object's annotations with this release. As in Helm, it needs both.
-pub(super) fn mark(found: &FoundInventory, metadata: &Value, unmarked: Unmarked) -> Mark {
+/// Compares the annotations of an object with this release. As in Helm, both annotations have to name it.
+pub(super) fn compare_mark(found: &FoundInventory, metadata: &Value, unmarked: UnmarkedObjects) -> Mark {
     let annotation = |key: &str| metadata["annotations"][key].as_str();
     match (annotation(RELEASE_NAME), annotation(RELEASE_NAMESPACE)) {
         (Some(name), Some(namespace)) if name == found.name && namespace == found.namespace => Mark::Own,
-        (None, None) if unmarked == Unmarked::Taken => Mark::Own,
+        (None, None) if unmarked == UnmarkedObjects::Adopt => Mark::Own,
         (None, None) => Mark::Missing(format!("it has no annotation {RELEASE_NAME}")),
         (Some(name), Some(namespace)) => {
             Mark::Other(format!("it is part of Helm's release {namespace}/{name}"))
@@ -267,11 +276,11 @@ mod tests {
             in_state("pending-upgrade", 11, MANIFEST),
         ];
         assert_eq!(read(&found(&secrets)).expect("a release").len(), 2);
-        let left_out = newer(&found(&secrets));
-        assert_eq!(left_out.len(), 1);
-        assert_eq!(left_out[0].place, "revision 10 is failed");
-        assert_eq!(names(&left_out[0].objects), ["secret/new in namespace shop"]);
-        assert_eq!(newer(&found(&secrets[..2])), []);
+        let elsewhere = read_newer_revisions(&found(&secrets));
+        assert_eq!(elsewhere.len(), 1);
+        assert_eq!(elsewhere[0].record, "revision 10 is failed");
+        assert_eq!(names(&elsewhere[0].objects), ["secret/new in namespace shop"]);
+        assert_eq!(read_newer_revisions(&found(&secrets[..2])), []);
     }
 
     #[test]
@@ -281,17 +290,20 @@ mod tests {
             in_state("deployed", 2, MANIFEST),
         ];
         secrets.extend((3..103).map(|version| in_state("failed", version, "kind: [}")));
-        let needed: Vec<u64> = needed(&secrets).into_iter().map(version).collect();
-        assert_eq!(needed, [2, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93]);
-        let left_out = newer(&found(&secrets));
-        assert_eq!(left_out.len(), 11);
+        let selected: Vec<u64> = select_to_read_whole(&secrets)
+            .into_iter()
+            .map(version_of)
+            .collect();
+        assert_eq!(selected, [2, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93]);
+        let elsewhere = read_newer_revisions(&found(&secrets));
+        assert_eq!(elsewhere.len(), 11);
         assert!(
-            left_out[0].place.starts_with("90 revisions "),
+            elsewhere[0].record.starts_with("90 revisions "),
             "{}",
-            left_out[0].place
+            elsewhere[0].record
         );
-        assert_eq!(left_out[1].place, "revision 93 is failed, and cannot be read");
-        assert!(super::needed(&secrets[..1]).is_empty());
+        assert_eq!(elsewhere[1].record, "revision 93 is failed, and cannot be read");
+        assert!(select_to_read_whole(&secrets[..1]).is_empty());
     }
 
     #[test]
@@ -367,10 +379,13 @@ mod tests {
             (None, Some("shop"), "other", "other"),
             (None, None, "missing", "own"),
         ];
-        for (name, namespace, left, taken) in table {
+        for (name, namespace, if_skipped, if_adopted) in table {
             let metadata = json!({"annotations": {RELEASE_NAME: name, RELEASE_NAMESPACE: namespace}});
-            for (unmarked, expected) in [(Unmarked::Left, left), (Unmarked::Taken, taken)] {
-                let mark = match mark(&found, &metadata, unmarked) {
+            for (unmarked, expected) in [
+                (UnmarkedObjects::Skip, if_skipped),
+                (UnmarkedObjects::Adopt, if_adopted),
+            ] {
+                let mark = match compare_mark(&found, &metadata, unmarked) {
                     Mark::Own => "own",
                     Mark::Missing(_) => "missing",
                     Mark::Other(_) => "other",
@@ -379,7 +394,7 @@ mod tests {
             }
         }
         assert!(matches!(
-            mark(&found, &json!({}), Unmarked::Left),
+            compare_mark(&found, &json!({}), UnmarkedObjects::Skip),
             Mark::Missing(_)
         ));
     }

@@ -1,8 +1,8 @@
-//! The value of a release's Secret: base64 of Helm around JSON, compressed or not (Helm,
+//! The value of a release's Secret: Helm's base64 of JSON, which is compressed or not (Helm,
 //! `pkg/storage/driver/util.go`).
 //!
-//! Everyone who may create Secrets can write one. So only the needed fields are kept, and reading
-//! ends at a limit.
+//! Every user who may create Secrets can write such a value. To bound the memory, only the needed fields are kept, and
+//! reading ends at a limit.
 
 use std::io::{BufReader, Read};
 
@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-/// Limit of a release's JSON, in bytes. A Secret holds at most 1 MiB of it compressed.
-const MOST_BYTES: u64 = 16 << 20;
+/// Limit of a release's JSON, in bytes. A Secret holds at most 1 MiB of compressed JSON.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// First bytes of a compressed release; very old ones are not compressed.
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
@@ -35,32 +35,33 @@ pub(super) struct Payload {
 pub(super) enum PayloadError {
     #[error("its release is not base64-encoded twice")]
     Encoding,
-    #[error("its release is larger than {} MiB when decompressed", MOST_BYTES >> 20)]
+    #[error("its release is larger than {} MiB when decompressed", MAX_BYTES >> 20)]
     TooLarge,
     #[error("its release cannot be read: {0}")]
     Json(serde_json::Error),
 }
 
 impl Payload {
-    /// Reads the value of a Secret as the API server returns it, which is base64 once more.
+    /// Decodes the value of a Secret as the API server returns it: the server encodes Helm's base64 in base64 once
+    /// more.
     pub(super) fn decode(value: &str) -> Result<Self, PayloadError> {
-        let base64 = |text: &[u8]| STANDARD.decode(text).map_err(|_| PayloadError::Encoding);
-        let packed = base64(&base64(value.as_bytes())?)?;
+        let decode_base64 = |text: &[u8]| STANDARD.decode(text).map_err(|_| PayloadError::Encoding);
+        let packed = decode_base64(&decode_base64(value.as_bytes())?)?;
         if packed.starts_with(&GZIP) {
-            Self::read(GzDecoder::new(packed.as_slice()), MOST_BYTES)
+            Self::read(GzDecoder::new(packed.as_slice()), MAX_BYTES)
         } else {
-            Self::read(packed.as_slice(), MOST_BYTES)
+            Self::read(packed.as_slice(), MAX_BYTES)
         }
     }
 
-    /// Reads a stream of JSON, at most one byte beyond the limit.
-    fn read(json: impl Read, most: u64) -> Result<Self, PayloadError> {
-        let mut limited = json.take(most + 1);
-        let read = serde_json::from_reader(BufReader::new(limited.by_ref()));
+    /// Reads a stream of JSON that has at most `max_bytes` bytes. One byte more is read to notice a longer stream.
+    fn read(json: impl Read, max_bytes: u64) -> Result<Self, PayloadError> {
+        let mut limited = json.take(max_bytes + 1);
+        let payload = serde_json::from_reader(BufReader::new(limited.by_ref()));
         if limited.limit() == 0 {
             return Err(PayloadError::TooLarge);
         }
-        read.map_err(PayloadError::Json)
+        payload.map_err(PayloadError::Json)
     }
 }
 
@@ -125,7 +126,7 @@ mod tests {
             text.resize(bytes, b' ');
             packed(&text)
         };
-        let most = usize::try_from(MOST_BYTES).expect("a size");
+        let most = usize::try_from(MAX_BYTES).expect("a size");
         let release = Payload::decode(&padded(most)).expect("a release");
         assert_eq!(
             (release.name.as_str(), release.manifest.as_str()),

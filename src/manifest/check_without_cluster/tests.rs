@@ -324,7 +324,6 @@ fn a_hint_says_what_to_type() {
     let errors = read("apiVersion: v1\nkind: A\nmetadata: {name: a, labels: {x: 1}}")
         .expect_err("a label is not a number");
     assert_eq!(errors.0[0].hint(), "quote it");
-    assert!(errors.to_string().ends_with("\n  hint: quote it"));
 }
 
 #[test]

@@ -5,17 +5,16 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{Desired, DesiredObject, InvalidObject, InvalidObjectProblem};
+use super::error::InvalidObject;
+use super::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::dependency_ranks::DependencyGraph;
 use crate::model::depends_on::{self, DEPENDS_ON};
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::message::Message;
 
 /// Reads what an object depends on from its metadata.
-pub(super) fn parse(
-    key: &ObjectKey,
-    metadata: &Map<String, Value>,
-) -> Result<Vec<ObjectKey>, Box<InvalidObjectProblem>> {
+pub(super) fn parse(key: &ObjectKey, metadata: &Map<String, Value>) -> Result<Vec<ObjectKey>, Message> {
     let annotation = metadata
         .get("annotations")
         .and_then(|annotations| annotations.get(DEPENDS_ON));
@@ -23,14 +22,12 @@ pub(super) fn parse(
         return Ok(Vec::new());
     };
     let objects = depends_on::parse(text).map_err(|fault| {
-        Box::new(InvalidObjectProblem::MalformedDependency {
-            key: key.clone(),
-            fault,
-        })
+        Message::new(format!("{key}: annotation {DEPENDS_ON}: {fault}")).with_hint(
+            "write group/Kind/name or group/namespaces/NAMESPACE/Kind/name, with an empty group for core kinds: /namespaces/shop/Secret/login",
+        )
     })?;
     if objects.contains(key) {
-        let path = vec![key.clone(), key.clone()];
-        return Err(Box::new(InvalidObjectProblem::DependencyCycle { path }));
+        return Err(cycle([key, key]));
     }
     Ok(objects)
 }
@@ -46,13 +43,12 @@ pub(super) fn find_misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<
                 let dependency = desired.members.iter().find(|other| other.key == *key)?;
                 (!must_exist_before_parent(dependency, parent)).then_some(dependency)
             })?;
-            Some(InvalidObject {
-                position: member.position.clone(),
-                problem: InvalidObjectProblem::NeededByParent {
-                    key: member.key.clone(),
-                    dependency: later.key.clone(),
-                },
-            })
+            let (key, dependency) = (&member.key, &later.key);
+            let text = format!(
+                "{key}: depends on {dependency}, which is applied after it: the set's parent needs {key} first"
+            );
+            let problem = Message::new(text).with_hint(remove_one());
+            Some(InvalidObject::new(member.position.clone(), problem))
         })
         .collect()
 }
@@ -69,14 +65,22 @@ pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity)
 /// Finds a cycle of dependencies.
 pub(super) fn find_cycle(desired: &Desired) -> Option<InvalidObject> {
     let graph = graph(&desired.members, |_| 0)?;
-    let cycle = graph.ranks().err()?;
-    let keys = cycle.iter().chain(cycle.first());
-    Some(InvalidObject {
-        position: desired.members[*cycle.first()?].position.clone(),
-        problem: InvalidObjectProblem::DependencyCycle {
-            path: keys.map(|place| desired.members[*place].key.clone()).collect(),
-        },
-    })
+    let places = graph.ranks().err()?;
+    let path = places.iter().chain(places.first());
+    Some(InvalidObject::new(
+        desired.members[*places.first()?].position.clone(),
+        cycle(path.map(|place| &desired.members[*place].key)),
+    ))
+}
+
+/// Returns the problem of objects that each depend on the next one; the last is the first.
+fn cycle<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
+    let names: Vec<String> = path.into_iter().map(ToString::to_string).collect();
+    Message::new(format!("dependencies form a cycle: {}", names.join(" -> "))).with_hint(remove_one())
+}
+
+fn remove_one() -> String {
+    format!("remove one of them from the annotation {DEPENDS_ON}")
 }
 
 /// Returns the order of members, each in its wave; `None` if none depends on another.

@@ -40,7 +40,7 @@ pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Ob
     let Value::Object(mut fields) = object.value() else {
         return object;
     };
-    let root = Field {
+    let root = NestedField {
         type_meta,
         around: "",
         container: "",
@@ -58,18 +58,18 @@ pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Ob
 /// A field: its name, the names of the fields that it is in, and the kind of the object. Items of a list are in the
 /// field of the list.
 #[derive(Debug, Clone, Copy)]
-struct Field<'a> {
+struct NestedField<'a> {
     type_meta: TypeMeta<'a>,
     around: &'a str,
     container: &'a str,
     name: &'a str,
 }
 
-impl Field<'_> {
+impl NestedField<'_> {
     fn leave_out_of(self, fields: &mut Map<String, Value>) {
         let is_manual = fields.get("manualSelector") == Some(&Value::Bool(true));
         fields.retain(|name, value| {
-            let field = Field {
+            let field = NestedField {
                 type_meta: self.type_meta,
                 around: self.container,
                 container: self.name,

@@ -18,15 +18,17 @@ use std::sync::Arc;
 pub use dependencies::{defined_kind, graph, must_exist_before_parent};
 pub use digest::digest;
 pub use empty_values::leave_out_of_metadata;
-pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
+use error::{InvalidObject, unknown_kind};
 use serde_json::{Map, Value};
 
 use crate::cluster::discovery::{Discovery, KeptReason, Lookup, MissingKind};
+use crate::error::{Error, ErrorKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::message::Message;
 use crate::model::object::Object;
 use crate::model::pointer::Pointer;
 use crate::model::resource::{Origin, Resource, Scope};
@@ -150,7 +152,7 @@ impl Desired {
 
 /// Gives every manifest its resource and namespace, and finds all that cannot be applied here: unknown
 /// kinds, kinds that cannot be members, objects defined twice.
-pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desired, DesiredError> {
+pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desired, Error> {
     let hooks = manifests.hooks.into_iter();
     let mut desired = Desired {
         hooks: hooks.map(|hook| hook_manifest(hook, context)).collect(),
@@ -161,10 +163,9 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
     let mut resources: BTreeMap<(String, String, String), Arc<Resource>> = BTreeMap::new();
     for manifest in manifests.applied {
         if manifest.naming == Naming::Generated {
-            errors.push(InvalidObject {
-                position: manifest.position,
-                problem: InvalidObjectProblem::GeneratedName,
-            });
+            let problem = Message::new("metadata.generateName: cannot use generate name with apply")
+                .with_hint("give the hook a name, or leave hooks out with --hooks=skip");
+            errors.push(InvalidObject::new(manifest.position, problem));
             continue;
         }
         let gvk = (
@@ -176,29 +177,34 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             Some(resource) => Arc::clone(resource),
             None => match find_resource(&manifest, context.discovery)? {
                 Ok(resource) => Arc::clone(resources.entry(gvk).or_insert(resource)),
-                Err(error) => {
-                    errors.push(error);
+                Err(problem) => {
+                    errors.push(InvalidObject {
+                        position: manifest.position,
+                        problem,
+                        is_of_kind: true,
+                    });
                     continue;
                 }
             },
         };
         let (mut object, metadata) = place(manifest, resource, context.namespace);
         match seen.entry(object.key.clone()) {
-            Entry::Occupied(first) => errors.push(InvalidObject {
-                position: object.position,
-                problem: InvalidObjectProblem::DefinedTwice {
-                    key: object.key,
-                    first: first.get().clone(),
-                },
-            }),
+            Entry::Occupied(first) => {
+                let (key, first) = (&object.key, first.get());
+                let hint = if first.is_same_place(&object.position) {
+                    "name this file once with -f, or write the object once on this line"
+                } else {
+                    "remove one of the two"
+                };
+                let problem =
+                    Message::new(format!("{key} is defined twice: first at {first}")).with_hint(hint);
+                errors.push(InvalidObject::new(object.position, problem));
+            }
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                let fault = fault(&object.key, &metadata, context).map(Box::new);
+                let fault = fault(&object.key, &metadata, context);
                 match fault.map_or_else(|| dependencies::parse(&object.key, &metadata), Err) {
-                    Err(problem) => errors.push(InvalidObject {
-                        position: object.position,
-                        problem: *problem,
-                    }),
+                    Err(problem) => errors.push(InvalidObject::new(object.position, problem)),
                     Ok(depends_on) => {
                         object.depends_on = depends_on;
                         desired.add(object, metadata, context);
@@ -217,7 +223,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             .extend(ignored_order_annotations::warning(&desired.members));
         Ok(desired)
     } else {
-        Err(DesiredError::InvalidObjects(errors))
+        Err(error::error(errors))
     }
 }
 
@@ -267,11 +273,7 @@ fn hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionContext)
 }
 
 /// What is wrong with an object by itself.
-fn fault(
-    key: &ObjectKey,
-    metadata: &Map<String, Value>,
-    context: ResolutionContext,
-) -> Option<InvalidObjectProblem> {
+fn fault(key: &ObjectKey, metadata: &Map<String, Value>, context: ResolutionContext) -> Option<Message> {
     if key == context.parent {
         return None;
     }
@@ -281,12 +283,9 @@ fn fault(
     let mut metadata_keys = keys
         .flat_map(Map::keys)
         .filter(|key| is_applyset_key(key) && *key != IS_PARENT_TYPE_LABEL);
-    metadata_keys
-        .next()
-        .map(|metadata_key| InvalidObjectProblem::ApplySetMetadata {
-            key: key.clone(),
-            metadata_key: metadata_key.clone(),
-        })
+    let metadata_key = metadata_keys.next()?;
+    let text = format!("{key}: {metadata_key} is reserved for parents of sets");
+    Some(Message::new(text).with_hint("remove it from the manifest"))
 }
 
 /// Whether the server lists this kind in a way in which it could be applied.
@@ -305,23 +304,22 @@ fn definition_state<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'
     }
 }
 
+/// Finds the resource of a manifest, or what is wrong with its kind.
+///
+/// # Errors
+///
+/// The kind is about to be gone, or it could not be determined whether the server has it.
 fn find_resource(
     manifest: &Manifest,
     discovery: &Discovery,
-) -> Result<Result<Arc<Resource>, InvalidObject>, DesiredError> {
-    let invalid = |problem| {
-        Ok(Err(InvalidObject {
-            position: manifest.position.clone(),
-            problem,
-        }))
-    };
-    let definition = definition_state(&manifest.gvk.group_kind(), discovery);
+) -> Result<Result<Arc<Resource>, Message>, Error> {
+    let (position, kind) = (&manifest.position, manifest.gvk.group_kind());
+    let definition = definition_state(&kind, discovery);
     if let Some(reason @ KeptReason::DefinitionTerminating(_)) = definition {
-        return Err(DesiredError::DefinitionTerminating {
-            position: manifest.position.clone(),
-            kind: manifest.gvk.group_kind().to_string(),
-            reason: reason.clone(),
-        });
+        let text = format!("{position}: {kind} cannot be applied: {reason}");
+        return Err(
+            Error::new(ErrorKind::Failed, text).with_hint("run the same command again when it is gone")
+        );
     }
     let resource = match discovery.resource(&manifest.gvk) {
         Lookup::Found(resource) => resource,
@@ -329,19 +327,17 @@ fn find_resource(
             served_versions,
             similar,
         } => {
-            return invalid(InvalidObjectProblem::UnknownKind {
-                kind: manifest.gvk.clone(),
+            return Ok(Err(unknown_kind(
+                &manifest.gvk,
                 served_versions,
-                similar,
-                definition: definition.cloned(),
-            });
+                &similar,
+                definition,
+            )));
         }
         Lookup::GroupFailed(failure) => {
-            return Err(DesiredError::KindUnknowable {
-                position: manifest.position.clone(),
-                kind: manifest.gvk.group_kind().to_string(),
-                failure: failure.clone(),
-            });
+            return Err(Error::kind_unknowable(format!(
+                "{position}: cannot determine whether the server has kind {kind}: {failure}"
+            )));
         }
     };
     let missing_verbs: Vec<_> = VERBS_OF_MEMBERS
@@ -351,10 +347,11 @@ fn find_resource(
     if missing_verbs.is_empty() {
         Ok(Ok(Arc::new(resource.clone())))
     } else {
-        invalid(InvalidObjectProblem::NoMembersOfThisKind {
-            kind: manifest.gvk.group_kind(),
-            missing_verbs,
-        })
+        let verbs = missing_verbs.join(", ");
+        let text = format!("kind {kind} cannot be in a set: the server does not support {verbs} for it");
+        Ok(Err(Message::new(text).with_hint(
+            "remove it from the manifests, and create it with kubectl",
+        )))
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Refusal;
+use crate::error::{Error, ErrorKind};
 use crate::model::applyset::Tooling;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -14,6 +15,11 @@ use crate::plan::OtherParent;
 const MOST_NAMED_MEMBERS: usize = 3;
 
 impl Refusal {
+    /// Returns the error of a run that is refused.
+    pub fn error(refusals: &[Self]) -> Error {
+        Error::from_messages(ErrorKind::Refused, Self::messages(refusals))
+    }
+
     /// Returns the messages for these refusals, in the order in which the first of each group occurs.
     pub fn messages(refusals: &[Self]) -> Vec<Message> {
         let mut groups: Vec<(Option<String>, Vec<&Self>)> = Vec::new();

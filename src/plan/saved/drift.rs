@@ -4,9 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen, intents};
+use super::{
+    Intent, MAKE_A_NEW_PLAN, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen,
+    intents,
+};
+use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
 use crate::model::pointer::Pointer;
 use crate::model::set::{ParentObject, Set};
 use crate::plan::{Plan, Refusal};
@@ -89,6 +94,15 @@ pub enum ChangeSincePlan {
     Refused(Refusal),
     /// No new plan can be made.
     Unplannable(String),
+}
+
+impl ChangeSincePlan {
+    /// Returns the error of a run that these changes prevent.
+    pub fn error(changes: &[Self]) -> Error {
+        let details = changes.iter().map(ToString::to_string);
+        let message = Message::new("plan is stale: the cluster has changed").with_details(details);
+        Error::new(ErrorKind::Outdated, message).with_hint(MAKE_A_NEW_PLAN)
+    }
 }
 
 impl fmt::Display for ChangeSincePlan {

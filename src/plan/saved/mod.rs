@@ -36,6 +36,8 @@ use crate::model::set::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
 use crate::plan::{Plan, Policy, Risk};
 
+const MAKE_A_NEW_PLAN: &str = "make a new plan with `kubectl applyset diff SET -f … --out FILE`";
+
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

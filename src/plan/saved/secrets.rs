@@ -7,10 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::{Salt, SavedManifest, SavedPlan, SavedSource};
+use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
 use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, copies};
-use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
+use crate::error::{Error, ErrorKind};
+use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::message::Message;
 use crate::model::text::HIDDEN;
 
 const ANNOTATIONS: &str = "/metadata/annotations";
@@ -90,9 +92,8 @@ impl SavedManifest {
 ///
 /// # Errors
 ///
-/// The outer error: a source cannot be read. The inner error: a message for each Secret that has changed since the
-/// plan.
-pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<String>>, ManifestErrors> {
+/// If a source cannot be read, or Secrets have changed since the plan.
+pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     let mut manifests_by_source = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
         if !manifests_by_source.contains_key(&saved.source)
@@ -118,17 +119,18 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<String>>, M
             None => changed.push(describe_changed_secret(saved)),
         }
     }
-    Ok(if changed.is_empty() {
+    if changed.is_empty() {
         Ok(restored)
     } else {
-        Err(changed)
-    })
+        Err(Error::from_messages(ErrorKind::Outdated, changed).with_hint(MAKE_A_NEW_PLAN))
+    }
 }
 
-fn describe_changed_secret(saved: &SavedManifest) -> String {
+fn describe_changed_secret(saved: &SavedManifest) -> Message {
     let origin = saved.source.to_source().unwrap_or(Source::StandardInput);
     let name = saved.object["metadata"]["name"].as_str().unwrap_or_default();
-    format!("{origin}:{}: secret/{name} changed since the plan", saved.line)
+    let text = format!("{origin}:{}: secret/{name} changed since the plan", saved.line);
+    Message::new(text)
 }
 
 /// Returns a manifest of a plan for a comparison with the live object, and whether the manifest is complete.

@@ -5,6 +5,7 @@ use tempfile::TempDir;
 
 use super::file::PlanFileError;
 use super::*;
+use crate::error::ErrorKind;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
@@ -159,24 +160,22 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
     assert_eq!(plan.manifests[0].hidden.len(), 4);
-    let restored = restore(&plan).expect("files").expect("the same");
+    let restored = restore(&plan).expect("the same");
     assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
     let file = directory.path().join("login.yaml");
     // Another place in the file is the same object.
     fs::write(&file, format!("# A comment.\n{SECRET}")).expect("a file");
-    assert!(restore(&plan).expect("files").is_ok());
+    assert!(restore(&plan).is_ok());
     for (from, to) in [
         ("in-the-text", "other"),
         ("name: login", "name: other"),
         ("a/b", "c"),
     ] {
         fs::write(&file, SECRET.replace(from, to)).expect("a file");
-        let altered = restore(&plan).expect("files").expect_err("another");
-        assert_eq!(altered.len(), 1);
-        assert!(
-            altered[0].ends_with(": secret/login changed since the plan"),
-            "{altered:?}"
-        );
+        let error = restore(&plan).expect_err("another");
+        assert_eq!((error.kind, error.messages.len()), (ErrorKind::Outdated, 1));
+        let text = &error.messages[0].text;
+        assert!(text.ends_with(": secret/login changed since the plan"), "{text}");
     }
     fs::remove_file(&file).expect("removed");
     assert!(restore(&plan).is_err());
@@ -192,12 +191,12 @@ fn a_note_of_the_former_value_is_not_in_the_file_and_comes_back_from_the_manifes
     let sealed = file::to_text_with_digest(&plan);
     assert!(!sealed.contains("in-the"), "{sealed}");
     assert_eq!(file::parse(&sealed).expect("a plan"), plan);
-    let restored = restore(&plan).expect("files").expect("the same");
+    let restored = restore(&plan).expect("the same");
     let note = &restored[0].object.value()["metadata"]["annotations"]["note"];
     assert_eq!(note, "it was in-the-past");
     let file = directory.path().join("login.yaml");
     fs::write(&file, text.replace("it was", "it is")).expect("a file");
-    restore(&plan).expect("files").expect_err("another note");
+    restore(&plan).expect_err("another note");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::compare::changes::Verdict;
 use crate::compare::ownership::{self, Former, ReplicasPath};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
@@ -20,7 +21,7 @@ use crate::model::resource::Subresource;
 use crate::model::set::Set;
 use crate::plan::{self, Policy};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
-use crate::read::{self, Cluster, ReadError, WithLiveFields};
+use crate::read::{self, Cluster, WithLiveFields};
 
 /// The members whose number of replicas an apply would remove.
 pub(super) type ScaledMembers = BTreeMap<ObjectKey, DroppedReplicas>;
@@ -73,7 +74,7 @@ pub(super) async fn retain_autoscaled(
     leaving: &BTreeSet<&ObjectKey>,
     scaled: &mut ScaledMembers,
     (notes, warnings): (&mut Vec<String>, &mut Vec<String>),
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     if scaled.is_empty() {
         return Ok(());
     }
@@ -126,7 +127,7 @@ pub(super) async fn add_taken(
     others: &[Live],
     former: &Former<'_>,
     scaled: &mut ScaledMembers,
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     let path = ReplicasPath::default();
     for live in others {
         let Some(member) = desired_member(desired, &live.key) else {
@@ -137,7 +138,7 @@ pub(super) async fn add_taken(
         }
         let object = read::object(server, &member.resource, &live.key)
             .await
-            .map_err(|error| ReadError::object(&live.key, error))?;
+            .map_err(|error| error.while_reading(&live.key))?;
         let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path.clone(), former));
         if let Some(dropped) = dropped {
             scaled.insert(live.key.clone(), dropped);
@@ -164,7 +165,7 @@ impl Autoscalers {
         cluster: &Cluster,
         leaving: &BTreeSet<&ObjectKey>,
         scaled: &ScaledMembers,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), Error> {
         for kind in plan::autoscaler_kinds() {
             let namespaces: BTreeSet<&Option<String>> = scaled
                 .keys()
@@ -182,10 +183,7 @@ impl Autoscalers {
                     continue;
                 }
             };
-            let selector = Selector {
-                labels: String::new(),
-                accept: WHOLE_OBJECTS,
-            };
+            let selector = Selector::new("", WHOLE_OBJECTS);
             for namespace in namespaces {
                 let targets = list(
                     &cluster.server,
@@ -205,21 +203,17 @@ impl Autoscalers {
                 );
                 match targets.await {
                     Ok(targets) => {
-                        let staying = targets
-                            .into_iter()
-                            .filter(|(_, autoscaler)| !leaving.contains(autoscaler));
-                        for (target, autoscaler) in staying {
-                            self.by_target.entry(target).or_insert(autoscaler);
+                        for (target, autoscaler) in targets {
+                            if !leaving.contains(&autoscaler) {
+                                self.by_target.entry(target).or_insert(autoscaler);
+                            }
                         }
                     }
                     Err(error) if error.is_forbidden() => {
                         self.unknown.insert(namespace.clone(), error.to_string());
                     }
                     Err(error) => {
-                        let place = ListTarget {
-                            resource: Arc::clone(&resource),
-                            namespace: namespace.clone(),
-                        };
+                        let place = ListTarget::new(&resource, namespace.as_deref());
                         return Err((place, error).into());
                     }
                 }

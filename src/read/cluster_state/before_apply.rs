@@ -6,17 +6,15 @@ use futures_util::future::join;
 
 use super::comparison::Compared;
 use super::scope::Scoped;
-use super::{
-    ClusterState, Rules, autoscalers, comparison, container_owners, dependencies, other_sets, scope,
-};
+use super::{ClusterState, Rules, autoscalers, comparison, dependencies, scope};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::plan::{self, Policy, Risk, Unowned};
-use crate::read::orphans;
-use crate::read::{Cluster, NamedSet, ReadError, existing};
+use crate::read::{Cluster, NamedSet, find_existing, orphans, other_sets, owners_of_containers};
 
 /// Reads the state before these objects are applied.
 pub(super) async fn read(
@@ -25,7 +23,7 @@ pub(super) async fn read(
     mut scoped: Scoped,
     (desired, policy): (&mut Desired, &Policy),
     rules: Rules<'_>,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let server = &cluster.server.clone();
     let former_tooling = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former_tooling.as_ref().map(member_field_manager);
@@ -44,7 +42,8 @@ pub(super) async fn read(
     let others = match members {
         Members::Missing { others } => others,
         Members::PerhapsInScope | Members::InCluster => {
-            other_sets::others(server, named, desired, &compared.members, rules.concurrency).await?
+            other_sets::members_of_other_sets(server, named, desired, &compared.members, rules.concurrency)
+                .await?
         }
     };
     if policy.take_ownership == Risk::Allowed {
@@ -71,10 +70,10 @@ pub(super) async fn read(
         Unowned::TakenIn => Vec::new(),
         Unowned::Refused | Unowned::Shown => {
             let newcomers = plan::newcomers(desired, &members, &state.places.resources, namespaces);
-            existing(server, &newcomers, rules.concurrency).await?
+            find_existing(server, &newcomers, rules.concurrency).await?
         }
     };
-    observed.other_parents = other_sets::parents(
+    observed.other_parents = other_sets::parents_of_members(
         cluster,
         named,
         desired,
@@ -98,7 +97,7 @@ pub(super) async fn read(
         .unwrap_or_default();
     let containers =
         plan::containers_of_kept_objects(&named.set, Some(&named.resource), desired, observed, policy);
-    observed.container_owners = container_owners::owners(server, containers, namespaces).await?;
+    observed.container_owners = owners_of_containers(server, &containers, namespaces).await?;
     let containers = plan::containers(&named.set, desired, observed, policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     state.pruning = policy.pruning;
@@ -113,7 +112,7 @@ async fn leave_to_autoscalers(
     (desired, policy): (&mut Desired, &Policy),
     compared: &mut Compared,
     reports: (&mut Vec<String>, &mut Vec<String>),
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     let leaving = autoscalers::leaving(desired, &compared.members, set, policy);
     autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
     compared.ignore_replicas();
@@ -141,9 +140,9 @@ async fn first_look(
     scoped: &Scoped,
     desired: &Desired,
     rules: Rules<'_>,
-) -> Result<Members, ReadError> {
+) -> Result<Members, Error> {
     let places = &scoped.member_scope.places;
-    let in_scope = other_sets::unless_members(server, named, desired, places, rules.concurrency);
+    let in_scope = other_sets::members_of_other_sets_alone(server, named, desired, places, rules.concurrency);
     let in_cluster = async {
         match scoped.orphans {
             Some(_) => Ok(false),
@@ -170,7 +169,7 @@ async fn read_members(
     scoped: &mut Scoped,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
     if scoped.judged.parent.is_some() || compared.members.is_empty() {
@@ -186,7 +185,7 @@ async fn search_members(
     scoped: &mut Scoped,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;

@@ -5,11 +5,16 @@ use std::collections::BTreeSet;
 use futures_util::future::try_join;
 
 use super::scope::Scoped;
-use super::{ClusterState, Rules, comparison, container_owners};
+use super::{ClusterState, Rules, comparison};
+use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::message::Message;
+use crate::model::text::members_missed;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
+use crate::read::error::no_such_set;
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{Cluster, NamedSet, ParentError, ReadError, WholeParent, members_without_label};
+use crate::read::{Cluster, NamedSet, WholeParent, members_without_label, owners_of_containers};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
@@ -18,7 +23,7 @@ pub(super) async fn read(
     scoped: Scoped,
     (policy, managers): (&Policy, &BTreeSet<String>),
     rules: Rules<'_>,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let server = &cluster.server.clone();
     let nothing = Desired::default();
     let mut state = scoped.state(named);
@@ -45,7 +50,7 @@ pub(super) async fn read(
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
     let containers = plan::containers_of_kept_objects(&named.set, resource, &nothing, observed, &policy);
-    observed.container_owners = container_owners::owners(server, containers, &state.namespaces).await?;
+    observed.container_owners = owners_of_containers(server, &containers, &state.namespaces).await?;
     Ok(state)
 }
 
@@ -57,18 +62,28 @@ fn with_pruning(policy: &Policy, pruning: Pruning) -> Policy {
 }
 
 /// The error of a deletion that found neither a parent nor members.
-fn nothing_to_delete(named: &NamedSet, orphans: Option<OrphanSearchResult>) -> ReadError {
-    let parent = named.set.parent.clone();
+fn nothing_to_delete(named: &NamedSet, orphans: Option<OrphanSearchResult>) -> Error {
+    let parent = &named.set.parent;
     let Some(OrphanSearchResult { hidden, left_out, .. }) = orphans else {
-        return ParentError::NoSuchSet(parent).into();
+        return no_such_set(parent);
     };
     match (hidden.is_empty(), left_out.warnings.is_empty()) {
-        (true, true) => ParentError::NoSuchSet(parent).into(),
-        (true, false) => ReadError::MembersWithoutParent {
-            parent,
-            left_out: left_out.warnings,
-        },
-        (false, _) => ReadError::MembersUnseen { parent, hidden },
+        (true, true) => no_such_set(parent),
+        (true, false) => {
+            let text = format!("{parent}: not the parent of a set, but objects have the label of this set");
+            Error::new(
+                ErrorKind::Failed,
+                Message::new(text).with_details(left_out.warnings),
+            )
+            .with_hint("run it as a user who can delete these objects, or remove the labels")
+        }
+        (false, _) => {
+            let text = format!("{parent}: not the parent of a set; {}", members_missed(&hidden));
+            Error::new(ErrorKind::Cluster, text).with_hint(format!(
+                "run it as a user who can list everything, or list members with `kubectl get KIND -A -l {PART_OF_LABEL}={}`",
+                named.set.id
+            ))
+        }
     }
 }
 

@@ -13,8 +13,8 @@ use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied, ReplicasPath};
 use crate::compare::status::{self, Others};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
@@ -23,7 +23,7 @@ use crate::model::resource::{Resource, Subresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
-use crate::read::{NamedSet, ReadError, unique_by_uid};
+use crate::read::{NamedSet, unique_by_uid};
 
 /// The members, and what was found out while their pages were at hand.
 #[derive(Debug, Default)]
@@ -78,11 +78,8 @@ pub(super) async fn read_members(
     places: &ListTargets,
     rules: Rules<'_>,
     former_manager: Option<&str>,
-) -> Result<Compared, ReadError> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", named.set.id),
-        accept: WHOLE_OBJECTS,
-    };
+) -> Result<Compared, Error> {
+    let selector = Selector::for_members(&named.set.id, WHOLE_OBJECTS);
     let numbered = desired.members.iter().enumerate();
     let wanted = numbered.map(|(index, member)| (&member.key, (index, member)));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);

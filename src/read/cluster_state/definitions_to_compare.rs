@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::CrdVersion;
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
-use crate::read::ReadError;
 use crate::read::definitions::{Definitions, definitions_by_kind};
 use crate::read::list::Selector;
 use crate::read::members::members;
@@ -57,7 +57,7 @@ impl<'a> NeededDefinitions<'a> {
         selector: &Selector,
         concurrency: usize,
         reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-    ) -> Result<(Definitions, Vec<T>), ReadError> {
+    ) -> Result<(Definitions, Vec<T>), Error> {
         let one_by_one = definitions_by_kind(server, &self.others, relevant, concurrency);
         if self.of_manifests.is_empty() {
             return Ok((one_by_one.await?, Vec::new()));

@@ -10,13 +10,15 @@ use serde_json::Value;
 use super::Rules;
 use crate::cluster::discovery::KindLookup;
 use crate::compare::status::{self, Others, State, Surroundings};
+use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::message::Message;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::plan::KnownDependencies;
-use crate::read::error::MissingDependency;
-use crate::read::{Cluster, ReadError, object};
+use crate::read::error::unknowable;
+use crate::read::{Cluster, object};
 
 /// Finds the objects that the manifests depend on and do not hold: members of the set, or others, which
 /// are read one by one. `current` are the members that are Current.
@@ -30,7 +32,7 @@ pub(super) async fn known(
     members: &[Live],
     current: BTreeSet<ObjectKey>,
     rules: Rules<'_>,
-) -> Result<KnownDependencies, ReadError> {
+) -> Result<KnownDependencies, Error> {
     let mut known = KnownDependencies {
         current,
         outside: BTreeMap::new(),
@@ -64,10 +66,7 @@ pub(super) async fn known(
                 missing.insert(key);
             }
             KindLookup::GroupFailed(failure) => {
-                return Err(ReadError::ResourceUnknowable {
-                    argument: key.group_kind.to_string(),
-                    failure: failure.clone(),
-                });
+                return Err(unknowable(&key.group_kind.to_string(), failure));
             }
         }
     }
@@ -87,7 +86,7 @@ pub(super) async fn known(
     if missing.is_empty() {
         Ok(known)
     } else {
-        Err(ReadError::MissingDependencies(missing_of(desired, &missing)))
+        Err(error_about(desired, &missing))
     }
 }
 
@@ -96,11 +95,11 @@ async fn read_all<'k>(
     cluster: &Cluster,
     unread: Vec<(&'k ObjectKey, Arc<Resource>)>,
     rules: Rules<'_>,
-) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, ReadError> {
+) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, Error> {
     let reads = unread.into_iter().map(async |(key, resource)| {
         let object = object(&cluster.server, &resource, key)
             .await
-            .map_err(|error| ReadError::object(key, error))?;
+            .map_err(|error| error.while_reading(key))?;
         let now = cluster.server.now();
         // As the wait does, which finds it by its name.
         let is_current = object.map(|object| is_current(&object, &resource, Others::Silent, now, rules));
@@ -178,18 +177,17 @@ fn has_scope_of(key: &ObjectKey, resource: &Resource) -> bool {
     key.namespace.is_some() == (resource.scope == Scope::Namespaced)
 }
 
-/// Returns the places in the manifests that name these objects.
-fn missing_of(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Vec<MissingDependency> {
-    desired
-        .members
-        .iter()
-        .flat_map(|member| {
-            let named = member.depends_on.iter().filter(|key| missing.contains(key));
-            named.map(|dependency| MissingDependency {
-                position: member.position.clone(),
-                object: member.key.clone(),
-                dependency: dependency.clone(),
-            })
+/// The error about missing objects, with the places in the manifests that name them.
+fn error_about(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Error {
+    let messages = desired.members.iter().flat_map(|member| {
+        let named = member.depends_on.iter().filter(|key| missing.contains(key));
+        named.map(|dependency| {
+            Message::new(format!(
+                "{}: {}: depends on {dependency}, which is neither live nor among the manifests",
+                member.position, member.key
+            ))
         })
-        .collect()
+    });
+    Error::from_messages(ErrorKind::Usage, messages.collect())
+        .with_hint("add it to the manifests, create it first, or correct the annotation")
 }

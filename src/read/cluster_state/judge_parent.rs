@@ -1,19 +1,22 @@
 //! Reads the parent and judges whether the run may write it.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use futures_util::future::join;
 
 use super::{Goal, Rules, namespaces_of_run};
 use crate::cluster::apiserver::ApiServer;
+use crate::error::Error;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::parent::Reading;
 use crate::model::containers::NamespaceState;
 use crate::model::set::ParentObject;
 use crate::plan::{self, ParentJudgement, ParentStatus, Refusal, Risk};
+use crate::read::error::{no_set_to_move, no_such_set};
 use crate::read::orphans::Parent;
-use crate::read::{NamedSet, ParentError, ReadError, WholeParent};
+use crate::read::{NamedSet, WholeParent};
 
 /// The parent, once it is known that the run may write it.
 pub(super) struct Judged {
@@ -57,18 +60,14 @@ impl Goal<'_> {
     /// # Errors
     ///
     /// The set must exist, and does not.
-    fn usable(
-        &self,
-        named: &NamedSet,
-        parent: Option<WholeParent>,
-    ) -> Result<Option<WholeParent>, ParentError> {
+    fn usable(&self, named: &NamedSet, parent: Option<WholeParent>) -> Result<Option<WholeParent>, Error> {
         match self {
             Self::Apply(..) | Self::Join(_) => Ok(parent),
             Self::Delete(..) => Ok(parent.filter(has_record)),
             Self::Leave(operation) => match (parent.filter(has_record), operation) {
                 (Some(parent), _) => Ok(Some(parent)),
-                (None, Operation::Move) => Err(ParentError::NoSetToMove(named.set.parent.clone())),
-                (None, _) => Err(ParentError::NoSuchSet(named.set.parent.clone())),
+                (None, Operation::Move) => Err(no_set_to_move(&named.set.parent)),
+                (None, _) => Err(no_such_set(&named.set.parent)),
             },
         }
     }
@@ -114,10 +113,10 @@ fn managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
 }
 
 /// Refuses a parent that has to be taken over, if this command never does that or lacks the flag.
-fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), ReadError> {
+fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), Error> {
     match needed {
         Some(refusal) if take_over == Risk::Refused || !refusal.is_take_over() => {
-            Err(ReadError::Refused(vec![refusal.clone()]))
+            Err(Refusal::error(slice::from_ref(refusal)))
         }
         Some(_) | None => Ok(()),
     }
@@ -129,7 +128,7 @@ pub(super) async fn judge(
     named: &mut NamedSet,
     goal: &Goal<'_>,
     rules: Rules<'_>,
-) -> Result<Judged, ReadError> {
+) -> Result<Judged, Error> {
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
     let (parent, mut namespaces) = if goal.makes_set() {
@@ -149,14 +148,16 @@ pub(super) async fn judge(
         Err(error) => {
             // Without its namespace, there can be no parent.
             namespaces_of_run::check_parents(server, named).await?;
-            return Err(error.into());
+            return Err(error);
         }
     };
     let object = parent.as_ref().map(|parent| &parent.object);
     let ParentJudgement {
         status: parent_status,
         take_over,
-    } = goal.judge(named, object).map_err(ReadError::Refused)?;
+    } = goal
+        .judge(named, object)
+        .map_err(|refusals| Refusal::error(&refusals))?;
     check_take_over(take_over.as_ref(), rules.take_over)?;
     if goal.makes_set() {
         namespaces_of_run::check(named, desired, &namespaces)?;

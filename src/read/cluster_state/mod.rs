@@ -8,30 +8,28 @@ mod autoscalers;
 mod before_apply;
 mod before_delete;
 mod comparison;
-mod container_owners;
 mod definitions_to_compare;
 mod dependencies;
 mod judge_parent;
 mod namespaces_of_run;
-mod other_sets;
 mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::Cluster;
-use super::error::ReadError;
+use super::error::failed_selection;
 use super::list::{METADATA_LIST, Selector};
 use super::lost_members::warning_of_unlabeled;
-use super::members::members;
+use super::members::{members, unique_by_uid};
 use super::named_set::NamedSet;
 use super::orphans::Search;
 use super::parent::WholeParent;
-use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
+use crate::error::Error;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
-use crate::model::applyset::{PART_OF_LABEL, Record, Tooling};
+use crate::model::applyset::{Record, Tooling};
 use crate::model::containers::NamespaceState;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
@@ -132,15 +130,14 @@ impl ClusterState {
         labels: Option<&str>,
         asked: &BTreeSet<ObjectKey>,
         concurrency: usize,
-    ) -> Result<Vec<Live>, ReadError> {
-        let own = format!("{PART_OF_LABEL}={}", named.set.id);
-        let selector = Selector {
-            labels: labels.map_or_else(|| own.clone(), |labels| format!("{own},{labels}")),
-            accept: METADATA_LIST,
-        };
+    ) -> Result<Vec<Live>, Error> {
+        let mut selector = Selector::for_members(&named.set.id, METADATA_LIST);
+        if let Some(labels) = labels {
+            selector.labels = format!("{},{labels}", selector.labels);
+        }
         let mut found = members(server, &self.places, &selector, concurrency, Live::from_object)
             .await
-            .map_err(|failure| ReadError::from_selector(failure, labels))?;
+            .map_err(|failure| failed_selection(failure, labels))?;
         found.retain(|live| !named.set.is_parent(live));
         unique_by_uid(&mut found, |live| live, |key| asked.contains(key));
         found.sort_by(|one, other| one.key.cmp(&other.key));
@@ -174,7 +171,7 @@ pub async fn cluster_state(
     named: &mut NamedSet,
     mut goal: Goal<'_>,
     rules: Rules<'_>,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let judged = judge_parent::judge(&cluster.server, named, &goal, rules).await?;
     let scoped = scope::scope(cluster, named, &goal, judged, rules.search()).await?;
     match &mut goal {

@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::manifest::desired::Desired;
+use crate::error::{Error, ErrorKind};
+use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::containers::NamespaceState;
 use crate::model::live::Presence;
+use crate::model::message::Message;
 use crate::model::set::ParentObject;
 use crate::plan::Refusal;
-use crate::read::error::{MissingNamespace, ParentError};
-use crate::read::{NamedSet, ReadError};
+use crate::read::NamedSet;
 
 /// Reads the namespaces of the manifests and of the parent.
 pub(super) async fn read(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
-) -> Result<BTreeMap<String, NamespaceState>, ReadError> {
+) -> Result<BTreeMap<String, NamespaceState>, Error> {
     let wanted = desired
         .members
         .iter()
@@ -26,14 +27,11 @@ pub(super) async fn read(
 }
 
 /// Refuses a missing namespace of a parent that does not exist.
-pub(super) async fn check_parents(server: &ApiServer, named: &NamedSet) -> Result<(), ReadError> {
+pub(super) async fn check_parents(server: &ApiServer, named: &NamedSet) -> Result<(), Error> {
     let namespaces = read(server, named, &Desired::default()).await?;
     match &named.set.parent.namespace {
         Some(namespace) if !namespaces.contains_key(namespace) => {
-            Err(ReadError::MissingNamespaces(vec![MissingNamespace {
-                namespace: namespace.clone(),
-                wanted_by: None,
-            }]))
+            Err(missing(&BTreeMap::from([(namespace.as_str(), None)])))
         }
         Some(_) | None => Ok(()),
     }
@@ -45,14 +43,17 @@ pub(super) fn check_custom_parent(
     named: &NamedSet,
     parent: Option<&ParentObject>,
     desired: &Desired,
-) -> Result<(), ParentError> {
+) -> Result<(), Error> {
     let is_plain = named.resource.group.is_empty();
     if is_plain || parent.is_some() || desired.parent.is_some() {
         return Ok(());
     }
-    let parent = named.set.parent.clone();
-    let kind = named.resource.kind.clone();
-    Err(ParentError::CustomResourceMissing { parent, kind })
+    let parent = &named.set.parent;
+    let (kind, name) = (&named.resource.kind, &parent.name);
+    Err(Error::usage(
+        format!("{parent}: the set's parent does not exist"),
+        format!("add the {kind} {name} to the manifests, or create it first"),
+    ))
 }
 
 /// Refuses namespaces that neither exist nor are among the manifests, and a parent in a namespace that
@@ -61,7 +62,7 @@ pub(super) fn check(
     named: &NamedSet,
     desired: &Desired,
     namespaces: &BTreeMap<String, NamespaceState>,
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     let parent_namespace = named.set.parent.namespace.as_deref();
     if let Some(name) = parent_namespace
         && namespaces
@@ -69,33 +70,48 @@ pub(super) fn check(
             .is_some_and(|state| state.presence == Presence::Terminating)
     {
         let namespace = name.to_owned();
-        return Err(ReadError::Refused(vec![Refusal::ParentNamespaceTerminating {
+        return Err(Refusal::error(&[Refusal::ParentNamespaceTerminating {
             namespace,
         }]));
     }
     let coming: BTreeSet<&str> = desired.namespaces().collect();
     let is_missing = |namespace: &&str| !namespaces.contains_key(*namespace) && !coming.contains(namespace);
-    let mut wanted: BTreeMap<&str, _> = BTreeMap::new();
+    let mut wanted: BTreeMap<&str, Option<&DesiredObject>> = BTreeMap::new();
     for member in &desired.members {
         if let Some(namespace) = member.key.namespace.as_deref().filter(is_missing) {
-            wanted
-                .entry(namespace)
-                .or_insert_with(|| Some((member.position.clone(), member.key.clone())));
+            wanted.entry(namespace).or_insert(Some(member));
         }
     }
     if let Some(name) = parent_namespace.filter(is_missing) {
         wanted.insert(name, None);
     }
-    let missing: Vec<MissingNamespace> = wanted
-        .into_iter()
-        .map(|(namespace, wanted_by)| MissingNamespace {
-            namespace: namespace.to_owned(),
-            wanted_by,
-        })
-        .collect();
-    if missing.is_empty() {
+    if wanted.is_empty() {
         Ok(())
     } else {
-        Err(ReadError::MissingNamespaces(missing))
+        Err(missing(&wanted))
     }
+}
+
+/// The error about missing namespaces, each with the first object in it; `None` for the parent.
+fn missing(namespaces: &BTreeMap<&str, Option<&DesiredObject>>) -> Error {
+    let messages = namespaces.iter().map(|(namespace, wanted_by)| {
+        let wanted_by = wanted_by.map_or_else(
+            || "the set's parent".to_owned(),
+            |object| format!("{}: {}", object.position, object.key),
+        );
+        Message::new(format!("{wanted_by}: namespaces \"{namespace}\" not found"))
+    });
+    let commands = namespaces
+        .keys()
+        .map(|name| format!("`kubectl create namespace {name}`"));
+    let commands: Vec<String> = commands.collect();
+    let noun = if commands.len() == 1 {
+        "Namespace"
+    } else {
+        "Namespaces"
+    };
+    Error::from_messages(ErrorKind::Usage, messages.collect()).with_hint(format!(
+        "run {}, or add the {noun} to the manifests",
+        commands.join(", ")
+    ))
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::judge_parent::Judged;
 use super::{ClusterState, Goal};
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::containers::NamespaceState;
 use crate::model::identity::GroupKind;
 use crate::plan::{self, MemberScope, Observed, ParentStatus, Pruning};
 use crate::read::orphans::{self, OrphanSearchResult, Parent, Search};
-use crate::read::{Cluster, NamedSet, ReadError};
+use crate::read::{Cluster, NamedSet};
 
 /// The scope of a set.
 pub(super) struct Scoped {
@@ -92,7 +93,7 @@ pub(super) async fn scope(
     goal: &Goal<'_>,
     mut judged: Judged,
     search: Search<'_>,
-) -> Result<Scoped, ReadError> {
+) -> Result<Scoped, Error> {
     let searches = searches_everywhere(goal, &judged.parent_status, judged.presence());
     if judged.parent_status == ParentStatus::New {
         let left_behind = left_behind(named, &judged.namespaces);

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -17,6 +18,7 @@ use crate::cluster::discovery::{
     self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KeptKind,
     KindLookup, MissingKind, judge_missing_kind,
 };
+use crate::error::Error;
 use crate::model::identity::GroupKind;
 
 /// The time that a defined kind may take to be served. Seconds are usual; kubectl's waits
@@ -31,21 +33,19 @@ pub enum UnsettledError {
     /// Discovery itself failed.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
-    /// Definitions or APIServices could not be read, for another reason than permissions.
-    #[error("kind {kind}: cannot determine whether the server has it: {error}")]
-    Unread {
-        /// The kind, or what stands for all kinds.
-        kind: String,
-        /// The answer of the server.
-        error: ListError,
-    },
-    /// The server does not serve a kind that it should.
-    #[error("kind {kind} is not served: {expected}")]
-    StillExpected {
-        kind: String,
-        /// The expected event.
-        expected: Expected,
-    },
+    /// Definitions or APIServices could not be read, for another reason than permissions; or the server does not serve a
+    /// kind that it should.
+    #[error("{0}")]
+    Kind(Error),
+}
+
+impl From<UnsettledError> for Error {
+    fn from(error: UnsettledError) -> Self {
+        match error {
+            UnsettledError::Discovery(error) => error.into(),
+            UnsettledError::Kind(error) => error,
+        }
+    }
 }
 
 /// The deadline of a wait for kinds that are defined, and the callback that reports it.
@@ -91,9 +91,10 @@ impl<'a> KindWait<'a> {
     /// # Errors
     ///
     /// The time is over.
-    async fn pause(&self, Awaited { kind, expected }: Awaited) -> Result<(), UnsettledError> {
+    async fn pause(&self, AwaitedKind { kind, expected }: AwaitedKind) -> Result<(), UnsettledError> {
         if self.is_over() {
-            return Err(UnsettledError::StillExpected { kind, expected });
+            let text = format!("kind {kind} is not served: {expected}");
+            return Err(UnsettledError::Kind(Error::kind_not_served(text)));
         }
         let pauses = self.pauses.replace(self.pauses.get() + 1);
         if pauses == 1 {
@@ -107,7 +108,7 @@ impl<'a> KindWait<'a> {
 }
 
 /// A kind that the server should serve, and that discovery does not list.
-struct Awaited {
+struct AwaitedKind {
     kind: String,
     expected: Expected,
 }
@@ -117,7 +118,7 @@ enum Outlook<T> {
     /// Nothing is expected.
     Settled(T),
     /// Discovery will list this kind, or should.
-    Expecting(Awaited),
+    Expecting(AwaitedKind),
 }
 
 /// Repeats discovery until nothing is expected any more. All waits for discovery are here.
@@ -162,7 +163,7 @@ pub async fn settle(
         };
         let evidence = evidence(server, discovery, &kinds)
             .await
-            .map_err(|error| unread(first, error))?;
+            .map_err(|error| unread(first, &error))?;
         let missing_kinds: BTreeMap<GroupKind, MissingKind> = kinds
             .into_iter()
             .map(|kind| {
@@ -171,7 +172,7 @@ pub async fn settle(
             })
             .collect();
         let awaited = missing_kinds.iter().find_map(|(kind, missing)| match missing {
-            MissingKind::Expected(expected) => Some(Awaited {
+            MissingKind::Expected(expected) => Some(AwaitedKind {
                 kind: kind.to_string(),
                 expected: expected.clone(),
             }),
@@ -202,7 +203,7 @@ pub(super) async fn await_defined(
         let awaited = definitions
             .iter()
             .find(|definition| definition.is_served())
-            .map(awaited);
+            .map(AwaitedKind::from_definition);
         Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
     })
     .await
@@ -220,7 +221,7 @@ async fn definitions_of(
     };
     let mut definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name))
         .await
-        .map_err(|error| unread(first, error))?
+        .map_err(|error| unread(first, &error))?
         .unwrap_or_default();
     definitions.retain(|definition| kinds.contains(&definition.kind));
     Ok(definitions)
@@ -268,7 +269,7 @@ pub(super) async fn await_named(
         let definitions = definitions.unwrap_or_default();
         if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
             return Ok(match definition.missing_kind() {
-                MissingKind::Expected(_) => Outlook::Expecting(awaited(definition)),
+                MissingKind::Expected(_) => Outlook::Expecting(AwaitedKind::from_definition(definition)),
                 MissingKind::Kept(kept) => Outlook::Settled(Some(kept)),
                 MissingKind::Gone => Outlook::Settled(None),
             });
@@ -276,7 +277,9 @@ pub(super) async fn await_named(
         let aggregated = aggregated.unwrap_or_default();
         let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
         let api = silent.into_iter().find(|api| api.may_serve(argument));
-        Ok(api.map_or(Outlook::Settled(None), |api| Outlook::Expecting(silence(api))))
+        Ok(api.map_or(Outlook::Settled(None), |api| {
+            Outlook::Expecting(AwaitedKind::from_api(api))
+        }))
     })
     .await
 }
@@ -284,14 +287,14 @@ pub(super) async fn await_named(
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
 async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
     let read = read(server, discovery, |_| true).await;
-    read.map_err(|error| unread(&"of every CustomResourceDefinition", error))
+    read.map_err(|error| unread(&"of every CustomResourceDefinition", &error))
 }
 
-fn unread(kind: &impl ToString, error: ListError) -> UnsettledError {
-    UnsettledError::Unread {
-        kind: kind.to_string(),
-        error,
-    }
+/// The error about a kind, or what stands for all kinds.
+fn unread(kind: &impl Display, error: &ListError) -> UnsettledError {
+    UnsettledError::Kind(Error::kind_unknowable(format!(
+        "kind {kind}: cannot determine whether the server has it: {error}"
+    )))
 }
 
 /// Kinds that a search of all kinds cannot list.
@@ -330,7 +333,9 @@ pub(super) async fn await_everything(
         let aggregated = aggregated.unwrap_or_default();
         let served = definitions.iter().filter(|definition| definition.is_served());
         let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
-        let mut expected = served.map(awaited).chain(silent.map(silence));
+        let mut expected = served
+            .map(AwaitedKind::from_definition)
+            .chain(silent.map(AwaitedKind::from_api));
         if let Some(awaited) = expected.next() {
             return Ok(Outlook::Expecting(awaited));
         }
@@ -343,17 +348,19 @@ pub(super) async fn await_everything(
     .await
 }
 
-fn silence(api: &AggregatedApi) -> Awaited {
-    Awaited {
-        kind: format!("of {}", api.group),
-        expected: Expected::Aggregated(api.name.clone()),
+impl AwaitedKind {
+    fn from_api(api: &AggregatedApi) -> Self {
+        Self {
+            kind: format!("of {}", api.group),
+            expected: Expected::Aggregated(api.name.clone()),
+        }
     }
-}
 
-fn awaited(definition: &Definition) -> Awaited {
-    Awaited {
-        kind: definition.kind.to_string(),
-        expected: definition.expected(),
+    fn from_definition(definition: &Definition) -> Self {
+        Self {
+            kind: definition.kind.to_string(),
+            expected: definition.expected(),
+        }
     }
 }
 

@@ -1,6 +1,9 @@
-//! One paged LIST, read to its end or not at all.
+//! One paged LIST, read to its end or not at all, and a watch from there.
 //!
 //! The caller chooses what is listed, and what is kept of the items.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
@@ -8,7 +11,9 @@ use serde_json::Value;
 use super::live::owners;
 use super::objects::lacks_version;
 use super::page::read_page;
-use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
+use crate::error::{Error, ErrorKind};
+use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
@@ -26,6 +31,8 @@ const FRESH_STARTS: usize = 3;
 /// Pages that one list may have: with `PAGE_BYTES` each, they hold more than the largest etcd (8 GiB), and a list that
 /// never ends is given up within a minute or two.
 const MOST_PAGES: usize = 1_200;
+/// The time after the end of a watch until its connection counts as dead.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// A label selector, and the form of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +41,26 @@ pub struct Selector {
     pub labels: String,
     /// `Accept` header: whole objects or their metadata.
     pub accept: &'static str,
+}
+
+/// Selects the metadata of all objects.
+pub(super) static EVERYTHING: Selector = Selector {
+    labels: String::new(),
+    accept: METADATA_LIST,
+};
+
+impl Selector {
+    /// Selects the objects with the label of a set.
+    pub fn for_members(id: &ApplySetId, accept: &'static str) -> Self {
+        Self::new(format!("{PART_OF_LABEL}={id}"), accept)
+    }
+
+    pub fn new(labels: impl Into<String>, accept: &'static str) -> Self {
+        Self {
+            labels: labels.into(),
+            accept,
+        }
+    }
 }
 
 /// `Accept` header of a list of whole objects.
@@ -62,19 +89,31 @@ pub enum ListError {
     },
 }
 
-/// A collection that could not be listed.
-#[derive(Debug, thiserror::Error)]
-#[error("{}{}: cannot be listed: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
-pub struct FailedList {
-    /// The collection.
-    pub place: ListTarget,
-    /// The answer of the server.
-    pub error: ListError,
+impl ListTarget {
+    pub(super) fn new(resource: &Arc<Resource>, namespace: Option<&str>) -> Self {
+        Self {
+            resource: Arc::clone(resource),
+            namespace: namespace.map(str::to_owned),
+        }
+    }
 }
 
-impl From<(ListTarget, ListError)> for FailedList {
+impl From<(ListTarget, ListError)> for Error {
+    /// The error of a run that could not list a collection.
     fn from((place, error): (ListTarget, ListError)) -> Self {
-        Self { place, error }
+        let kind = if error.is_forbidden() {
+            ErrorKind::ListForbidden
+        } else {
+            ErrorKind::Cluster
+        };
+        let hint = match &error {
+            ListError::Request(request) => request.hint(),
+            ListError::KeepsExpiring { .. } | ListError::Senseless { .. } => {
+                "run the same command again".to_owned()
+            }
+        };
+        let (plural, namespace) = (&place.resource.plural, in_namespace(place.namespace.as_deref()));
+        Self::new(kind, format!("{plural}{namespace}: cannot be listed: {error}")).with_hint(hint)
     }
 }
 
@@ -132,8 +171,8 @@ pub(super) async fn list<T>(
     listed.map(|(found, _)| found)
 }
 
-/// The same with the resourceVersion of the list, from which a watch can begin.
-pub(super) async fn list_at_version<T>(
+/// The same with the resourceVersion of the list, from which a watch is complete.
+pub async fn list_at_version<T>(
     server: &ApiServer,
     resource: &Resource,
     namespace: Option<&str>,
@@ -282,6 +321,28 @@ fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String 
     let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
     parameters.extend(token.map(|token| ("continue", token)));
     query(&parameters)
+}
+
+/// Watches a collection from a resourceVersion on. The server ends the watch after `limit`, which
+/// is rounded down to seconds.
+pub async fn watch(
+    server: &ApiServer,
+    place: &ListTarget,
+    selector: &Selector,
+    resource_version: &str,
+    limit: Duration,
+) -> Result<Watch, ApiError> {
+    let seconds = limit.as_secs().to_string();
+    let parameters = [
+        ("watch", "true"),
+        ("labelSelector", selector.labels.as_str()),
+        ("resourceVersion", resource_version),
+        ("allowWatchBookmarks", "true"),
+        ("timeoutSeconds", &seconds),
+    ];
+    let path = place.resource.path(place.namespace.as_deref(), None);
+    let path = format!("{path}?{}", query(&parameters));
+    server.watch(&path, selector.accept, limit + GRACE).await
 }
 
 #[cfg(test)]

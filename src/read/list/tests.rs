@@ -61,10 +61,7 @@ fn body(objects: usize, padding: usize, next: &str) -> Response<Body> {
 async fn count(client: kube::Client) -> usize {
     let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
     let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
-    let selector = Selector {
-        labels: String::new(),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::new("", WHOLE_OBJECTS);
     let found = list(&server, &resource, None, &selector, |_| Some(())).await;
     found.expect("a list").len()
 }

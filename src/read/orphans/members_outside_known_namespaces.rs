@@ -12,18 +12,18 @@ use crate::cluster::apiserver::ApiServer;
 use crate::model::live::Live;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::text::{counted, listed};
-use crate::read::missing_permissions;
+use crate::read::{Administrator, missing_permissions};
 
 /// The objects that a search has found, apart from those that are not credible.
 pub(super) struct Credible {
     pub(super) found: Vec<Live>,
     /// The others.
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: LabeledNonMembers,
 }
 
 /// Objects with the set's label that do not count as members.
 #[derive(Debug, Default)]
-pub(in crate::read) struct LeftOut {
+pub(in crate::read) struct LabeledNonMembers {
     /// A warning for each namespace with such objects.
     pub(in crate::read) warnings: Vec<String>,
     /// The number of them that an applier labeled: they are probably members, but the user may not
@@ -61,7 +61,7 @@ pub(super) async fn credible(
         rights: elsewhere.map(deletion).collect(),
         ..NeededPermissions::default()
     };
-    let missing = missing_permissions(server, &needed, search.concurrency).await;
+    let missing = missing_permissions(server, Administrator::NotAsked, &needed, search.concurrency).await;
     sort_out(found, |live| {
         if is_known(live) {
             None
@@ -85,7 +85,7 @@ fn sort_out(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credibl
                 .push(live),
         }
     }
-    let mut left_out = LeftOut::default();
+    let mut left_out = LabeledNonMembers::default();
     for ((_, doubt), objects) in doubtful {
         left_out.warnings.push(warning(doubt, &objects));
         if doubt == Doubt::Permission {

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use members_outside_known_namespaces::{Credible, LeftOut};
+use members_outside_known_namespaces::{Credible, LabeledNonMembers};
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
 use super::list_all::{ListOptions, ListResults, list_all};
+use super::members::unique_by_uid;
 use super::named_set::NamedSet;
-use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
+use crate::error::Error;
 use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
-use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::applyset::Record;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::{Resource, Scope};
@@ -35,7 +35,7 @@ pub(super) struct OrphanSearchResult {
     /// Those of them that no permission would show.
     unanswered: Vec<String>,
     /// Objects that have the label but do not count as members.
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: LabeledNonMembers,
 }
 
 /// The rules of a search for members.
@@ -59,7 +59,7 @@ pub(super) async fn find(
     named: &NamedSet,
     member_scope: &mut MemberScope,
     search: Search<'_>,
-) -> Result<OrphanSearchResult, ReadError> {
+) -> Result<OrphanSearchResult, Error> {
     let unlistable = cluster.await_everything().await?;
     // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
     let resources: Vec<Arc<Resource>> = cluster
@@ -110,7 +110,7 @@ pub(super) async fn has_members(
     named: &NamedSet,
     desired: &Desired,
     concurrency: usize,
-) -> Result<bool, ReadError> {
+) -> Result<bool, Error> {
     let mut kinds = plan::scope_of_newcomers(desired, &[]).resources;
     // The scope of the set has the others as a whole.
     kinds.retain(|resource| resource.scope == Scope::Namespaced);
@@ -130,16 +130,9 @@ async fn list_labeled<T>(
     namespaces: &BTreeSet<String>,
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<(Vec<T>, Vec<ListTarget>), ReadError> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", named.set.id),
-        accept: METADATA_LIST,
-    };
-    let options = ListOptions {
-        selector: &selector,
-        concurrency,
-        seen: &|| {},
-    };
+) -> Result<(Vec<T>, Vec<ListTarget>), Error> {
+    let selector = Selector::for_members(&named.set.id, METADATA_LIST);
+    let options = ListOptions::new(&selector, concurrency);
     let ListResults { found, unread } = list_all(server, kinds, namespaces, options, reduce).await;
     let (forbidden, failed): (Vec<_>, Vec<_>) =
         unread.into_iter().partition(|(_, error)| error.is_forbidden());

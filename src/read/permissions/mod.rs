@@ -1,10 +1,11 @@
-//! Asks the server which of the permissions that a run needs the user lacks.
+//! Asks the server which of the permissions that a run needs the user lacks, and who the user is.
 //!
 //! One review is enough for an administrator; most others need one more for each namespace. A permission
 //! is missing only if the server denies it; without an answer it counts as granted, and the server
 //! checks every write again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -12,6 +13,7 @@ use futures_util::stream;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::namespaces::namespaces;
 use super::parent::metadata;
@@ -19,6 +21,9 @@ use crate::cluster::apiserver::{ApiRequest, ApiServer};
 use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
+const USER_API_VERSION: &str = "authentication.k8s.io/v1";
+/// The time for the name of the user: it decides nothing, so no run is held up by it.
+const TIME_FOR_USER_NAME: Duration = Duration::from_secs(1);
 
 /// The server lists rules of one namespace only, including those that hold in the whole cluster.
 /// Every cluster has this namespace, and roles are not bound in it. If some are, too many
@@ -37,15 +42,6 @@ struct Review<T> {
 #[derive(Deserialize)]
 struct Access {
     allowed: bool,
-}
-
-/// The permissions on single objects that one review of all objects of a resource in a namespace may
-/// settle.
-struct Question {
-    /// The permission on all of them.
-    on_all: Permission,
-    /// Those that are needed.
-    rights: Vec<Permission>,
 }
 
 /// Whether the user is an administrator, who has all permissions.
@@ -68,18 +64,9 @@ pub async fn administrator(server: &ApiServer) -> Administrator {
     }
 }
 
-/// Returns the needed permissions that the user lacks, those on many objects of a resource as one.
-/// Sends nothing if nothing is needed.
+/// Returns the needed permissions that the user lacks, those on many objects of a resource as one. Uses an earlier answer
+/// about the user, if there is one. Sends nothing if nothing is needed.
 pub async fn missing_permissions(
-    server: &ApiServer,
-    needed: &NeededPermissions,
-    concurrency: usize,
-) -> Vec<Permission> {
-    missing_permissions_of(server, Administrator::NotAsked, needed, concurrency).await
-}
-
-/// Returns the same, and uses the earlier answer about the user, if there is one.
-pub async fn missing_permissions_of(
     server: &ApiServer,
     mut user: Administrator,
     needed: &NeededPermissions,
@@ -95,32 +82,22 @@ pub async fn missing_permissions_of(
         return Vec::new();
     }
     let rules = rules(server, needed, concurrency).await;
-    let verdicts: Vec<Vec<Permission>> = stream::iter(questions(needed))
-        .map(|question| missing_of(server, needed, question, &rules))
+    // Those on single objects, by the permission on all of them: one review of that may settle them.
+    let mut reviews: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
+    for right in &needed.rights {
+        reviews.entry(right.on_all()).or_default().push(right.clone());
+    }
+    let verdicts: Vec<Vec<Permission>> = stream::iter(reviews)
+        .map(|(on_all, rights)| missing_of(server, needed, on_all, rights, &rules))
         .buffer_unordered(concurrency)
         .collect()
         .await;
     let mut missing: Vec<Permission> = verdicts.into_iter().flatten().collect();
     let brought = brought_namespaces(server, needed, &missing).await;
-    missing.retain(|right| {
-        right
-            .namespace
-            .as_ref()
-            .is_none_or(|name| !brought.contains(name))
-    });
+    missing
+        .retain(|Permission { namespace, .. }| namespace.as_ref().is_none_or(|name| !brought.contains(name)));
     missing.sort();
     missing
-}
-
-fn questions(needed: &NeededPermissions) -> Vec<Question> {
-    let mut questions: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
-    for right in &needed.rights {
-        questions.entry(right.on_all()).or_default().push(right.clone());
-    }
-    questions
-        .into_iter()
-        .map(|(on_all, rights)| Question { on_all, rights })
-        .collect()
 }
 
 /// Reads the rules of the user in each namespace where permissions are needed, as far as the server
@@ -152,10 +129,10 @@ fn place(right: &Permission) -> &str {
 async fn missing_of(
     server: &ApiServer,
     needed: &NeededPermissions,
-    question: Question,
+    on_all: Permission,
+    rights: Vec<Permission>,
     rules: &BTreeMap<String, SubjectRules>,
 ) -> Vec<Permission> {
-    let Question { on_all, rights } = question;
     let Some(rules) = rules.get(place(&on_all)) else {
         return Vec::new();
     };
@@ -165,7 +142,7 @@ async fn missing_of(
         return doubtful;
     }
     let denied = denied_by_server(server, &on_all, doubtful).await;
-    let denied = still_needed(server, needed, denied).await;
+    let denied = leave_out_existing(server, needed, denied).await;
     if denied.len() > 1 && denied.len() == asked {
         vec![on_all]
     } else {
@@ -196,24 +173,27 @@ async fn denied_by_server(
 }
 
 /// Leaves out permissions to create objects that exist or may exist.
-async fn still_needed(
+async fn leave_out_existing(
     server: &ApiServer,
     needed: &NeededPermissions,
     denied: Vec<Permission>,
 ) -> Vec<Permission> {
+    let asked = &denied[..denied.len().min(OBJECTS_ASKED_ABOUT)];
     let mut absent = Vec::new();
-    let mut asked = 0;
-    for right in denied.iter().take(OBJECTS_ASKED_ABOUT) {
+    for right in asked {
         let is_absent = match needed.unless_present.get(right) {
             None => true,
             Some(path) => matches!(metadata(server, path).await, Ok(None)),
         };
-        asked += 1;
         if is_absent {
             absent.push(right.clone());
         }
     }
-    if absent.len() == asked { denied } else { absent }
+    if absent.len() == asked.len() {
+        denied
+    } else {
+        absent
+    }
 }
 
 /// Returns the namespaces of missing permissions that do not exist yet, and that this run creates. Their
@@ -280,8 +260,30 @@ async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &st
     let path = format!("/apis/{API_VERSION}/{plural}");
     let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(body.to_string()));
     let reply = server.send(request).await.ok()?;
-    let review: Review<T> = serde_json::from_slice(&reply.body).ok()?;
+    let review: Review<T> = reply.json().ok()?;
     Some(review.status)
+}
+
+/// The name of the user as the server knows it; `None` if the server does not say (the API is
+/// served since Kubernetes 1.28), or not soon.
+pub async fn user_name(server: &ApiServer) -> Option<String> {
+    let asking = async {
+        timeout(TIME_FOR_USER_NAME, ask_for_user_name(server))
+            .await
+            .ok()
+            .flatten()
+    };
+    server.user_name(asking).await
+}
+
+async fn ask_for_user_name(server: &ApiServer) -> Option<String> {
+    let review = json!({"apiVersion": USER_API_VERSION, "kind": "SelfSubjectReview"});
+    let path = format!("/apis/{USER_API_VERSION}/selfsubjectreviews");
+    let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(review.to_string()));
+    let reply = server.send(request).await.ok()?;
+    let answer: Value = reply.json().ok()?;
+    let name = answer.pointer("/status/userInfo/username")?.as_str()?;
+    Some(name.to_owned())
 }
 
 #[cfg(test)]

@@ -2,22 +2,26 @@
 
 use super::page::{Counted, Item, Page, Part};
 use super::text::code;
-use super::{End, failed, headline, in_words, kept, line, losses, taken_in, warnings, with_errors};
-use crate::error::Error;
+use super::{
+    end_messages, end_word, failures_part, headline, in_words, kept_part, line, losses_part, taken_in_part,
+    warnings_part, with_errors,
+};
+use crate::error::ErrorKind;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::report::document::Collected;
+use crate::report::documents::report::Collected;
+use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
-use crate::report::{ContextAndServer, SetDocument, text_lines};
+use crate::report::text_lines;
 
 /// Returns the page.
-pub(in crate::report) fn of_run(
+pub(in crate::report) fn render_run(
     (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
-    end: End<'_>,
+    end: RunEnd,
     taken: Vec<String>,
 ) -> Page {
-    let view = PlanView::of_run(&collected.results);
+    let view = PlanView::from_outcomes(&collected.results);
     let (failing, changed): (Vec<&Entry>, Vec<&Entry>) = view
         .entries
         .iter()
@@ -28,12 +32,12 @@ pub(in crate::report) fn of_run(
         DryRun::None => "Data was lost",
         DryRun::Client | DryRun::Server => "Data would be lost",
     };
-    let errors = match end.error {
-        Some(Error::Refused(_)) => "Refused: nothing was written",
+    let errors = match end {
+        RunEnd::Failed(error) if error.kind == ErrorKind::Refused => "Refused: nothing was written",
         _ => "Errors",
     };
     let counts = view.counts("skipped");
-    let ended = end.word().or(with_errors(&collected.failures));
+    let ended = end_word(end).or(with_errors(&collected.failures));
     let mut words = in_words(&counts, Effect::done, ended, view.no_changes());
     if !late.is_empty() {
         words.push(format!("{} not ready", late.len()));
@@ -42,21 +46,21 @@ pub(in crate::report) fn of_run(
         last.push_str(text_lines::suffix(collected.dry_run));
     }
     let mut parts = vec![
-        Part::messages(errors, end.messages(&collected.failures)),
-        losses(lost, &changed, |effect, key, _| {
+        Part::messages(errors, end_messages(end, &collected.failures)),
+        losses_part(lost, &changed, |effect, key, _| {
             format!("{key} {}", effect.done())
         }),
-        failed("Failed", &failing),
+        failures_part("Failed", &failing),
         Part::messages("Not ready", late),
-        warnings(&collected.warnings),
-        taken_in(taken),
+        warnings_part(&collected.warnings),
+        taken_in_part(taken),
     ];
     parts.extend(
         changed
             .chunk_by(|one, other| one.effect == other.effect)
             .map(list),
     );
-    parts.push(kept(&view, "skipped"));
+    parts.push(kept_part(&view, "skipped"));
     Page {
         headline: headline((set, place), &words, &counts.others),
         parts,
@@ -66,19 +70,14 @@ pub(in crate::report) fn of_run(
 
 /// The objects with one effect.
 fn list(entries: &[&Entry]) -> Part {
-    let word = entries.first().map_or("", |entry| entry.effect.done());
-    let more = match entries {
-        [
-            Entry {
-                effect: Effect::Renamed,
-                ..
-            },
-            ..,
-        ] => ": pruned, and created under another name",
+    let effect = entries[0].effect;
+    let (count, word) = (entries.len(), effect.done());
+    let more = match effect {
+        Effect::Renamed => ": pruned, and created under another name",
         _ => "",
     };
     let items = entries.iter().filter_map(|entry| item(entry)).collect();
-    Part::folded(&format!("{} {word}{more}", entries.len()), items)
+    Part::collapsed(&format!("{count} {word}{more}"), items)
 }
 
 fn item(entry: &Entry) -> Option<Item> {

@@ -1,24 +1,27 @@
 //! The page of `diff`, for a pull request.
 
-use super::page::{Counted, Item, Page, Part, opening, title};
-use super::text::{code, fenced};
-use super::{End, failed, headline, in_words, kept, losses, taken_in, warnings, with_errors};
+use super::page::{Counted, Item, Page, Part, collapsed_item, title};
+use super::text::{code, fence};
+use super::{
+    end_messages, end_word, failures_part, headline, in_words, kept_part, losses_part, taken_in_part,
+    warnings_part, with_errors,
+};
 use crate::plan::Refusal;
 use crate::report::diff::Differences;
+use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
-use crate::report::{ContextAndServer, SetDocument};
 
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 
 /// Returns the page.
-pub(in crate::report) fn of_diff(
+pub(in crate::report) fn render_diff(
     (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
-    end: End<'_>,
+    end: RunEnd,
     warned: &[String],
     taken: Vec<String>,
 ) -> Page {
-    let view = PlanView::of(found);
+    let view = PlanView::from_differences(found);
     let (failing, changing): (Vec<&Entry>, Vec<&Entry>) = view
         .entries
         .iter()
@@ -29,18 +32,18 @@ pub(in crate::report) fn of_diff(
             "Refused: apply would write nothing",
             Refusal::messages(&found.refusals),
         ),
-        losses("Data would be lost", &changing, |effect, key, loss| {
+        losses_part("Data would be lost", &changing, |effect, key, loss| {
             format!("{} {key}: {loss}", effect.verb())
         }),
-        Part::messages("Errors", end.messages(&found.failures)),
-        failed("Would fail", &failing),
-        warnings(warned),
-        taken_in(taken),
+        Part::messages("Errors", end_messages(end, &found.failures)),
+        failures_part("Would fail", &failing),
+        warnings_part(warned),
+        taken_in_part(taken),
         Part::objects(changing.into_iter().chain(&view.parent).map(item).collect()),
-        kept(&view, "kept"),
+        kept_part(&view, "kept"),
     ];
     let refused = (!found.refusals.is_empty()).then_some("refused");
-    let ended = end.word().or(refused).or(with_errors(&found.failures));
+    let ended = end_word(end).or(refused).or(with_errors(&found.failures));
     let counts = view.counts("kept");
     Page {
         headline: headline(
@@ -56,10 +59,10 @@ pub(in crate::report) fn of_diff(
 /// An object that would change, with its diff.
 fn item(entry: &Entry) -> Item {
     let verb = entry.effect.verb();
-    let diff = fenced("diff", &entry.difference.hunks());
+    let diff = fence("diff", &entry.difference.hunks());
     let Some(outcome) = entry.outcome else {
         let title = format!("{}, the set's parent", title(verb, &entry.key.object_name(), ""));
-        return opening(&title, &diff, Counted::Object("parent"));
+        return collapsed_item(&title, &diff, Counted::Object("parent"));
     };
     let key = entry.key.to_string();
     let counted = Counted::Object(entry.effect.intended());
@@ -83,5 +86,5 @@ fn item(entry: &Entry) -> Item {
     if let Some(mark) = mark {
         below.extend([&code(&mark), "\n\n"]);
     }
-    opening(&title(verb, &key, &reason), &(below + &diff), counted)
+    collapsed_item(&title(verb, &key, &reason), &(below + &diff), counted)
 }

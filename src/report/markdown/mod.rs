@@ -8,8 +8,8 @@ mod diff_page;
 mod page;
 mod text;
 
-pub(super) use apply_page::of_run;
-pub(super) use diff_page::of_diff;
+pub(super) use apply_page::render_run;
+pub(super) use diff_page::render_diff;
 pub(super) use page::Page;
 
 use std::collections::BTreeMap;
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use page::{Counted, Item, Part};
 use text::{code, short_code};
 
-use super::context_header::title;
-use super::plan_view::{Counts, Effect, Entry, PlanView};
-use super::{ContextAndServer, RunEnd, SetDocument, text_lines};
-use crate::error::{Error, Exit};
+use super::documents::{ContextAndServer, INTERRUPTED, RunEnd, SetDocument};
+use super::plan_view::{Effect, EffectCounts, Entry, PlanView};
+use super::text_lines::{self, title};
+use crate::error::Exit;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 
@@ -31,38 +31,28 @@ pub const BYTES_OF_COMMENT: usize = 64_512;
 const SET: usize = 250;
 const CONTEXT: usize = 100;
 
-/// What ended a run or a comparison.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct End<'a> {
-    pub(super) error: Option<&'a Error>,
-    /// The interrupt.
-    pub(super) completeness: RunEnd,
+/// The word of the headline, if the end is not an ordinary one.
+fn end_word(end: RunEnd) -> Option<&'static str> {
+    match end {
+        RunEnd::Failed(error) => Some(match error.exit() {
+            Exit::Refused => "refused",
+            Exit::Usage => "wrong manifests",
+            _ => "stopped by an error",
+        }),
+        RunEnd::Interrupted(_) => Some("interrupted"),
+        RunEnd::Complete => None,
+    }
 }
 
-impl End<'_> {
-    /// The word of the headline, if the end is not an ordinary one.
-    fn word(self) -> Option<&'static str> {
-        match (self.error.map(Error::exit), self.completeness) {
-            (Some(Exit::Refused), _) => Some("refused"),
-            (Some(Exit::Usage), _) => Some("wrong manifests"),
-            (Some(_), _) => Some("stopped by an error"),
-            (None, RunEnd::Interrupted(_)) => Some("interrupted"),
-            (None, RunEnd::Complete) => None,
-        }
-    }
-
-    /// The messages of the end, and these failures.
-    fn messages(self, failures: &[Message]) -> Vec<Message> {
-        let mut messages = match (self.error, self.completeness) {
-            (Some(error), _) => error.messages(),
-            (None, RunEnd::Interrupted(resume)) => {
-                vec![Message::new("interrupted before everything was done").with_hint(resume.to_string())]
-            }
-            (None, RunEnd::Complete) => Vec::new(),
-        };
-        messages.extend(failures.iter().cloned());
-        messages
-    }
+/// The messages of the end, and these failures.
+fn end_messages(end: RunEnd, failures: &[Message]) -> Vec<Message> {
+    let mut messages = match end {
+        RunEnd::Failed(error) => error.messages.clone(),
+        RunEnd::Interrupted(resume) => vec![Message::new(INTERRUPTED).with_hint(resume.to_string())],
+        RunEnd::Complete => Vec::new(),
+    };
+    messages.extend(failures.iter().cloned());
+    messages
 }
 
 /// The word of the headline for failures that are not about an object.
@@ -72,7 +62,7 @@ fn with_errors(failures: &[Message]) -> Option<&'static str> {
 
 /// The counts of the headline in these words, and the end.
 fn in_words(
-    counts: &Counts,
+    counts: &EffectCounts,
     word: fn(Effect) -> &'static str,
     end: Option<&'static str>,
     nothing: &str,
@@ -104,7 +94,7 @@ fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], 
 }
 
 /// The warnings of a run; one that was repeated is shown once.
-fn warnings(warnings: &[String]) -> Part {
+fn warnings_part(warnings: &[String]) -> Part {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut first = Vec::new();
     for warning in warnings {
@@ -122,7 +112,7 @@ fn warnings(warnings: &[String]) -> Part {
 }
 
 /// Objects that existed in no set.
-fn taken_in(lines: Vec<String>) -> Part {
+fn taken_in_part(lines: Vec<String>) -> Part {
     Part::messages(
         "Taken into the set",
         lines.into_iter().map(Message::new).collect(),
@@ -130,7 +120,7 @@ fn taken_in(lines: Vec<String>) -> Part {
 }
 
 /// The objects whose data are lost; `text` is of the effect, the object as code, and the loss.
-fn losses(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> String) -> Part {
+fn losses_part(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> String) -> Part {
     let losses = entries.iter().filter_map(|entry| {
         let text = text(entry.effect, &code(&entry.key.to_string()), entry.loss.as_ref()?);
         Some(Item::line(&text, Counted::Message))
@@ -139,16 +129,16 @@ fn losses(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> Strin
 }
 
 /// The messages of objects that fail.
-fn failed(title: &str, entries: &[&Entry]) -> Part {
+fn failures_part(title: &str, entries: &[&Entry]) -> Part {
     let outcomes = entries.iter().filter_map(|entry| entry.outcome);
     Part::messages(title, outcomes.filter_map(text_lines::detail).collect())
 }
 
 /// The objects that are kept, in this word.
-fn kept(view: &PlanView, word: &'static str) -> Part {
+fn kept_part(view: &PlanView, word: &'static str) -> Part {
     let kept = view.kept.iter();
     let items = kept.map(|outcome| line(&outcome.subject.key(), &outcome.reason, word));
-    Part::folded(&format!("{} {word}", view.kept.len()), items.collect())
+    Part::collapsed(&format!("{} {word}", view.kept.len()), items.collect())
 }
 
 /// `- configmap/web in namespace shop: reason`

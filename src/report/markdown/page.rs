@@ -65,10 +65,10 @@ impl Item {
     }
 
     /// Returns the shortest form.
-    fn least(&self) -> (Form, &str) {
-        match &self.brief {
-            Some(brief) => (Form::Brief, brief),
-            None => (Form::Full, &self.text),
+    fn least(&self) -> Form {
+        match self.brief {
+            Some(_) => Form::Brief,
+            None => Form::Full,
         }
     }
 
@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// A list below a title that opens it.
-    pub(super) fn folded(title: &str, items: Vec<Item>) -> Self {
+    pub(super) fn collapsed(title: &str, items: Vec<Item>) -> Self {
         Self {
             open: format!("\n<details>\n<summary>{title}</summary>\n\n"),
             items,
@@ -139,7 +139,7 @@ fn message(message: &Message) -> Item {
 }
 
 /// Returns an object that opens: a line, and the diff below it. `title` is HTML.
-pub(super) fn opening(title: &str, below: &str, counted: Counted) -> Item {
+pub(super) fn collapsed_item(title: &str, below: &str, counted: Counted) -> Item {
     Item {
         text: format!("\n<details>\n<summary>{title}</summary>\n\n{below}\n</details>\n"),
         brief: Some(format!("\n<p>{title} (diff left out)</p>\n")),
@@ -159,15 +159,14 @@ pub(super) fn title(action: &str, object: &str, reason: &str) -> String {
 impl Page {
     /// Returns the text, with at most `limit` bytes.
     pub(in crate::report) fn text(&self, limit: usize) -> String {
-        let full: usize = self.parts.iter().map(whole).sum();
-        if self.headline.len() + full <= limit {
-            return self.written(|_, _| Form::Full);
+        let parts = self.parts.iter();
+        let full: Vec<Vec<Form>> = parts.map(|part| vec![Form::Full; part.items.len()]).collect();
+        let text = self.render(&full);
+        if text.len() <= limit {
+            return text;
         }
-        let room = limit.saturating_sub(self.headline.len() + LAST_LINE);
-        let forms = self.forms(room);
-        let mut text = self.written(|part, item| forms[part][item]);
-        text.push_str(&self.last_line(&forms, limit));
-        text
+        let forms = self.forms(limit.saturating_sub(self.headline.len() + LAST_LINE));
+        self.render(&forms) + &self.last_line(&forms, limit)
     }
 
     /// Chooses the forms of all items: each is mentioned, if there is room, before one is shown in full.
@@ -177,11 +176,12 @@ impl Page {
             let mut frame = part.frame();
             let mut chosen = Vec::new();
             for item in &part.items {
-                let (form, text) = item.least();
-                if frame + text.len() > room {
+                let form = item.least();
+                let length = item.text(form).len();
+                if frame + length > room {
                     chosen.push(Form::LeftOut);
                 } else {
-                    room -= mem::take(&mut frame) + text.len();
+                    room -= mem::take(&mut frame) + length;
                     chosen.push(form);
                 }
             }
@@ -198,20 +198,18 @@ impl Page {
         forms
     }
 
-    fn written(&self, form: impl Fn(usize, usize) -> Form) -> String {
-        let mut written = self.headline.clone();
-        for (number, part) in self.parts.iter().enumerate() {
-            let items = part.items.iter().enumerate();
-            let items: String = items
-                .map(|(index, item)| item.text(form(number, index)))
-                .collect();
+    fn render(&self, forms: &[Vec<Form>]) -> String {
+        let mut text = self.headline.clone();
+        for (part, forms) in self.parts.iter().zip(forms) {
+            let items = part.items.iter().zip(forms);
+            let items: String = items.map(|(item, form)| item.text(*form)).collect();
             if !items.is_empty() {
-                written.push_str(&part.open);
-                written.push_str(&items);
-                written.push_str(part.close);
+                text.push_str(&part.open);
+                text.push_str(&items);
+                text.push_str(part.close);
             }
         }
-        written
+        text
     }
 
     /// Returns the line that counts what was left out, in the order of the page.
@@ -242,14 +240,5 @@ impl Page {
             left.join(", "),
             self.advice
         )
-    }
-}
-
-fn whole(part: &Part) -> usize {
-    let items: usize = part.items.iter().map(|item| item.text.len()).sum();
-    if part.items.is_empty() {
-        0
-    } else {
-        part.frame() + items
     }
 }

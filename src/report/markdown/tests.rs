@@ -4,19 +4,18 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::compare::diff::{Difference, OwnershipChange};
+use crate::error::Error;
 use crate::event::{Action, Claims, ObjectOutcome, Operation, Resume, Subject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
+use crate::report::diff::kinds::Cause;
 use crate::report::diff::{Comparison, Differences};
-use crate::report::document::Collected;
-use crate::report::{Cause, ContextAndServer};
+use crate::report::documents::ContextAndServer;
+use crate::report::documents::report::Collected;
 
-const DONE: End<'static> = End {
-    error: None,
-    completeness: RunEnd::Complete,
-};
+const DONE: RunEnd = RunEnd::Complete;
 
 const LIMIT: usize = 65_536;
 
@@ -62,7 +61,7 @@ fn cut(found: &Differences, limit: usize) -> String {
 }
 
 fn whole(found: &Differences) -> Page {
-    of_diff(
+    render_diff(
         (&set(), &ContextAndServer::default()),
         found,
         DONE,
@@ -170,7 +169,7 @@ fn what_is_dangerous_comes_first() {
         context: Some("prod".to_owned()),
         ..ContextAndServer::default()
     };
-    let text = of_diff((&set(), &place), &found, DONE, &warnings, Vec::new()).text(LIMIT);
+    let text = render_diff((&set(), &place), &found, DONE, &warnings, Vec::new()).text(LIMIT);
     assert_order(
         &text,
         &[
@@ -232,23 +231,17 @@ fn only_refusals_or_an_error_make_a_page() {
         text.starts_with("### ApplySet `secret/web in shop`: refused\n\n**Refused"),
         "{text}"
     );
-    let usage = Error::Usage {
-        message: "a`b is wrong".to_owned(),
-        hint: "look".to_owned(),
-    };
-    let end = End {
-        error: Some(&usage),
-        completeness: RunEnd::Complete,
-    };
+    let usage = Error::usage("a`b is wrong", "look");
+    let end = RunEnd::Failed(&usage);
     let set = SetDocument::named("web");
     let place = ContextAndServer::default();
-    let text = of_diff((&set, &place), &Differences::default(), end, &[], Vec::new()).text(LIMIT);
+    let text = render_diff((&set, &place), &Differences::default(), end, &[], Vec::new()).text(LIMIT);
     let expected = "### ApplySet `web`: wrong manifests\n\n**Errors**\n\n\
          - ``a`b is wrong``\n  - hint: `look`\n";
     assert_eq!(text, expected);
     let run = collected(Vec::new());
     assert_eq!(
-        of_run((&set, &place), &run, end, Vec::new()).text(LIMIT),
+        render_run((&set, &place), &run, end, Vec::new()).text(LIMIT),
         expected
     );
 }
@@ -293,11 +286,11 @@ fn text_of_others_stays_text() {
             context: Some(text.to_owned()),
             ..ContextAndServer::default()
         };
-        let page = of_diff((&set, &place), &found, DONE, &[text.to_owned()], Vec::new()).text(LIMIT);
+        let page = render_diff((&set, &place), &found, DONE, &[text.to_owned()], Vec::new()).text(LIMIT);
         assert_inert(&page);
         let mut run = collected(found.objects.into_iter().map(|object| object.outcome).collect());
         run.warnings = vec![text.to_owned()];
-        assert_inert(&of_run((&set, &place), &run, DONE, vec![text.to_owned()]).text(LIMIT));
+        assert_inert(&render_run((&set, &place), &run, DONE, vec![text.to_owned()]).text(LIMIT));
     }
 }
 
@@ -493,7 +486,7 @@ fn the_headline_fits_into_the_smallest_page() {
         for (object, action) in found.objects.iter_mut().rev().zip(actions) {
             object.outcome.action = action;
         }
-        let page = of_diff((&set, &place), &found, DONE, &[text], Vec::new()).text(1024);
+        let page = render_diff((&set, &place), &found, DONE, &[text], Vec::new()).text(1024);
         assert!(
             page.len() <= 1024 && page.contains("Left out"),
             "{}: {page}",
@@ -529,11 +522,8 @@ fn a_run_is_summarized() {
         failed,
         skipped,
     ]);
-    let end = End {
-        error: None,
-        completeness: RunEnd::Interrupted(Resume::SameCommand),
-    };
-    let text = of_run((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
+    let end = RunEnd::Interrupted(Resume::SameCommand);
+    let text = render_run((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
     assert_order(
         &text,
         &[
@@ -559,7 +549,7 @@ fn a_dry_run_warns_of_the_claims_that_a_recreation_deletes() {
         dry_run: DryRun::Server,
         ..collected(vec![database])
     };
-    let text = of_run((&set(), &ContextAndServer::default()), &run, DONE, Vec::new()).text(LIMIT);
+    let text = render_run((&set(), &ContextAndServer::default()), &run, DONE, Vec::new()).text(LIMIT);
     let lost = "**Data would be lost**\n\n- `statefulset/db in namespace shop` recreated\n";
     assert_order(&text, &["1 recreated (server dry run)\n", lost]);
 }

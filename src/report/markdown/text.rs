@@ -12,7 +12,7 @@ const MAX_BACKTICKS: usize = 16;
 
 /// Returns the text as a code span, for paragraphs and lists.
 pub(super) fn code(text: &str) -> String {
-    let text = clipped(&without_long_runs(&one_line(text)), LONGEST);
+    let text = clip(&without_long_runs(&one_line(text)), LONGEST);
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
@@ -29,28 +29,23 @@ pub(super) fn code(text: &str) -> String {
 /// Returns the text as a code span of a headline: `limit` bytes at most, with other marks in place of
 /// backticks.
 pub(super) fn short_code(text: &str, limit: usize) -> String {
-    code(&clipped(&one_line(text).replace('`', "'"), limit))
+    code(&clip(&one_line(text).replace('`', "'"), limit))
 }
 
 /// Returns the text as HTML, for lines within which Markdown means nothing.
 pub(super) fn html_code(text: &str) -> String {
-    let text = clipped(&one_line(text), LONGEST);
-    let escaped = text.chars().fold(String::new(), |mut escaped, character| {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '`' => escaped.push_str("&#96;"),
-            other => escaped.push(other),
-        }
-        escaped
-    });
+    let text = clip(&one_line(text), LONGEST);
+    let escaped = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('`', "&#96;");
     format!("<code>{escaped}</code>")
 }
 
 /// Returns the lines as a block of code behind a fence that is longer than any within.
-pub(super) fn fenced(language: &str, lines: &str) -> String {
+pub(super) fn fence(language: &str, lines: &str) -> String {
     let lines = without_long_runs(&printable_text(lines));
     let fence = "`".repeat(longest_run(&lines).max(2) + 1);
     let end = if lines.is_empty() || lines.ends_with('\n') {
@@ -84,7 +79,7 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// Returns the text, cut to this many bytes between two characters.
-fn clipped(text: &str, limit: usize) -> String {
+fn clip(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -116,10 +111,10 @@ mod tests {
             html_code("</summary><b>&\n@all"),
             "<code>&lt;/summary&gt;&lt;b&gt;&amp;\\n@all</code>"
         );
-        assert_eq!(fenced("diff", "+a\n"), "```diff\n+a\n```\n");
-        assert_eq!(fenced("", "````\n~~~"), "`````\n````\n~~~\n`````\n");
+        assert_eq!(fence("diff", "+a\n"), "```diff\n+a\n```\n");
+        assert_eq!(fence("", "````\n~~~"), "`````\n````\n~~~\n`````\n");
         assert_eq!(
-            fenced("", "a\r\u{1b}[2J\n::x\n"),
+            fence("", "a\r\u{1b}[2J\n::x\n"),
             "```\na\\r\\u{1b}[2J\n\\u{3a}:x\n```\n"
         );
     }
@@ -127,10 +122,10 @@ mod tests {
     #[test]
     fn text_is_cut_between_characters() {
         for limit in 3..20 {
-            let cut = clipped("ääääääääääää€", limit);
+            let cut = clip("ääääääääääää€", limit);
             assert!(cut.len() <= limit && cut.ends_with('…'), "{cut}");
         }
-        assert_eq!(clipped("web", 3), "web");
+        assert_eq!(clip("web", 3), "web");
         assert_eq!(short_code("a`b```", 100), "`a'b'''`");
         assert!(code(&"`".repeat(5000)).len() < 7000);
     }
@@ -139,7 +134,7 @@ mod tests {
     fn no_run_of_backticks_is_longer_than_github_understands() {
         for count in [15, 16, 17, 79, 80, 81, 254, 255, 256, 1000] {
             let ticks = "`".repeat(count);
-            for text in [code(&ticks), html_code(&ticks), fenced("", &ticks)] {
+            for text in [code(&ticks), html_code(&ticks), fence("", &ticks)] {
                 assert!(longest_run(&text) <= MAX_BACKTICKS, "{count}: {text}");
             }
         }

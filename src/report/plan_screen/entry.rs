@@ -9,7 +9,7 @@ use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::text::{HIDDEN, one_line};
-use crate::report::paint::{Color, Line, fitted, fitted_left, fitted_name, fitted_pair, wrapped};
+use crate::report::layout::paint::{Color, Line, fit, fit_left, fit_name, fit_pair, wrap};
 use crate::report::plan_view::{Effect, Entry};
 
 /// The most lines about the fields of one object.
@@ -27,58 +27,44 @@ pub(super) fn has_fields(entry: &Entry) -> bool {
 
 /// Returns the lines of an entry, in a column of names with this width.
 pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
-    let name = fitted_name(&entry.key.object_name(), columns.saturating_sub(4));
+    let name = fit_name(&entry.key.object_name(), columns.saturating_sub(4));
     let room = columns.saturating_sub(4 + width.max(name.chars().count()) + 2);
-    let note = note(entry);
-    let shown = match note {
-        Note::Position(ref text) => fitted_left(text, room),
-        Note::Fact(ref text) => text.clone(),
-    };
+    let [note, shown] = note(entry, room);
     let (sign, color) = entry.effect.sign_and_color();
     let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:width$}"));
     let is_below = shown.chars().count() > room || (room < 12 && !shown.is_empty());
     let below = columns.saturating_sub(INDENT.len());
-    let indented = |color, text: &str| Line::new(color, format!("{INDENT}{}", fitted(text, below)));
+    let indented = |color, text: &str| Line::new(color, format!("{INDENT}{}", fit(text, below)));
     let mut lines = if is_below {
-        let (Note::Position(text) | Note::Fact(text)) = note;
-        vec![head, indented(Color::Dim, &text)]
+        vec![head, indented(Color::Dim, &note)]
     } else {
         vec![head.with(Color::Dim, format!("  {shown}"))]
     };
-    if let Some(recreation) = recreation(entry) {
-        lines.extend(
-            wrapped(&recreation, below)
-                .iter()
-                .map(|text| indented(Color::Danger, text)),
-        );
+    for text in recreation(entry).iter().flat_map(|text| wrap(text, below)) {
+        lines.push(indented(Color::Danger, &text));
     }
     if let Some(error) = entry.outcome.and_then(|outcome| outcome.error.as_ref()) {
         lines.push(indented(Color::Red, &error.text));
     } else if entry.effect != Effect::Created {
-        lines.extend(limited(field_lines(entry, columns)));
+        lines.extend(limit_changes(field_lines(entry, columns)));
     }
     lines
 }
 
-/// The note beside the name.
-enum Note {
-    /// The position in the manifests, of which the end matters most.
-    Position(String),
-    Fact(String),
-}
-
-fn note(entry: &Entry) -> Note {
-    let Some(outcome) = entry.outcome else {
-        return Note::Fact("the set's parent".to_owned());
-    };
-    match entry.ownership() {
-        Some(change) => Note::Fact(change),
-        None if entry.effect == Effect::Renamed => Note::Fact(format!("-> {}", outcome.subject.name)),
-        None => {
+/// The note beside the name, and the same in this room: of a position in the manifests, the end matters most.
+fn note(entry: &Entry, room: usize) -> [String; 2] {
+    let fact = match (entry.outcome, entry.ownership()) {
+        (None, _) => "the set's parent".to_owned(),
+        (Some(_), Some(change)) => change,
+        (Some(outcome), None) if entry.effect == Effect::Renamed => format!("-> {}", outcome.subject.name),
+        (Some(outcome), None) => {
             let position = outcome.source.as_ref();
-            Note::Position(position.map_or_else(String::new, ToString::to_string))
+            let position = position.map_or_else(String::new, ToString::to_string);
+            let shown = fit_left(&position, room);
+            return [position, shown];
         }
-    }
+    };
+    [fact.clone(), fact]
 }
 
 fn changes(entry: &Entry) -> Vec<FieldChange> {
@@ -147,7 +133,7 @@ fn is_record(path: &str) -> bool {
 }
 
 /// Returns the lines of the first changes, each with all of its lines, and the number of the others.
-fn limited(changes: Vec<Vec<Line>>) -> Vec<Line> {
+fn limit_changes(changes: Vec<Vec<Line>>) -> Vec<Line> {
     let count: usize = changes.iter().map(Vec::len).sum();
     let most = if count > LINES { LINES - 1 } else { count };
     let mut shown = Vec::new();
@@ -159,10 +145,8 @@ fn limited(changes: Vec<Vec<Line>>) -> Vec<Line> {
     }
     let more = count - shown.len();
     if more > 0 {
-        shown.push(Line::new(
-            Color::Dim,
-            format!("{INDENT}… {more} more lines: --full"),
-        ));
+        let more = format!("{INDENT}… {more} more lines: --full");
+        shown.push(Line::new(Color::Dim, more));
     }
     shown
 }
@@ -201,16 +185,16 @@ impl FieldChange {
         }
         let room = room.saturating_sub(4);
         if let [(_, before), (_, after)] = &mut values[..] {
-            [*before, *after] = fitted_pair(before, after, room);
+            [*before, *after] = fit_pair(before, after, room);
         }
         let values = values
             .iter()
-            .map(|(sign, value)| value_line(*sign, &fitted(value, room)));
+            .map(|(sign, value)| value_line(*sign, &fit(value, room)));
         std::iter::once(self.path_line(room)).chain(values).collect()
     }
 
     fn path_line(&self, room: usize) -> Line {
-        Line::new(Color::Plain, format!("{INDENT}{}", fitted_left(&self.path, room)))
+        Line::new(Color::Plain, format!("{INDENT}{}", fit_left(&self.path, room)))
     }
 
     /// Formats the lines that differ in a text of several lines.

@@ -16,6 +16,16 @@ pub(super) struct FieldChange {
     pub(super) after: Option<Value>,
 }
 
+impl FieldChange {
+    fn new(path: &str, before: Option<&Value>, after: Option<&Value>) -> Self {
+        Self {
+            path: path.to_owned(),
+            before: before.cloned(),
+            after: after.cloned(),
+        }
+    }
+}
+
 /// Fields that name the items of a list, the first one that does so in both states.
 const NAMES: [&str; 8] = [
     "name",
@@ -109,11 +119,7 @@ fn walk(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut V
         (Some(Value::Array(before)), Some(Value::Array(after))) => items(path, before, after, found),
         (Some(Value::Array(before)), None) if is_named(before) => items(path, before, &[], found),
         (None, Some(Value::Array(after))) if is_named(after) => items(path, &[], after, found),
-        _ => found.push(FieldChange {
-            path: path.to_owned(),
-            before: before.cloned(),
-            after: after.cloned(),
-        }),
+        _ => found.push(FieldChange::new(path, before, after)),
     }
 }
 
@@ -155,20 +161,10 @@ fn items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldCha
     let (before, after) = (&before[head..], &after[head..]);
     let pairs = before.iter().rev().zip(after.iter().rev());
     let tail = pairs.take_while(|(one, other)| one == other).count();
-    for item in &before[..before.len() - tail] {
-        found.push(FieldChange {
-            path: path.to_owned(),
-            before: Some(item.clone()),
-            after: None,
-        });
-    }
-    for item in &after[..after.len() - tail] {
-        found.push(FieldChange {
-            path: path.to_owned(),
-            before: None,
-            after: Some(item.clone()),
-        });
-    }
+    let removed = before[..before.len() - tail].iter();
+    let added = after[..after.len() - tail].iter();
+    found.extend(removed.map(|item| FieldChange::new(path, Some(item), None)));
+    found.extend(added.map(|item| FieldChange::new(path, None, Some(item))));
 }
 
 fn is_named(items: &[Value]) -> bool {

@@ -10,9 +10,9 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::diff::{Differences, RecordChange};
-use super::paint::{Color, Line, fitted};
+use super::layout::paint::{Color, Line, fit};
+use super::layout::rows::{self, NAMES, PlanRow, widest};
 use super::plan_view::{Effect, Entry, PlanView, WARNED};
-use super::rows::{self, NAMES, PlanRow, widest};
 use crate::model::text::counted;
 
 /// The hint at the end of the last line.
@@ -20,7 +20,7 @@ const FULL: &str = "full text: --full";
 
 /// The lines of the screen, below this header.
 pub(super) fn lines(header: Line, found: &Differences, columns: usize) -> Vec<Line> {
-    let view = PlanView::of(found);
+    let view = PlanView::from_differences(found);
     let mut lines = vec![header, plan(&view)];
     let parent = view.parent.iter().filter(|parent| entry::has_fields(parent));
     let (pruned, changed): (Vec<&Entry>, Vec<&Entry>) = view
@@ -88,7 +88,7 @@ fn prunes(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
 /// `record: no change          full text: --full`
 fn last(record: &RecordChange, columns: usize) -> Line {
     let room = columns.saturating_sub(FULL.len() + 2);
-    let record = fitted(&format!("record: {}", record_text(record)), room);
+    let record = fit(&format!("record: {}", record_text(record)), room);
     let gap = 10.min(columns.saturating_sub(FULL.len() + record.chars().count()));
     Line::new(Color::Plain, record).with(Color::Dim, format!("{}{FULL}", " ".repeat(gap)))
 }

@@ -8,7 +8,9 @@ use crate::event::{Action, Claims, ObjectOutcome, Operation, Subject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::plan::Refusal;
-use crate::report::{Cause, Colors, Comparison, RecordDocument};
+use crate::report::diff::kinds::Cause;
+use crate::report::diff::{Comparison, RecordDocument};
+use crate::report::style::Colors;
 
 fn comparison(
     action: Action,

@@ -3,7 +3,7 @@
 use similar::ChangeTag;
 
 use crate::compare::diff;
-use crate::report::paint::{fitted, fitted_pair};
+use crate::report::layout::paint::{fit, fit_pair};
 
 /// The most lines that are shown of one text.
 const LINES: usize = 10;
@@ -87,12 +87,12 @@ impl Block {
         let mut deleted = self.deleted.clone();
         let mut added = self.added.clone();
         for (one, other) in deleted.iter_mut().zip(&mut added) {
-            [*one, *other] = fitted_pair(one, other, width);
+            [*one, *other] = fit_pair(one, other, width);
         }
         let mut shown = Vec::new();
         for (sign, lines) in [('-', &deleted), ('+', &added), (' ', &self.equal)] {
             let count = if lines.len() > most { most - 1 } else { lines.len() };
-            shown.extend(lines[..count].iter().map(|line| (sign, fitted(line, width))));
+            shown.extend(lines[..count].iter().map(|line| (sign, fit(line, width))));
             if count < lines.len() {
                 shown.push((sign, format!("… {} more lines: --full", lines.len() - count)));
             }

@@ -4,8 +4,8 @@ use super::Effect;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, with_more};
 use crate::plan::{Refusal, describe_released_copies, loses_data as is_lost_with};
-use crate::report::paint::Color;
-use crate::report::rows::PlanRow;
+use crate::report::layout::paint::Color;
+use crate::report::layout::rows::PlanRow;
 
 /// The mark of a consequence.
 pub(in crate::report) const WARNED: (char, Color) = ('!', Color::Danger);
@@ -56,11 +56,11 @@ pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<PlanRow> {
             ..
         } => {
             let namespace = (container.group_kind == GroupKind::namespace()).then_some(&container.name);
-            let mut details = listed(lost, namespace);
+            let mut details = list_first(lost, namespace);
             details.extend(unknown.iter().map(|what| format!("{what} (could not be listed)")));
             details
         }
-        Refusal::OwnsDependents { dependents, .. } => listed(dependents, None),
+        Refusal::OwnsDependents { dependents, .. } => list_first(dependents, None),
         Refusal::ForgetsSet {
             members: 1.., copies, ..
         } => describe_released_copies(copies).into_iter().collect(),
@@ -121,7 +121,7 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
 
 /// Formats the first of these objects, and the number of the others. A namespace that all of them share
 /// is left out.
-fn listed(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
+fn list_first(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
     with_more(objects.iter().map(|key| match &key.namespace {
         place if place.as_ref() == namespace => key.object_name(),
         _ => key.to_string(),

@@ -3,26 +3,22 @@
 //!
 //! Pure. Writers only lay it out.
 
-mod counts;
 mod danger;
 mod effect;
 mod renames;
 
-pub(super) use counts::Counts;
 pub(super) use danger::{WARNED, consequence, loses_data, loss_row};
-pub(super) use effect::Effect;
-
-use danger::{DATA_OF_IT, consequence_text, loss};
+pub(super) use effect::{Effect, EffectCounts};
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::diff::{Comparison, Differences};
+use super::object_key;
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
-use crate::model::identity::{GroupVersionKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
+use danger::{DATA_OF_IT, consequence_text, loss};
 
 /// A plan as `diff` shows it, or a run as `apply` does.
 #[derive(Default)]
@@ -53,20 +49,20 @@ pub(super) struct Entry<'a> {
 
 impl<'a> PlanView<'a> {
     /// The view of a plan.
-    pub(super) fn of(found: &'a Differences) -> Self {
-        let refused = found.refused();
+    pub(super) fn from_differences(found: &'a Differences) -> Self {
+        let refused = found.refusals_by_object();
         let objects = found.objects.iter().map(|object| {
             let refusal = refused.get(&object.outcome.subject.key()).copied();
             (&object.outcome, Some(object), refusal)
         });
         Self {
-            parent: found.parent.as_ref().and_then(Entry::of_parent),
+            parent: found.parent.as_ref().and_then(Entry::from_parent),
             ..Self::new(objects)
         }
     }
 
     /// The view of a run.
-    pub(super) fn of_run(outcomes: &'a [ObjectOutcome]) -> Self {
+    pub(super) fn from_outcomes(outcomes: &'a [ObjectOutcome]) -> Self {
         Self::new(outcomes.iter().map(|outcome| (outcome, None, None)))
     }
 
@@ -94,16 +90,16 @@ impl<'a> PlanView<'a> {
     }
 
     /// Counts the objects; `kept` is the word for those that are kept.
-    pub(super) fn counts(&self, kept: &str) -> Counts {
+    pub(super) fn counts(&self, kept: &str) -> EffectCounts {
         let count = |effect| self.entries.iter().filter(|entry| entry.effect == effect).count();
-        Counts::new(count, [(self.unchanged, "unchanged"), (self.kept.len(), kept)])
+        EffectCounts::new(count, [(self.unchanged, "unchanged"), (self.kept.len(), kept)])
     }
 
     /// Returns the words for a plan that changes no member.
     pub(super) fn no_changes(&self) -> &'static str {
         match self.parent {
             Some(_) => "only the set's parent changes",
-            None => Counts::NOTHING,
+            None => EffectCounts::NOTHING,
         }
     }
 }
@@ -144,20 +140,14 @@ impl<'a> Entry<'a> {
     }
 
     /// The set's parent; `None` if it does not change.
-    pub(super) fn of_parent(difference: &'a Difference) -> Option<Self> {
+    pub(super) fn from_parent(difference: &'a Difference) -> Option<Self> {
         let predicted = difference.predicted.as_ref().filter(|_| !difference.is_empty())?;
-        let text = |pointer| predicted.pointer(pointer).and_then(Value::as_str);
-        let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
         Some(Self {
             effect: match difference.live {
                 None => Effect::Created,
                 Some(_) => Effect::Changed,
             },
-            key: ObjectKey {
-                group_kind: gvk.group_kind(),
-                namespace: text("/metadata/namespace").map(str::to_owned),
-                name: text("/metadata/name")?.to_owned(),
-            },
+            key: object_key(predicted)?,
             outcome: None,
             difference: Cow::Borrowed(difference),
             ownership: None,
@@ -179,6 +169,6 @@ fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> 
             Some(Effect::Pruned)
         }
         (Action::Failed, Some(refusal)) if refusal.is_data_loss() => Some(Effect::Pruned),
-        (action, _) => Effect::of(action),
+        (action, _) => Effect::from_action(action),
     }
 }

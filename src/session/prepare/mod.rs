@@ -11,16 +11,18 @@ use futures_util::future::join;
 
 use super::command_run::CommandRun;
 use super::connect::{discover, discover_with, open_connections_for_new_set};
-use super::recreate_kinds::recreate;
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
+use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::desired::{self, Desired};
-use crate::manifest::{self, Manifests};
+use crate::manifest::{self, Manifest, Manifests};
+use crate::model::identity::GroupKind;
+use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
-use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers};
+use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_container_kind};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
     leave_out_forbidden_nulls, named_set, user_name,
@@ -47,7 +49,7 @@ pub enum Input {
 }
 
 /// The set and the desired objects, before their state is read.
-struct Resolved {
+struct ResolvedSet {
     cluster: Cluster,
     named: NamedSet,
     desired: Desired,
@@ -70,7 +72,7 @@ pub async fn to_write(
         }
         Some(outdated) => {
             let user = outdated.user;
-            (Resolved::again(outdated).await?, user)
+            (ResolvedSet::again(outdated).await?, user)
         }
     };
     let server = resolved.cluster.server.clone();
@@ -90,7 +92,7 @@ pub async fn to_write(
     Ok(prepared)
 }
 
-impl Resolved {
+impl ResolvedSet {
     /// The set and the objects of a plan that is made again.
     async fn again(mut outdated: Prepared) -> Result<Self, Error> {
         outdated.cluster.discover_again().await?;
@@ -132,24 +134,13 @@ async fn resolve(
     mut connection: Connection,
     options: &ApplyOptions,
     input: Input,
-) -> Result<Resolved, Error> {
+) -> Result<ResolvedSet, Error> {
     let mut kept = Vec::new();
     let mut incomplete = BTreeSet::new();
     let hooks = options.policy.hooks;
     let divide = |manifests| Manifests::separate_hooks(manifests, hooks);
     let (mut cluster, manifests) = match input {
-        Input::Sources => {
-            discover_with(
-                connection,
-                options.sources.clone(),
-                options.recursion,
-                run.kind_waits(),
-                divide,
-                Some(&options.set),
-            )
-            .await?
-        }
-        Input::Kept(salt) => {
+        Input::Sources | Input::Kept(_) => {
             let (cluster, manifests) = discover_with(
                 connection,
                 options.sources.clone(),
@@ -159,11 +150,13 @@ async fn resolve(
                 Some(&options.set),
             )
             .await?;
-            refuse_to_keep(&manifests)?;
-            kept = manifests
-                .all()
-                .map(|manifest| SavedManifest::new(manifest, &salt))
-                .collect();
+            if let Input::Kept(salt) = input {
+                refuse_to_keep(&manifests)?;
+                kept = manifests
+                    .all()
+                    .map(|manifest| SavedManifest::new(manifest, &salt))
+                    .collect();
+            }
             (cluster, manifests)
         }
         Input::Saved { manifests, namespace } => {
@@ -205,7 +198,7 @@ async fn resolve(
     }
     run.report_notes(manifest::notes_on_hooks_left_out(&desired.hooks, hooks));
     run.report_warnings(&desired.warnings);
-    Ok(Resolved {
+    Ok(ResolvedSet {
         cluster,
         named,
         desired,
@@ -219,23 +212,23 @@ async fn resolve(
 fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
     match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
-        Some(manifest) => Err(Error::Usage {
-            message: format!(
+        Some(manifest) => Err(Error::usage(
+            format!(
                 "{}: secret/{}: its values are not saved in a plan, and cannot be read from this source again",
                 manifest.position, manifest.name
             ),
-            hint: "pass the Secrets to -f in files, which `apply --plan` reads again".to_owned(),
-        }),
+            "pass the Secrets to -f in files, which `apply --plan` reads again",
+        )),
     }
 }
 
 /// Reads the state and makes the plan. Returns the policy that the plan was made under, too.
 async fn read_and_plan(
-    resolved: &mut Resolved,
+    resolved: &mut ResolvedSet,
     options: &ApplyOptions,
     take_over: Risk,
 ) -> Result<(ClusterState, Policy, Plan), Error> {
-    let Resolved {
+    let ResolvedSet {
         cluster,
         named,
         desired,
@@ -273,7 +266,7 @@ pub fn report(run: &mut CommandRun, prepared: &Prepared) {
 
 /// Combines everything that was read and decided.
 fn combine(
-    resolved: Resolved,
+    resolved: ResolvedSet,
     options: &ApplyOptions,
     state: ClusterState,
     policy: Policy,
@@ -286,7 +279,7 @@ fn combine(
             .map(|tooling| member_field_manager(tooling).to_owned()),
         ..options.writing.clone()
     };
-    let Resolved {
+    let ResolvedSet {
         cluster,
         named,
         desired,
@@ -296,4 +289,57 @@ fn combine(
     let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
     prepared.manifests = manifests;
     prepared
+}
+
+/// Returns the choice of `--recreate` with its kinds, which are named as kubectl names resources: `Job`, `jobs`,
+/// `jobs.batch`. `discovery` has the kinds of the server and those that the manifests define.
+///
+/// # Errors
+///
+/// A kind does not exist, or is never recreated. The message names its objects among the `manifests`.
+pub fn recreate(
+    base: &Recreate,
+    kinds: &[String],
+    discovery: &Discovery,
+    manifests: &[Manifest],
+) -> Result<Recreate, Error> {
+    if kinds.is_empty() {
+        return Ok(base.clone());
+    }
+    let kinds = kinds.iter().map(|kind| match discovery.resource_argument(kind) {
+        KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
+            Err(never_recreated(&resource.group_kind(), manifests))
+        }
+        KindLookup::Found(resource) => Ok(resource.group_kind()),
+        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
+            "cannot determine whether the server has resource {kind:?}: {failure}"
+        ))),
+        KindLookup::Absent => Err(Error::usage(
+            format!("--recreate: the server doesn't have a resource type {kind:?}"),
+            "list the types with `kubectl api-resources`",
+        )),
+    });
+    Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
+}
+
+fn never_recreated(kind: &GroupKind, manifests: &[Manifest]) -> Error {
+    let named: Vec<String> = manifests
+        .iter()
+        .filter(|manifest| manifest.gvk.group_kind() == *kind)
+        .map(|manifest| format!("{}: {}", manifest.position, manifest.name))
+        .collect();
+    let objects = match named.as_slice() {
+        [] => String::new(),
+        objects => format!(" ({})", listed(objects)),
+    };
+    Error::usage(
+        format!(
+            "--recreate={}: never recreated, because everything in it would be deleted{objects}",
+            kind.kind
+        ),
+        format!(
+            "remove {} from --recreate, and keep the old value or give the object another name",
+            kind.kind
+        ),
+    )
 }

@@ -17,7 +17,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::{Connection, Endpoint};
 use crate::cluster::discovery::KindLookup;
 use crate::cluster::identity::SYSTEM_NAMESPACE;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Prediction;
 use crate::manifest::Manifests;
@@ -37,9 +37,11 @@ use crate::settings::{ApplyOptions, Ignore};
 
 /// The salt of a new plan.
 pub fn salt() -> Result<Salt, Error> {
-    Salt::random().map_err(|error| Error::Usage {
-        message: format!("no random bytes from the operating system: {error}"),
-        hint: "omit --out".to_owned(),
+    Salt::random().map_err(|error| {
+        Error::usage(
+            format!("no random bytes from the operating system: {error}"),
+            "omit --out",
+        )
     })
 }
 
@@ -112,13 +114,13 @@ fn manifests(
             manifest.hide_copies_of_live(live, salt);
         }
         if manifest.has_value_in_key() {
-            return Err(Error::Usage {
-                message: format!(
+            return Err(Error::usage(
+                format!(
                     "secret/{}: the plan is not saved: the key of an annotation or label holds a value",
                     manifest.object["metadata"]["name"].as_str().unwrap_or_default()
                 ),
-                hint: "remove the value from the keys in the manifest".to_owned(),
-            });
+                "remove the value from the keys in the manifest",
+            ));
         }
     }
     Ok(manifests)
@@ -126,7 +128,7 @@ fn manifests(
 
 /// Returns what the plan does with each object, and how each was seen.
 fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> Vec<SavedObject> {
-    let ignored = ignored(prepared);
+    let ignored = ignored_fields(prepared);
     let mut seen: BTreeMap<ObjectKey, Seen> = predicted
         .iter()
         .filter_map(|predicted| {
@@ -179,7 +181,7 @@ pub(super) async fn from_saved(
 ) -> Result<Prepared, Error> {
     let prepared = to_show(run, connection, options, input).await;
     prepared.map_err(|error| match error.exit() {
-        Exit::Usage => Error::Overtaken(vec![ChangeSincePlan::Unplannable(error.to_string())]),
+        Exit::Usage => ChangeSincePlan::error(&[ChangeSincePlan::Unplannable(error.to_string())]),
         _ => error,
     })
 }
@@ -212,7 +214,8 @@ pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), E
     let mut outcomes = found.objects.iter().map(|object| &object.outcome);
     let has_failure = outcomes.any(|outcome| outcome.action == Action::Failed);
     if !found.refusals.is_empty() || !found.failures.is_empty() || has_failure {
-        return Err(Error::NotSaved);
+        let text = "plan not saved: it could not be applied";
+        return Err(Error::new(ErrorKind::NotSaved, text).with_hint("resolve the errors above"));
     }
     saved::write(file, plan).map_err(|error| unwritable(file, &error))
 }
@@ -229,23 +232,23 @@ pub fn discard(file: &Path) -> Result<bool, Error> {
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> Error {
-    Error::Usage {
-        message: format!(
+    Error::usage(
+        format!(
             "{}: the plan cannot be written: {}",
             file.display(),
             os_cause(error)
         ),
-        hint: "name a file in a directory that you can write to".to_owned(),
-    }
+        "name a file in a directory that you can write to",
+    )
 }
 
 /// Refuses `-`, which elsewhere means standard input or output.
 pub(super) fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
-        return Err(Error::Usage {
-            message: format!("{flag} -: not supported: a plan is saved in a file"),
-            hint: format!("name a file, for example {flag} plan.json"),
-        });
+        return Err(Error::usage(
+            format!("{flag} -: not supported: a plan is saved in a file"),
+            format!("name a file, for example {flag} plan.json"),
+        ));
     }
     Ok(())
 }
@@ -253,9 +256,11 @@ pub(super) fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
 /// Reads the file of a plan.
 pub fn read(file: &Path) -> Result<SavedPlan, Error> {
     check_name("--plan", file)?;
-    saved::read(file).map_err(|error| Error::Usage {
-        message: format!("--plan {}: {error}", file.display()),
-        hint: "name a plan of `kubectl applyset diff SET -f … --out FILE`".to_owned(),
+    saved::read(file).map_err(|error| {
+        Error::usage(
+            format!("--plan {}: {error}", file.display()),
+            "name a plan of `kubectl applyset diff SET -f … --out FILE`",
+        )
     })
 }
 
@@ -270,7 +275,7 @@ pub async fn approve(
     options: &ApplyOptions,
     saved: &SavedPlan,
 ) -> Result<Prepared, Error> {
-    let manifests = saved::restore(saved)?.map_err(Error::Altered)?;
+    let manifests = saved::restore(saved)?;
     let input = Input::Saved {
         manifests: Manifests::separate_hooks(manifests, options.policy.hooks),
         namespace: saved.set.namespace.clone(),
@@ -292,7 +297,7 @@ pub async fn approve(
     };
     let moved = saved::find_drift(saved, &fresh);
     if !moved.is_empty() {
-        return Err(Error::Overtaken(moved));
+        return Err(ChangeSincePlan::error(&moved));
     }
     let uncompared = saved::namespaces_not_compared(saved, &fresh);
     if !uncompared.is_empty() {
@@ -309,7 +314,7 @@ pub async fn approve(
     let bound = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
     prepared.plan.preconditions = bound
         .with_recreated(recreated)
-        .with_ignored_fields(&ignored(&prepared));
+        .with_ignored_fields(&ignored_fields(&prepared));
     Ok(prepared)
 }
 
@@ -317,19 +322,19 @@ pub async fn approve(
 async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
     let keys = saved::objects_to_read(saved, &prepared.plan, &prepared.desired);
     let resources = resources(prepared);
-    let ignored = &ignored(prepared);
+    let ignored = &ignored_fields(prepared);
     let server = &prepared.cluster.server;
     let looks = keys.into_iter().map(|key| {
-        let resource = resources.get(&key).cloned().or_else(|| served(prepared, &key));
+        let resource = resources
+            .get(&key)
+            .cloned()
+            .or_else(|| find_resource(prepared, &key));
         async move {
             let Some(resource) = resource else {
                 return Ok(None);
             };
             let read = read::object(server, &resource, &key).await;
-            let object = read.map_err(|error| Error::Read {
-                what: key.to_string(),
-                error,
-            })?;
+            let object = read.map_err(|error| error.while_reading(&key))?;
             let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
             let seen = object.and_then(|object| Seen::from_object_without(&object, fields, &saved.salt));
             Ok::<_, Error>(seen.map(|seen| (key, seen)))
@@ -348,15 +353,13 @@ pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<O
         return Ok(None);
     };
     let read = read::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
-    let object = read.map_err(|error| Error::Read {
-        what: format!("the set's parent {}", manifest.key),
-        error,
-    })?;
+    let object =
+        read.map_err(|error| error.while_reading(format_args!("the set's parent {}", manifest.key)))?;
     Ok(object.and_then(|object| Seen::from_parent(&object, salt)))
 }
 
 /// Returns the fields that the set leaves to others: they may change between a plan and its run.
-pub(super) fn ignored(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
+pub(super) fn ignored_fields(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
     let members = prepared.desired.members.iter();
     members
         .filter(|member| !member.ignored.is_empty())
@@ -378,7 +381,7 @@ pub(super) fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource
 }
 
 /// Returns the resource of an object that is not in the present plan.
-fn served(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
+fn find_resource(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
     match prepared.cluster.discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Arc::new(resource.clone())),
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,

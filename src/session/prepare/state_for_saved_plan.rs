@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::manifest::{Manifest, desired};
 use crate::model::history_annotation::History;
 use crate::model::identity::ObjectKey;
-use crate::plan::saved::{self, SavedPlan};
+use crate::plan::saved::{self, ChangeSincePlan, SavedPlan};
 use crate::read::{self, Cluster};
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
@@ -38,7 +38,7 @@ pub async fn prepare(
     let parent = prepared.state.parent_object();
     if let Some(other) = saved::find_other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent)
     {
-        return Err(Error::Overtaken(vec![other]));
+        return Err(ChangeSincePlan::error(&[other]));
     }
     let runs = parent
         .into_iter()
@@ -85,8 +85,5 @@ async fn live_secret(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>
         return Ok(None);
     };
     let object = read::object(&cluster.server, resource, key).await;
-    object.map_err(|error| Error::Read {
-        what: key.to_string(),
-        error,
-    })
+    object.map_err(|error| error.while_reading(key))
 }

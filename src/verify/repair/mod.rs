@@ -4,22 +4,21 @@
 //! record is widened to cover what was seen. It is narrowed, or replaced if it cannot be read, only
 //! after a look at the whole cluster. No object is deleted, and no member is changed.
 
-mod describe_annotation_change;
 mod repairable;
 mod target_record;
 
+use std::collections::BTreeSet;
 use std::slice;
 use std::sync::Arc;
 
-use describe_annotation_change::describe;
 use repairable::check_repairable;
 use target_record::target_record;
 
 use super::lenient_record::tooling;
 use super::parent_findings::annotations_size;
-use super::recorded_scope::served_record;
+use super::record_findings::served_record;
 use super::{Examined, RunsUnderWay, Surroundings};
-use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, read};
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
@@ -75,24 +74,12 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     };
     // An older version of this program in the tooling annotation is not a fault, and is kept.
     let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::this_program);
-    let labels = [(ID_LABEL, set.found.id.to_string())];
-    let annotations = [
-        (TOOLING_ANNOTATION, keeper.to_string()),
-        (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
-        (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
-    ];
     let mut changes = Vec::new();
-    changes.extend(
-        labels
-            .iter()
-            .filter_map(|(key, value)| describe(&parent.labels, key, value)),
-    );
+    changes.extend(describe_change(&parent.labels, ID_LABEL, set.found.id.as_str()));
     let current = &parent.object.annotations;
-    changes.extend(
-        annotations
-            .iter()
-            .filter_map(|(key, value)| describe(current, key, value)),
-    );
+    for (key, value) in annotations(&keeper, &record) {
+        changes.extend(describe_change(current, key, &value));
+    }
     let mut removals = Vec::new();
     if current.contains_key(GROUP_RESOURCES_ANNOTATION) {
         removals.push(Removal::Annotation(GROUP_RESOURCES_ANNOTATION));
@@ -147,11 +134,7 @@ impl Repair {
         let mut parent = set.parent.clone();
         let object = &mut parent.object;
         parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());
-        for (key, value) in [
-            (TOOLING_ANNOTATION, self.set.tooling.to_string()),
-            (GROUP_KINDS_ANNOTATION, self.record.group_kinds_value()),
-            (ADDITIONAL_NAMESPACES_ANNOTATION, self.record.namespaces_value()),
-        ] {
+        for (key, value) in annotations(&self.set.tooling, &self.record) {
             object.annotations.insert(key.to_owned(), value);
         }
         for removal in &self.removals {
@@ -166,6 +149,53 @@ impl Repair {
         repaired.found.unread.clone_from(&set.found.unread);
         repaired
     }
+}
+
+/// Returns the annotations that a repair writes.
+fn annotations(tooling: &Tooling, record: &Record) -> [(&'static str, String); 3] {
+    [
+        (TOOLING_ANNOTATION, tooling.to_string()),
+        (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
+        (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
+    ]
+}
+
+/// Describes in words the change of the label or annotation `key` to `value`; `None` if it has that value already.
+fn describe_change(current: &Pairs, key: &str, value: &str) -> Option<String> {
+    let Some(found) = current.get(key) else {
+        return Some(format!("add {key} {value:?}"));
+    };
+    if found == value {
+        return None;
+    }
+    let becomes = format!("change {key} from {found:?} to {value:?}");
+    if key == ID_LABEL || key == TOOLING_ANNOTATION {
+        return Some(becomes);
+    }
+    let (lost, gained) = (beyond(found, value), beyond(value, found));
+    Some(match (lost.is_empty(), gained.is_empty()) {
+        (true, true) => becomes,
+        (false, true) => format!("remove {lost} from {key}"),
+        (true, false) => format!("add {gained} to {key}"),
+        (false, false) => format!("remove {lost} from {key} and add {gained}"),
+    })
+}
+
+/// Lists the entries of the one list that the other lacks.
+fn beyond(one: &str, other: &str) -> String {
+    let known: BTreeSet<&str> = other.split(',').collect();
+    let mut missing = Vec::new();
+    for entry in one
+        .split(',')
+        .filter(|entry| !known.contains(entry) && !one.is_empty())
+    {
+        if entry.is_empty() || entry.contains(char::is_whitespace) {
+            missing.push(format!("{entry:?}"));
+        } else {
+            missing.push(entry.to_owned());
+        }
+    }
+    missing.join(", ")
 }
 
 #[cfg(test)]

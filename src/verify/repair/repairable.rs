@@ -1,7 +1,7 @@
 //! The parents that may be repaired: those of this program's sets that certainly are parents.
 
 use super::super::lenient_record::tooling;
-use super::super::recorded_scope::members;
+use super::super::record_findings::members;
 use super::super::{Examined, ParentKind, Surroundings};
 use crate::compare::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::model::applyset::Tooling;

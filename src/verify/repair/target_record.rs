@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::lenient_record::{namespaces, read_leniently};
-use super::super::recorded_scope::{labeled_record, needed_record, served_record};
+use super::super::record_findings::{labeled_record, needed_record, served_record};
 use super::super::{Examined, Extent, NewNamespaces, Surroundings, is_within};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;

@@ -143,7 +143,10 @@ fn changes_are_described_by_what_is_lost_and_gained() {
     for (key, found, value, text) in table {
         let found = found.map(|found| (key.to_owned(), found.to_owned()));
         let expected = text.map(|text| text.replace("KEY", key));
-        assert_eq!(describe(&found.into_iter().collect(), key, value), expected);
+        assert_eq!(
+            describe_change(&found.into_iter().collect(), key, value),
+            expected
+        );
     }
 }
 

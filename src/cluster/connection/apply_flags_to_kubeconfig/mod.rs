@@ -9,41 +9,53 @@ use kube::config::{AuthInfo, Cluster};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::error::{CHOOSE_A_CONTEXT, conflict};
 use super::kubeconfig::Chosen;
-use super::kubeconfig_validation::{self, Conflict};
-use super::{Certificates, ConnectionError, ConnectionOptions, non_empty, parse_server};
+use super::kubeconfig_validation;
+use super::{Certificates, ConnectionOptions, non_empty, parse_server};
+use crate::error::Error;
 
 /// The settings of one connection.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ConnectionSettings {
     pub(super) server: Uri,
     pub(super) cluster: Cluster,
     pub(super) user: AuthInfo,
 }
 
 /// The settings for these flags and this part of the kubeconfig.
-pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Resolved, ConnectionError> {
+pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<ConnectionSettings, Error> {
     let mut cluster = without_empty_texts(&chosen.cluster);
     let mut user = without_empty_texts(&chosen.user);
     override_cluster(options, &mut cluster);
     override_user(options, &mut user);
-    let server = parse_server(cluster.server.as_ref().ok_or(ConnectionError::NoServer)?)?;
+    let server = parse_server(cluster.server.as_ref().ok_or_else(no_server)?)?;
     kubeconfig_validation::check_cluster(&cluster, &chosen.cluster_name)?;
     kubeconfig_validation::check_user(&user, &chosen.user_name)?;
     if is_encrypted(&server) {
         if cluster.insecure_skip_tls_verify == Some(true) && has_authority(&cluster) {
-            return Err(Conflict::AuthorityUnverified.into());
+            return Err(conflict(
+                "specifying a root certificates file with the insecure flag is not allowed",
+                "remove insecure-skip-tls-verify, or the certificate authority",
+            ));
         }
         drop_unused_login(&mut user);
     } else {
         // client-go: "only try to read the auth information if we are secure".
         user = impersonation_of(user);
     }
-    Ok(Resolved {
+    Ok(ConnectionSettings {
         server,
         cluster,
         user,
     })
+}
+
+fn no_server() -> Error {
+    Error::usage(
+        "no server configured: the kubeconfig has no current-context",
+        CHOOSE_A_CONTEXT,
+    )
 }
 
 /// Replaces the kubeconfig's fields by the flags about the server.

@@ -115,10 +115,12 @@ fn certificates_are_verified_as_kubectl_verifies_them() {
             .collect();
         let typed = typed.join(" ");
 
-        let conflict = Conflict::AuthorityUnverified.to_string();
+        let conflict = "specifying a root certificates file with the insecure flag is not allowed".to_owned();
         let verification = match (ca_flag, insecure_flag, file, data, insecure) {
             (true, false, ..) => Ok("ca=F"),
-            (false, false, true, true, _) => Err(Conflict::TwoAuthorities("c".to_owned()).to_string()),
+            (false, false, true, true, _) => Err(
+                "certificate-authority-data and certificate-authority are both specified for c".to_owned(),
+            ),
             (true, true, ..) | (false, false, true, _, true) | (false, false, _, true, true) => Err(conflict),
             (false, true, ..) | (false, false, false, false, true) => Ok("unverified"),
             (false, false, true, false, false) => Ok("ca=f"),

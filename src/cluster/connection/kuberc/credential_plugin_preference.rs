@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Policy;
+use super::PluginPolicy;
 use super::error::{KubercError, PolicyFault};
 use crate::find_program;
 
@@ -18,7 +18,7 @@ const LIST: &str = "credentialPluginAllowlist";
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Preference {
     credential_plugin_policy: Option<String>,
-    credential_plugin_allowlist: Option<Vec<Entry>>,
+    credential_plugin_allowlist: Option<Vec<AllowlistEntry>>,
     /// A field about plugins that this version does not have.
     #[serde(skip)]
     unknown: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Preference {
 /// An entry of the list; `name` is the deprecated spelling of `command`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-struct Entry {
+struct AllowlistEntry {
     name: Option<String>,
     command: Option<String>,
 }
@@ -91,22 +91,22 @@ fn preference(document: &str) -> Option<Preference> {
 
 impl Preference {
     /// The policy; an error if its author may have meant another one.
-    pub(super) fn policy(self, path: &Path) -> Result<Policy, KubercError> {
+    pub(super) fn policy(self, path: &Path) -> Result<PluginPolicy, KubercError> {
         self.into_policy().map_err(|fault| KubercError::Policy {
             path: path.to_owned(),
             fault,
         })
     }
 
-    fn into_policy(self) -> Result<Policy, PolicyFault> {
+    fn into_policy(self) -> Result<PluginPolicy, PolicyFault> {
         if let Some(field) = self.unknown {
             let version = format!("{GROUP}{}", self.version);
             return Err(PolicyFault::UnknownField { field, version });
         }
         let policy = self.credential_plugin_policy.unwrap_or_default();
         match (policy.as_str(), self.credential_plugin_allowlist) {
-            ("" | "AllowAll", None) => Ok(Policy::AllowAll),
-            ("DenyAll", None) => Ok(Policy::DenyAll),
+            ("" | "AllowAll", None) => Ok(PluginPolicy::AllowAll),
+            ("DenyAll", None) => Ok(PluginPolicy::DenyAll),
             ("" | "AllowAll" | "DenyAll", Some(_)) => Err(PolicyFault::ListWithoutUse(policy)),
             ("Allowlist", None) => Err(PolicyFault::NoList),
             ("Allowlist", Some(entries)) if entries.is_empty() => Err(PolicyFault::EmptyList),
@@ -115,13 +115,13 @@ impl Preference {
                 .enumerate()
                 .map(|(index, entry)| entry.command(index + 1))
                 .collect::<Result<_, _>>()
-                .map(Policy::Allowlist),
+                .map(PluginPolicy::Allowlist),
             _ => Err(PolicyFault::Unknown(policy)),
         }
     }
 }
 
-impl Entry {
+impl AllowlistEntry {
     fn command(self, number: usize) -> Result<String, PolicyFault> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let command = match (given(self.name), given(self.command)) {

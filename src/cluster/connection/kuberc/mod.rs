@@ -21,7 +21,7 @@ use crate::regular_file::{self, SMALL};
 
 /// The credentials plugins that may run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Policy {
+pub(super) enum PluginPolicy {
     /// All.
     #[default]
     AllowAll,
@@ -44,18 +44,18 @@ enum PreferenceFile {
 
 /// Reads the policy for a user of the kubeconfig. The file of the home directory is read only if a
 /// plugin is to run.
-pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<Policy, KubercError> {
+pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<PluginPolicy, KubercError> {
     match preference_file(flag, &|name| std::env::var_os(name), home::home())? {
-        PreferenceFile::None => Ok(Policy::AllowAll),
+        PreferenceFile::None => Ok(PluginPolicy::AllowAll),
         PreferenceFile::Named(path) => match read(&path)? {
             Some(preference) => preference.policy(&path),
-            None => Ok(Policy::AllowAll),
+            None => Ok(PluginPolicy::AllowAll),
         },
-        PreferenceFile::InHome(_) if plugin.is_none() => Ok(Policy::AllowAll),
+        PreferenceFile::InHome(_) if plugin.is_none() => Ok(PluginPolicy::AllowAll),
         PreferenceFile::InHome(path) => match read(&path) {
             Ok(Some(preference)) => preference.policy(&path),
-            Ok(None) => Ok(Policy::AllowAll),
-            Err(error) if error.is_ignored() => Ok(Policy::AllowAll),
+            Ok(None) => Ok(PluginPolicy::AllowAll),
+            Err(error) if error.is_ignored() => Ok(PluginPolicy::AllowAll),
             Err(error) => Err(error),
         },
     }
@@ -101,7 +101,7 @@ impl KubercError {
     }
 }
 
-impl Policy {
+impl PluginPolicy {
     /// Refuses a plugin that may not run. Names on both sides are looked up in `PATH`.
     pub(super) fn check(&self, command: &str) -> Result<(), Denial> {
         self.check_with(command, &|name| find_program::find(name).ok())

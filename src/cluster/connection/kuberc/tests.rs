@@ -6,9 +6,9 @@ fn at() -> PathBuf {
 }
 
 /// The policy of a text, or the message about it.
-fn policy_of(text: &str) -> Result<Policy, String> {
+fn policy_of(text: &str) -> Result<PluginPolicy, String> {
     let found = credential_plugin_preference::find(text, &at()).map_err(|error| error.to_string())?;
-    let policy = found.map_or(Ok(Policy::AllowAll), |preference| preference.policy(&at()));
+    let policy = found.map_or(Ok(PluginPolicy::AllowAll), |preference| preference.policy(&at()));
     policy.map_err(|error| error.to_string())
 }
 
@@ -17,8 +17,8 @@ fn v1beta1(lines: &str) -> String {
     format!("apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\n{lines}\n")
 }
 
-fn list(entries: &[&str]) -> Policy {
-    Policy::Allowlist(entries.iter().map(|entry| (*entry).to_owned()).collect())
+fn list(entries: &[&str]) -> PluginPolicy {
+    PluginPolicy::Allowlist(entries.iter().map(|entry| (*entry).to_owned()).collect())
 }
 
 #[test]
@@ -27,27 +27,27 @@ fn policies_are_read_as_kubectl_reads_them() {
     let other = "apiVersion: kubectl.config.k8s.io/v2\nkind: Preference\ncredentialPluginPolicy: DenyAll\n";
     let deny = v1beta1("credentialPluginPolicy: DenyAll");
     let table = [
-        (String::new(), Policy::AllowAll),
-        ("---\n--- # nothing\n\n".to_owned(), Policy::AllowAll),
-        (v1beta1(""), Policy::AllowAll),
-        (v1beta1("aliases: 3\nanything: [else]"), Policy::AllowAll),
-        (alpha.to_owned(), Policy::AllowAll),
-        (v1beta1("credentialPluginPolicy: ''"), Policy::AllowAll),
-        (v1beta1("credentialPluginPolicy: AllowAll"), Policy::AllowAll),
-        (deny.clone(), Policy::DenyAll),
+        (String::new(), PluginPolicy::AllowAll),
+        ("---\n--- # nothing\n\n".to_owned(), PluginPolicy::AllowAll),
+        (v1beta1(""), PluginPolicy::AllowAll),
+        (v1beta1("aliases: 3\nanything: [else]"), PluginPolicy::AllowAll),
+        (alpha.to_owned(), PluginPolicy::AllowAll),
+        (v1beta1("credentialPluginPolicy: ''"), PluginPolicy::AllowAll),
+        (v1beta1("credentialPluginPolicy: AllowAll"), PluginPolicy::AllowAll),
+        (deny.clone(), PluginPolicy::DenyAll),
         (
             r#"{"apiVersion": "kubectl.config.k8s.io/v1beta1", "kind": "Preference", "credentialPluginPolicy": "DenyAll"}"#
                 .to_owned(),
-            Policy::DenyAll,
+            PluginPolicy::DenyAll,
         ),
         (
             v1beta1("credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a}, {command: c.d}, {name: d, command: d}]"),
             list(&["a", "c.d", "d"]),
         ),
-        (format!("{other}--- # older\n{deny}"), Policy::DenyAll),
-        (format!("broken: [\n---\n{deny}"), Policy::DenyAll),
-        (format!("{alpha}---\n{deny}"), Policy::AllowAll),
-        (format!("apiVersion: v1\nkind: Config\n---\n{deny}"), Policy::DenyAll),
+        (format!("{other}--- # older\n{deny}"), PluginPolicy::DenyAll),
+        (format!("broken: [\n---\n{deny}"), PluginPolicy::DenyAll),
+        (format!("{alpha}---\n{deny}"), PluginPolicy::AllowAll),
+        (format!("apiVersion: v1\nkind: Config\n---\n{deny}"), PluginPolicy::DenyAll),
     ];
     for (text, expected) in table {
         assert_eq!(policy_of(&text), Ok(expected), "{text}");
@@ -194,6 +194,9 @@ fn programs_are_compared_by_what_they_are_looked_up_to() {
         let checked = list(allowed).check_with(command, &find);
         assert_eq!(checked.is_ok(), expected, "{command} {allowed:?}");
     }
-    assert_eq!(Policy::DenyAll.check_with("aws", &find), Err(Denial::DenyAll));
-    assert_eq!(Policy::AllowAll.check_with("absent", &find), Ok(()));
+    assert_eq!(
+        PluginPolicy::DenyAll.check_with("aws", &find),
+        Err(Denial::DenyAll)
+    );
+    assert_eq!(PluginPolicy::AllowAll.check_with("absent", &find), Ok(()));
 }

@@ -9,6 +9,7 @@ use http::StatusCode;
 use super::parse::{self, GroupVersion, Root, RootAnswer, Version};
 use super::{Discovery, FailedVersion};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer};
+use crate::error::{Error, ErrorKind};
 use crate::model::resource::percent_encode;
 
 /// The formats of a root that can be read, the best first, as client-go asks for them.
@@ -21,58 +22,40 @@ const CONCURRENCY: usize = 16;
 
 /// Discovery that failed as a whole: it is unknown what the server serves.
 #[derive(Debug, thiserror::Error)]
-pub enum DiscoveryError {
-    /// The server does not accept the credentials (401).
-    #[error("the server does not accept these credentials: {0}")]
-    Unauthenticated(#[source] ApiError),
-    /// The user has no permission (403).
-    #[error("discovery: forbidden: {0}")]
-    Forbidden(#[source] ApiError),
-    /// No answer came.
-    #[error("discovery: the server cannot be reached: {0}")]
-    Unreachable(#[source] ApiError),
-    /// The answer is not that of a working Kubernetes API server.
-    #[error("discovery: invalid response: {0}")]
-    Unusable(#[source] ApiError),
-}
-
-impl DiscoveryError {
+#[error("{}: {request}", fault(.request))]
+pub struct DiscoveryError {
     /// The request that failed.
-    pub fn request(&self) -> &ApiError {
-        match self {
-            Self::Unauthenticated(error)
-            | Self::Forbidden(error)
-            | Self::Unreachable(error)
-            | Self::Unusable(error) => error,
-        }
-    }
+    #[from]
+    pub request: ApiError,
+}
 
-    /// The same by value.
-    pub fn into_request(self) -> ApiError {
-        match self {
-            Self::Unauthenticated(error)
-            | Self::Forbidden(error)
-            | Self::Unreachable(error)
-            | Self::Unusable(error) => error,
+fn fault(request: &ApiError) -> &'static str {
+    match &*request.kind {
+        ApiErrorKind::Connection { .. }
+        | ApiErrorKind::Untrusted { .. }
+        | ApiErrorKind::Timeout { .. }
+        | ApiErrorKind::NotSent { .. } => "discovery: the server cannot be reached",
+        ApiErrorKind::Credential(_) => "the server does not accept these credentials",
+        ApiErrorKind::Status(status) => match status.code {
+            401 => "the server does not accept these credentials",
+            403 => "discovery: forbidden",
+            _ => "discovery: invalid response",
+        },
+        ApiErrorKind::TooLarge(_) | ApiErrorKind::Unreadable(_) | ApiErrorKind::LeaseLost(_) => {
+            "discovery: invalid response"
         }
     }
 }
 
-impl From<ApiError> for DiscoveryError {
-    fn from(error: ApiError) -> Self {
-        match &*error.kind {
-            ApiErrorKind::Connection { .. }
-            | ApiErrorKind::Untrusted { .. }
-            | ApiErrorKind::Timeout { .. }
-            | ApiErrorKind::NotSent { .. } => Self::Unreachable(error),
-            ApiErrorKind::Credential(_) => Self::Unauthenticated(error),
-            ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
-            ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),
-            ApiErrorKind::Status(_)
-            | ApiErrorKind::TooLarge(_)
-            | ApiErrorKind::Unreadable(_)
-            | ApiErrorKind::LeaseLost(_) => Self::Unusable(error),
-        }
+impl From<DiscoveryError> for Error {
+    /// It comes first: if the server does not answer, there is nothing to say about kinds.
+    fn from(DiscoveryError { request }: DiscoveryError) -> Self {
+        let cause = request.cause();
+        let text = match request.status() {
+            Some(status) if status.code != StatusCode::UNAUTHORIZED => format!("discovery failed: {cause}"),
+            _ => cause,
+        };
+        Self::new(ErrorKind::Cluster, text).with_hint(request.hint())
     }
 }
 

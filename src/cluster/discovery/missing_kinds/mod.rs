@@ -5,13 +5,11 @@
 //! resources. So a kind is gone only if discovery lacks it, no definition has it, and no aggregated
 //! API could serve it. Pure; `read::kinds_missing_from_discovery` reads the evidence.
 
-mod aggregated_api;
-mod definition;
+mod evidence;
 
 use std::fmt;
 
-pub use aggregated_api::AggregatedApi;
-pub use definition::Definition;
+pub use evidence::{AggregatedApi, Definition, Evidence, Forbidden};
 
 use super::Discovery;
 use crate::model::identity::GroupKind;
@@ -56,18 +54,6 @@ pub enum Expected {
     /// An APIService of this name delegates its group to an API that does not answer.
     Aggregated(String),
 }
-
-/// The objects that prove whether kinds are gone, or the missing permission to read them.
-#[derive(Debug, Clone)]
-pub struct Evidence {
-    /// The definitions that may define one of the kinds.
-    pub definitions: Result<Vec<Definition>, Forbidden>,
-    pub aggregated: Result<Vec<AggregatedApi>, Forbidden>,
-}
-
-/// The permission that is missing to read something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Forbidden(pub &'static str);
 
 /// Judges a kind that `discovery` does not list. The evidence must be younger than it.
 pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> MissingKind {

@@ -191,13 +191,13 @@ struct RootDocument {
 #[derive(Deserialize)]
 struct GroupDocument {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: GroupMetadata,
     #[serde(default, deserialize_with = "null_is_empty")]
     versions: Vec<VersionDocument>,
 }
 
 #[derive(Default, Deserialize)]
-struct Metadata {
+struct GroupMetadata {
     #[serde(default)]
     name: String,
 }

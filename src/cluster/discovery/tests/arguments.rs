@@ -47,7 +47,7 @@ fn arguments_are_read_as_kubectl_reads_them() {
 fn arguments_that_several_resources_fit() {
     let mut boxes = served("a.example.com", "v1", "Crate", "crates", &["list"]);
     boxes.short_names = vec!["box".to_owned()];
-    let discovery = Discovery::indexed(
+    let discovery = Discovery::from_parts(
         vec![
             boxes,
             served("b.example.com", "v1", "Box", "boxes", &["list"]),
@@ -70,7 +70,7 @@ fn arguments_that_several_resources_fit() {
 
 #[test]
 fn arguments_do_not_slip_from_a_failed_group_into_another() {
-    let discovery = Discovery::indexed(
+    let discovery = Discovery::from_parts(
         vec![
             served("company.com", "v1", "ApplySet", "applysets", &["list"]),
             served("other.com", "v1", "Secret", "secrets", &["list"]),

@@ -26,7 +26,7 @@ fn sample() -> Discovery {
 }
 
 fn healthy_sample() -> Discovery {
-    Discovery::indexed(sample().resources, Vec::new())
+    Discovery::from_parts(sample().resources, Vec::new())
 }
 
 fn served(group: &str, version: &str, kind: &str, plural: &str, verbs: &[&str]) -> Resource {
@@ -138,7 +138,7 @@ fn own(texts: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_likeliest_kind_is_named_first() {
-    let discovery = Discovery::indexed(
+    let discovery = Discovery::from_parts(
         vec![
             served("a", "v1", "Widgets", "widgetses", &["list"]),
             served("b", "v1", "Widget", "widgets", &["list"]),
@@ -170,7 +170,7 @@ fn a_version_that_could_not_be_read_is_not_unknown() {
 
 #[test]
 fn recorded_kinds_are_absent_only_if_the_whole_group_was_read() {
-    let discovery = Discovery::indexed(
+    let discovery = Discovery::from_parts(
         sample().resources,
         vec![failed("metrics.k8s.io", "v1beta1"), failed("company.com", "v2")],
     );
@@ -249,7 +249,7 @@ fn each_group_resource_is_listed_once_in_its_preferred_version() {
 
 #[test]
 fn a_version_that_cannot_be_listed_does_not_hide_one_that_can() {
-    let discovery = Discovery::indexed(
+    let discovery = Discovery::from_parts(
         vec![
             served("g", "v2", "Review", "reviews", &["create"]),
             served("g", "v1", "Review", "reviews", &["create", "list"]),

@@ -22,10 +22,9 @@ use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentError, ParentKind,
-    Selector,
+    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentKind, Selector,
 };
-use crate::report::{self, Loudness, SearchBar, SetListing, Style};
+use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
 use crate::verify::{self, Examined, Extent, Finding, Repair, Surroundings};
 
@@ -106,17 +105,12 @@ impl Inspection<'_> {
         let resource = read::parent_resource(self.cluster, reference).await?;
         let kind = read::parent_kind(self.cluster, &resource).await?;
         if kind == ParentKind::Forbidden {
-            return Err(ParentError::ForbiddenKind {
-                kind: resource.kind.clone(),
-            }
-            .into());
+            return Err(read::forbidden_parent_kind(&resource.kind));
         }
         let identity = read::parent_identity(self.cluster, &resource, &reference.name);
         let read = read::parent_candidate(&self.cluster.server, &resource, &identity).await;
-        let parent = read.map_err(|error| Error::Read {
-            what: format!("the set's parent {identity}"),
-            error,
-        })?;
+        let parent =
+            read.map_err(|error| error.while_reading(format_args!("the set's parent {identity}")))?;
         let mut sets: Vec<Examined> = parent
             .into_iter()
             .map(|parent| Examined::new(parent, kind))
@@ -125,7 +119,7 @@ impl Inspection<'_> {
         let id = ApplySetId::for_parent(&identity).to_string();
         let mut members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
-            return Err(ParentError::NoSuchSet(identity).into());
+            return Err(read::no_such_set(&identity));
         }
         let mut strays = Vec::new();
         if sets.is_empty() {
@@ -232,7 +226,7 @@ impl Inspection<'_> {
         let mut namespaces = found_set::places(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
         let selector = selector(labels);
-        if self.style.loudness == Loudness::Verbose {
+        if self.style.verbosity == Verbosity::Verbose {
             let kinds = counted(self.resources.len(), "kind");
             report::note(&format!("searching {kinds} for members"), self.style);
         }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::object::{Condition, Object};
-use super::Evidence;
+use super::super::object::{Condition, ObjectView};
+use super::Sign;
 use super::words::{Tone, has_word, tone, tone_of_text, words};
 
 /// Lists below `status` whose items have conditions of their own: routes and policies have them
@@ -22,7 +22,7 @@ const WHOLE: [&str; 3] = [
 ];
 
 /// Collects the signs in all conditions of an object.
-pub(super) fn collect(object: Object, found: &mut Vec<Evidence>) {
+pub(super) fn collect(object: ObjectView, found: &mut Vec<Sign>) {
     let generation = object.number("/metadata/generation");
     for pointer in WHOLE {
         collect_from_conditions(object.array(pointer), generation, "", found);
@@ -35,11 +35,11 @@ pub(super) fn collect(object: Object, found: &mut Vec<Evidence>) {
             .is_some_and(|items| items.as_array().is_some_and(Vec::is_empty))
             && matches!(place, "parents" | "ancestors")
         {
-            found.push(Evidence::progress(format!("it has no {place} yet")));
+            found.push(Sign::progress(format!("it has no {place} yet")));
         }
         for item in object.array(pointer) {
             let prefix = format!("{}: ", name_of(item, place));
-            collect_from_conditions(Object(item).array("/conditions"), generation, &prefix, found);
+            collect_from_conditions(ObjectView(item).array("/conditions"), generation, &prefix, found);
         }
     }
 }
@@ -53,13 +53,15 @@ fn name_of(item: &Value, place: &str) -> String {
         other => other,
     };
     let names = ["/name", "/parentRef/name", "/ancestorRef/name", "/host"];
-    let name = names.into_iter().find_map(|pointer| Object(item).text(pointer));
+    let name = names
+        .into_iter()
+        .find_map(|pointer| ObjectView(item).text(pointer));
     name.map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}"))
 }
 
-/// The part of a condition's type in the status of its object.
+/// The role of a condition in the status of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ConditionRole {
     /// It sums the object up: `Ready`, `Synced`.
     Summary,
     /// It is about a part of the object or a step: `DashboardSynchronized`.
@@ -70,7 +72,7 @@ fn collect_from_conditions(
     conditions: &[Value],
     generation: Option<i64>,
     prefix: &str,
-    found: &mut Vec<Evidence>,
+    found: &mut Vec<Sign>,
 ) {
     let read: Vec<(Condition, Vec<String>, &Value)> = conditions
         .iter()
@@ -86,28 +88,28 @@ fn collect_from_conditions(
         .iter()
         .any(|(condition, words, _)| words.as_slice() == ["ready"] && condition.status == "True");
     for (condition, words, value) in &read {
-        let part = if is_summary(words) || words.len() == 1 {
-            Part::Summary
+        let role = if is_summary(words) || words.len() == 1 {
+            ConditionRole::Summary
         } else {
-            Part::Detail
+            ConditionRole::Detail
         };
-        let weight = Weight {
-            part,
+        let context = ConditionContext {
+            role,
             has_summary,
             is_ready,
         };
-        if let Some(mut evidence) = judge_condition(*condition, words, weight) {
-            let seen = Object(value).number("/observedGeneration");
-            if let (Some(seen), Some(generation), Part::Summary) = (seen, generation, part)
+        if let Some(mut sign) = judge_condition(*condition, words, context) {
+            let seen = ObjectView(value).number("/observedGeneration");
+            if let (Some(seen), Some(generation), ConditionRole::Summary) = (seen, generation, role)
                 && seen < generation
             {
-                evidence = Evidence::progress(format!(
+                sign = Sign::progress(format!(
                     "its condition {} is of generation {seen} of {generation}",
                     condition.kind
                 ));
             }
-            evidence.reason.insert_str(0, prefix);
-            found.push(evidence);
+            sign.reason.insert_str(0, prefix);
+            found.push(sign);
         }
     }
 }
@@ -140,53 +142,53 @@ fn sums_up_details(words: &[String]) -> bool {
     matches!(words, [word] if WHOLE.contains(&word.as_str()))
 }
 
-/// The weight of a condition among the others of its list.
+/// The role of a condition among the others of its list.
 #[derive(Debug, Clone, Copy)]
-struct Weight {
-    part: Part,
+struct ConditionContext {
+    role: ConditionRole,
     has_summary: bool,
     is_ready: bool,
 }
 
-fn judge_condition(condition: Condition, words: &[String], weight: Weight) -> Option<Evidence> {
-    let is_detail = weight.part == Part::Detail;
+fn judge_condition(condition: Condition, words: &[String], context: ConditionContext) -> Option<Sign> {
+    let is_detail = context.role == ConditionRole::Detail;
     // `LastBackupSucceeded` is history.
     if has_word(words, &["last", "previous"]) {
         return None;
     }
     let Some(tone) = tone(words) else {
-        return (condition.status == "Unknown").then(|| Evidence::detail(condition.to_string()));
+        return (condition.status == "Unknown").then(|| Sign::detail(condition.to_string()));
     };
     match (tone, condition.status) {
         (Tone::Good, "True") => Some(good(condition, words)),
         // `Running`, with the message `Waiting for …`.
         (Tone::Fine, "True") if !is_detail && begins_with_work(condition.message) => {
-            Some(Evidence::detail(condition.to_string()))
+            Some(Sign::detail(condition.to_string()))
         }
-        (Tone::Fine, "True") => (!is_detail).then(|| Evidence::weak(affirm(condition))),
-        (Tone::Fine, "False" | "Unknown") if is_step(words) => Some(Evidence::detail(condition.to_string())),
-        (Tone::Good, _) if !is_detail || !weight.has_summary => {
-            not_good(condition, words, is_detail, weight.is_ready)
+        (Tone::Fine, "True") => (!is_detail).then(|| Sign::weak(affirm(condition))),
+        (Tone::Fine, "False" | "Unknown") if is_step(words) => Some(Sign::detail(condition.to_string())),
+        (Tone::Good, _) if !is_detail || !context.has_summary => {
+            not_good(condition, words, is_detail, context.is_ready)
         }
-        (Tone::Progress, "True") if !(is_detail && weight.is_ready) || is_change(words) => {
-            progressing(condition, words, weight)
+        (Tone::Progress, "True") if !(is_detail && context.is_ready) || is_change(words) => {
+            progressing(condition, words, context)
         }
         (Tone::Progress, "Unknown") if words == ["progressing"] => {
-            Some(Evidence::progress(condition.to_string()))
+            Some(Sign::progress(condition.to_string()))
         }
         (Tone::Progress, "False")
             if words == ["progressing"] && tone_of_text(condition.reason) >= Some(Tone::Trouble) =>
         {
-            Some(Evidence::failed(condition.to_string()))
+            Some(Sign::failed(condition.to_string()))
         }
         (Tone::Paused, "True") if words.len() == 1 => {
-            Some(Evidence::paused(format!("it is {}: {condition}", words[0])))
+            Some(Sign::paused(format!("it is {}: {condition}", words[0])))
         }
-        (Tone::Trouble, "True") if !(is_detail && weight.is_ready) => {
-            Some(Evidence::progress(condition.to_string()))
+        (Tone::Trouble, "True") if !(is_detail && context.is_ready) => {
+            Some(Sign::progress(condition.to_string()))
         }
-        (Tone::Final, "True") if !is_detail => Some(Evidence::failed(condition.to_string())),
-        (Tone::Final, "True") if !weight.is_ready => Some(Evidence::progress(condition.to_string())),
+        (Tone::Final, "True") if !is_detail => Some(Sign::failed(condition.to_string())),
+        (Tone::Final, "True") if !context.is_ready => Some(Sign::progress(condition.to_string())),
         _ => None,
     }
 }
@@ -217,16 +219,16 @@ fn begins_with_work(message: &str) -> bool {
 }
 
 /// A good condition is True. `Complete` is True of a failed object, too; then the reason says so.
-fn good(condition: Condition, words: &[String]) -> Evidence {
+fn good(condition: Condition, words: &[String]) -> Sign {
     let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
     if is_end && tone_of_text(condition.reason) >= Some(Tone::Trouble) {
-        return Evidence::failed(condition.to_string());
+        return Sign::failed(condition.to_string());
     }
     // `Accepted`, `Deployed` and the like are steps on the way.
     if sums_up_details(words) {
-        Evidence::good(affirm(condition))
+        Sign::good(affirm(condition))
     } else {
-        Evidence::weak(affirm(condition))
+        Sign::weak(affirm(condition))
     }
 }
 
@@ -246,7 +248,7 @@ const NOT_WANTED: [&str; 8] = [
     "optional",
 ];
 
-fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: bool) -> Option<Evidence> {
+fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: bool) -> Option<Sign> {
     let reason = super::words::words(condition.reason);
     let of_reason = tone_of_text(condition.reason);
     if is_detail && has_word(&reason, &NOT_WANTED) {
@@ -262,13 +264,13 @@ fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: b
         return None;
     }
     if of_reason == Some(Tone::Paused) {
-        return Some(Evidence::paused(format!("it is paused: {condition}")));
+        return Some(Sign::paused(format!("it is paused: {condition}")));
     }
     let is_over = words == ["succeeded"] && condition.status == "False" && of_reason != Some(Tone::Progress);
     if condition.status == "False" && (is_over || of_reason == Some(Tone::Final) && is_hopeless(&reason)) {
-        return Some(Evidence::failed(condition.to_string()));
+        return Some(Sign::failed(condition.to_string()));
     }
-    Some(Evidence::progress(condition.to_string()))
+    Some(Sign::progress(condition.to_string()))
 }
 
 /// Returns whether a reason says that the object does not recover by itself. `UpdateFailed` and the
@@ -305,24 +307,22 @@ fn is_change(words: &[String]) -> bool {
 }
 
 /// `Progressing` stays True after a rollout for some controllers, with a reason that says so.
-fn progressing(condition: Condition, words: &[String], weight: Weight) -> Option<Evidence> {
+fn progressing(condition: Condition, words: &[String], context: ConditionContext) -> Option<Sign> {
     if words == ["progressing"] {
         let reason = super::words::words(condition.reason);
         let is_done = reason
             .last()
             .is_some_and(|word| tone(std::slice::from_ref(word)) == Some(Tone::Good))
             && tone(&reason) < Some(Tone::Paused);
-        if weight.is_ready || is_done {
+        if context.is_ready || is_done {
             return None;
         }
     }
     if has_word(&super::words::words(condition.reason), &["approval"]) {
-        return Some(Evidence::paused(format!(
-            "it is waiting for approval: {condition}"
-        )));
+        return Some(Sign::paused(format!("it is waiting for approval: {condition}")));
     }
-    if weight.is_ready && words.len() == 1 && matches!(words[0].as_str(), "partial" | "unknown") {
+    if context.is_ready && words.len() == 1 && matches!(words[0].as_str(), "partial" | "unknown") {
         return None;
     }
-    Some(Evidence::progress(condition.to_string()))
+    Some(Sign::progress(condition.to_string()))
 }

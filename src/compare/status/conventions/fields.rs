@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::object::Object;
-use super::Evidence;
+use super::super::object::ObjectView;
+use super::Sign;
 use super::words::{Tone, has_word, tone_of_text, words};
 
 /// Fields of a status that sum the object up.
@@ -32,7 +32,7 @@ const FLAGS: [&str; 7] = [
     "succeeded",
 ];
 /// Collects the signs in the fields of the status.
-pub(super) fn collect(object: Object, found: &mut Vec<Evidence>) {
+pub(super) fn collect(object: ObjectView, found: &mut Vec<Sign>) {
     let Some(status) = object.0.get("status") else {
         return;
     };
@@ -66,30 +66,30 @@ pub(super) fn collect(object: Object, found: &mut Vec<Evidence>) {
 }
 
 /// A field that sums the object up.
-fn summary(name: &str, text: &str, found: &mut Vec<Evidence>) {
+fn summary(name: &str, text: &str, found: &mut Vec<Sign>) {
     let shown = format!("its {name} is {text}");
     // As a condition, `Warning` says less.
     if text.eq_ignore_ascii_case("warning") {
-        found.push(Evidence::progress(shown));
+        found.push(Sign::progress(shown));
         return;
     }
     found.extend(match tone_of_text(text) {
-        Some(Tone::Final) => Some(Evidence::failed(shown)),
-        Some(Tone::Trouble | Tone::Progress) => Some(Evidence::progress(shown)),
-        Some(Tone::Paused) => Some(Evidence::paused(shown)),
-        Some(Tone::Good) => Some(Evidence::good(shown)),
-        Some(Tone::Fine) => Some(Evidence::runs(shown)),
+        Some(Tone::Final) => Some(Sign::failed(shown)),
+        Some(Tone::Trouble | Tone::Progress) => Some(Sign::progress(shown)),
+        Some(Tone::Paused) => Some(Sign::paused(shown)),
+        Some(Tone::Good) => Some(Sign::good(shown)),
+        Some(Tone::Fine) => Some(Sign::runs(shown)),
         None => None,
     });
 }
 
 /// A field such as `clusterState`, or `tasksReady: 2/3`.
-fn collect_from_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
+fn collect_from_text(name: &str, shown: &str, text: &str, found: &mut Vec<Sign>) {
     if let Some((have, wanted)) = text.split_once('/').or_else(|| text.split_once(" of "))
         && let (Ok(have), Ok(wanted)) = (have.trim().parse::<i64>(), wanted.trim().parse::<i64>())
     {
         if have < wanted && is_about_readiness(name) {
-            found.push(Evidence::progress(format!("its {shown} is {text}")));
+            found.push(Sign::progress(format!("its {shown} is {text}")));
         }
         return;
     }
@@ -100,8 +100,8 @@ fn collect_from_text(name: &str, shown: &str, text: &str, found: &mut Vec<Eviden
     }
     let reason = format!("its {shown} is {text}");
     found.extend(match tone_of_text(text) {
-        Some(Tone::Final | Tone::Trouble | Tone::Progress) => Some(Evidence::detail(reason)),
-        Some(Tone::Good) => Some(Evidence::weak(reason)),
+        Some(Tone::Final | Tone::Trouble | Tone::Progress) => Some(Sign::detail(reason)),
+        Some(Tone::Good) => Some(Sign::weak(reason)),
         _ => None,
     });
 }
@@ -127,7 +127,7 @@ fn is_about_readiness(name: &str) -> bool {
 }
 
 /// A map below the status, such as `applicationState: {state: RUNNING}`.
-fn collect_from_map(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<Evidence>) {
+fn collect_from_map(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<Sign>) {
     // A provider has its own terms for the resource that it manages.
     if matches!(
         name,
@@ -159,7 +159,7 @@ fn collect_from_map(name: &str, fields: &serde_json::Map<String, Value>, found: 
     }
 }
 
-fn flag(name: &str, value: &Value, found: &mut Vec<Evidence>) {
+fn flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
     let value = match value {
         Value::Bool(value) => *value,
         Value::String(text) if text.eq_ignore_ascii_case("true") => true,
@@ -167,14 +167,14 @@ fn flag(name: &str, value: &Value, found: &mut Vec<Evidence>) {
         _ => return,
     };
     found.push(if value {
-        Evidence::good(format!("its {name} is true"))
+        Sign::good(format!("its {name} is true"))
     } else {
-        Evidence::progress(format!("its {name} is false"))
+        Sign::progress(format!("its {name} is false"))
     });
 }
 
 /// An error counts only if no other sign is good: some controllers leave an old error in the status.
-fn error(name: &str, value: &Value, found: &mut Vec<Evidence>) {
+fn error(name: &str, value: &Value, found: &mut Vec<Sign>) {
     let text = match value {
         Value::String(text) => text.as_str(),
         Value::Object(fields) => fields.get("message").and_then(Value::as_str).unwrap_or_default(),
@@ -182,13 +182,13 @@ fn error(name: &str, value: &Value, found: &mut Vec<Evidence>) {
         _ => "",
     };
     if !text.is_empty() {
-        found.push(Evidence::detail(format!("{name}: {text}")));
+        found.push(Sign::detail(format!("{name}: {text}")));
     }
 }
 
 /// Compares the numbers of parts with those that are wanted: `readyReplicas` with `spec.replicas`, `availableNodes`
 /// with `status.expectedNodes`, `ready` with `status.size`.
-fn numbers(object: Object, found: &mut Vec<Evidence>) {
+fn numbers(object: ObjectView, found: &mut Vec<Sign>) {
     let Some(fields) = object.0.get("status").and_then(Value::as_object) else {
         return;
     };
@@ -199,10 +199,7 @@ fn numbers(object: Object, found: &mut Vec<Evidence>) {
                 && have > 0
                 && are_counted(parts)
             {
-                found.push(Evidence::detail(format!(
-                    "{word} {}: {have}",
-                    parts.to_lowercase()
-                )));
+                found.push(Sign::detail(format!("{word} {}: {have}", parts.to_lowercase())));
             }
         }
         for word in ["ready", "available", "healthy", "updated"] {
@@ -252,7 +249,7 @@ fn are_counted(parts: &str) -> bool {
 }
 
 /// Returns how many of these parts, as the name of a field has them, an object is to have.
-fn wanted(object: Object, word: &str, parts: &str) -> Option<i64> {
+fn wanted(object: ObjectView, word: &str, parts: &str) -> Option<i64> {
     let mut letters = parts.chars();
     let names = match letters.next() {
         None if word == "ready" => ["/status/size", "/spec/size", "/spec/replicas", "/status/replicas"]
@@ -277,7 +274,7 @@ fn wanted(object: Object, word: &str, parts: &str) -> Option<i64> {
 /// Collects the signs in a status without any other sign: what its texts say, be their names unknown. A text is a word
 /// as controllers write them, such as `Pending`, or the message of a field that has one: names of other objects and
 /// addresses may have any word in them.
-pub(super) fn collect_texts(object: Object, found: &mut Vec<Evidence>) {
+pub(super) fn collect_texts(object: ObjectView, found: &mut Vec<Sign>) {
     let fields = object.0.get("status").and_then(Value::as_object);
     for (name, value) in fields.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
@@ -288,13 +285,13 @@ pub(super) fn collect_texts(object: Object, found: &mut Vec<Evidence>) {
             Some(Tone::Final | Tone::Trouble | Tone::Progress)
         );
         if (is_word || is_message) && is_bad && !is_history(&words(name)) {
-            found.push(Evidence::detail(format!("its status.{name} is {text}")));
+            found.push(Sign::detail(format!("its status.{name} is {text}")));
         }
     }
 }
 
 /// A list of parts with replicas of their own, such as instances.
-fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
+fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
     for item in items {
         let [ready, wanted] = ["readyReplicas", "replicas"].map(|field| item.get(field)?.as_i64());
         if let (Some(have), Some(wanted)) = (ready, wanted)
@@ -308,7 +305,7 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
         }
         for field in FLAGS.into_iter().chain(["applied"]) {
             if item.get(field) == Some(&Value::Bool(false)) && !is_history(&words(name)) {
-                found.push(Evidence::detail(format!("{field} is false in its status.{name}")));
+                found.push(Sign::detail(format!("{field} is false in its status.{name}")));
             }
         }
         let state = SUMMARIES
@@ -322,20 +319,20 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
                 Some(Tone::Final | Tone::Trouble | Tone::Progress)
             )
         {
-            found.push(Evidence::progress(format!(
+            found.push(Sign::progress(format!(
                 "the {field} in its status.{name} is {text}"
             )));
         }
     }
 }
 
-fn compare_counts(have: i64, wanted: i64, what: &str) -> Evidence {
+fn compare_counts(have: i64, wanted: i64, what: &str) -> Sign {
     let reason = format!("{have} of {wanted} {what}");
     if have == 0 && wanted > 0 {
-        Evidence::progress(reason)
+        Sign::progress(reason)
     } else if have < wanted {
-        Evidence::detail(reason)
+        Sign::detail(reason)
     } else {
-        Evidence::weak(reason)
+        Sign::weak(reason)
     }
 }

@@ -13,12 +13,12 @@ mod tests;
 
 use serde_json::Value;
 
-use super::object::Object;
+use super::object::ObjectView;
 use super::{Jobs, State};
 
 /// One sign of the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Evidence {
+struct Sign {
     weight: Weight,
     reason: String,
 }
@@ -42,7 +42,7 @@ enum Weight {
     Failed,
 }
 
-impl Evidence {
+impl Sign {
     fn new(weight: Weight, reason: String) -> Self {
         Self { weight, reason }
     }
@@ -78,23 +78,23 @@ impl Evidence {
 
 /// Returns the state that the status of an object shows, with the reason; `None` if nothing in it
 /// reports a state. What runs to completion is Current at the same time as a Job.
-pub(super) fn status(object: Object, jobs: Jobs) -> Option<(State, String)> {
+pub(super) fn status(object: ObjectView, jobs: Jobs) -> Option<(State, String)> {
     let mut found = Vec::new();
     conditions::collect(object, &mut found);
     fields::collect(object, &mut found);
     if found.is_empty() {
         fields::collect_texts(object, &mut found);
     }
-    let most = found.iter().map(|evidence| evidence.weight).max()?;
+    let most = found.iter().map(|sign| sign.weight).max()?;
     // The first of the most serious.
-    let evidence = found.into_iter().find(|evidence| evidence.weight == most)?;
-    let state = match evidence.weight {
+    let sign = found.into_iter().find(|sign| sign.weight == most)?;
+    let state = match sign.weight {
         Weight::Runs if jobs == Jobs::Completed && runs_to_completion(object) => State::InProgress,
         Weight::Weak | Weight::Runs | Weight::Good | Weight::Paused => State::Current,
         Weight::Detail | Weight::Progress => State::InProgress,
         Weight::Failed => State::Failed,
     };
-    let mut reason = evidence.reason;
+    let mut reason = sign.reason;
     if state != State::Current
         && reason.starts_with("its status.")
         && let Some(message) = message(object)
@@ -106,7 +106,7 @@ pub(super) fn status(object: Object, jobs: Jobs) -> Option<(State, String)> {
 }
 
 /// The text of a status about what is wrong.
-fn message(object: Object<'_>) -> Option<&str> {
+fn message(object: ObjectView<'_>) -> Option<&str> {
     let fields = [
         "/status/error",
         "/status/errorMessage",
@@ -117,7 +117,7 @@ fn message(object: Object<'_>) -> Option<&str> {
 }
 
 /// Returns whether the name of the kind says that its objects end: `PipelineRun`, but not `CronJob`.
-fn runs_to_completion(object: Object) -> bool {
+fn runs_to_completion(object: ObjectView) -> bool {
     const ENDS: [&str; 7] = [
         "run",
         "job",
@@ -133,7 +133,7 @@ fn runs_to_completion(object: Object) -> bool {
 }
 
 /// Returns why an object is suspended by its manifest: `spec.suspend` and the like.
-pub(super) fn suspension(object: Object) -> Option<String> {
+pub(super) fn suspension(object: ObjectView) -> Option<String> {
     const FLAGS: [&str; 5] = ["suspend", "suspended", "paused", "pause", "hibernate"];
     let spec = object.0.get("spec")?;
     let flag = FLAGS.into_iter().find(|flag| spec[flag] == true)?;
@@ -141,11 +141,11 @@ pub(super) fn suspension(object: Object) -> Option<String> {
 }
 
 /// Returns whether the status is still empty.
-pub(super) fn is_silent(object: &Value) -> bool {
+pub(super) fn has_no_status(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,
         Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty) => {
-            status(Object(object), Jobs::Started).is_none()
+            status(ObjectView(object), Jobs::Started).is_none()
         }
         Some(Value::Object(fields)) => fields.iter().all(|(name, value)| match value {
             Value::Null => true,

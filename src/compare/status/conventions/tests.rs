@@ -8,7 +8,7 @@ use super::*;
 #[track_caller]
 fn check(table: impl IntoIterator<Item = (Value, Option<State>, &'static str)>) {
     for (object, expected, piece) in table {
-        let found = status(Object(&object), Jobs::Completed);
+        let found = status(ObjectView(&object), Jobs::Completed);
         let (state, reason) = match &found {
             Some((state, reason)) => (Some(*state), reason.as_str()),
             None => (None, ""),
@@ -186,7 +186,7 @@ fn a_task_is_current_once_it_has_ended() {
         (object("CronJob", "Running"), Some(Current), ""),
     ]);
     let running = object("WidgetRun", "Running");
-    let found = status(Object(&running), Jobs::Started).map(|(state, _)| state);
+    let found = status(ObjectView(&running), Jobs::Started).map(|(state, _)| state);
     assert_eq!(found, Some(Current));
     let mut ended = conditions(&["Ready=False(Completed)", "Complete=True"]);
     ended["kind"] = json!("WidgetRun");
@@ -469,11 +469,11 @@ fn flags_errors_and_numbers_count() {
 #[test]
 fn a_manifest_may_suspend_its_object() {
     for flag in ["suspend", "paused"] {
-        let reason = suspension(Object(&json!({"spec": {flag: true}})));
+        let reason = suspension(ObjectView(&json!({"spec": {flag: true}})));
         assert!(reason.is_some_and(|reason| reason.contains(flag)));
-        assert_eq!(suspension(Object(&json!({"spec": {flag: false}}))), None);
+        assert_eq!(suspension(ObjectView(&json!({"spec": {flag: false}}))), None);
     }
-    assert_eq!(suspension(Object(&json!({"spec": {"paused": "true"}}))), None);
+    assert_eq!(suspension(ObjectView(&json!({"spec": {"paused": "true"}}))), None);
 }
 
 #[test]
@@ -491,7 +491,7 @@ fn a_status_that_says_nothing_is_silent() {
         (json!({"status": {"url": "x"}}), false),
         (json!({"status": "Ready"}), false),
     ] {
-        assert_eq!(is_silent(&object), expected, "{object}");
+        assert_eq!(has_no_status(&object), expected, "{object}");
     }
 }
 

@@ -337,7 +337,7 @@ fn entries(entries: &[cel::common::ast::IdedEntryExpr]) -> Vec<&IdedExpr> {
 mod tests {
     use serde_json::json;
 
-    use super::super::expression::{Answer, Expression};
+    use super::super::expression::{Evaluation, Expression};
     use super::*;
 
     /// Each match compiles its pattern.
@@ -347,7 +347,7 @@ mod tests {
         let text = r"spec.texts.all(text, !text.matches('\\pL{200}'))";
         let answer = Expression::compile(text).expect(text).evaluate(&object);
         assert!(
-            matches!(&answer, Answer::Unclear(reason) if reason.contains("longer than 1s")),
+            matches!(&answer, Evaluation::Unclear(reason) if reason.contains("longer than 1s")),
             "{answer:?}"
         );
     }

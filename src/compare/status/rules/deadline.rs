@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::expression::Answer;
+use super::expression::Evaluation;
 use crate::model::text::short;
 
 /// The most threads that one expression leaves to themselves at once.
@@ -28,10 +28,10 @@ impl SlowObjects {
         &self,
         deadline: Duration,
         object: &Value,
-        evaluate: impl FnOnce() -> Answer + Send + 'static,
-    ) -> Answer {
+        evaluate: impl FnOnce() -> Evaluation + Send + 'static,
+    ) -> Evaluation {
         let too_long = || {
-            Answer::Unclear(format!(
+            Evaluation::Unclear(format!(
                 "it takes longer than {} for this object; use fewer macros and comparisons of lists",
                 short(deadline)
             ))
@@ -43,7 +43,7 @@ impl SlowObjects {
         let mut left = lock(&self.left);
         left.retain(|thread| !thread.is_finished());
         if left.len() >= MOST {
-            return Answer::Unclear(format!(
+            return Evaluation::Unclear(format!(
                 "{MOST} evaluations for other objects take longer than {}",
                 short(deadline)
             ));
@@ -84,18 +84,18 @@ mod tests {
         let (end, ended) = mpsc::channel::<()>();
         let slow = move || {
             let _ = ended.recv();
-            Answer::Yes
+            Evaluation::Yes
         };
         let deadline = Duration::from_millis(20);
         let found = objects.evaluate_within(deadline, &object("slow"), slow);
-        let Answer::Unclear(reason) = &found else {
+        let Evaluation::Unclear(reason) = &found else {
             panic!("{found:?}");
         };
         assert!(reason.contains("longer than 20ms"), "{reason}");
-        let again = objects.evaluate_within(deadline, &object("slow"), || Answer::Yes);
+        let again = objects.evaluate_within(deadline, &object("slow"), || Evaluation::Yes);
         assert_eq!(again, found);
-        let other = objects.evaluate_within(Duration::from_mins(1), &object("other"), || Answer::Yes);
-        assert_eq!(other, Answer::Yes);
+        let other = objects.evaluate_within(Duration::from_mins(1), &object("other"), || Evaluation::Yes);
+        assert_eq!(other, Evaluation::Yes);
         drop(end);
     }
 }

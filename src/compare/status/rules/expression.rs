@@ -11,13 +11,12 @@ use cel::common::ast::{Expr, IdedExpr};
 use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
 
-use super::cel_values::{add_sets, to_cel};
 use super::cost::{
     ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, LONGEST_PATTERN, children, depth,
     most_open_brackets,
 };
 use super::deadline::SlowObjects;
-use super::inputs::{Inputs, variable};
+use super::inputs::{Inputs, add_sets, to_cel, variable};
 
 /// Longest expression in bytes.
 const LONGEST: usize = 4096;
@@ -38,7 +37,7 @@ pub(super) struct Expression {
 
 /// The result of an expression for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum Evaluation {
     /// It is true.
     Yes,
     /// It is false.
@@ -138,9 +137,9 @@ impl Expression {
         &self.text
     }
 
-    pub(super) fn evaluate(&self, object: &Value) -> Answer {
+    pub(super) fn evaluate(&self, object: &Value) -> Evaluation {
         if let Err(excess) = self.cost.check(self.inputs.values(object), self.text.len()) {
-            return Answer::Unclear(excess.to_string());
+            return Evaluation::Unclear(excess.to_string());
         }
         let may_take_long = self.cost.may_take_long(self.inputs.values(object));
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
@@ -150,7 +149,7 @@ impl Expression {
             }
         }
         if add_sets(&mut context).is_err() {
-            return Answer::Unclear("the functions of sets cannot be declared".to_owned());
+            return Evaluation::Unclear("the functions of sets cannot be declared".to_owned());
         }
         if may_take_long {
             let program = Arc::clone(&self.program);
@@ -162,15 +161,15 @@ impl Expression {
     }
 }
 
-fn answer(program: &Program, context: &Context<'_, '_>) -> Answer {
+fn answer(program: &Program, context: &Context<'_, '_>) -> Evaluation {
     match program.execute(context) {
-        Ok(cel::Value::Bool(true)) => Answer::Yes,
-        Ok(cel::Value::Bool(false)) => Answer::No,
-        Ok(other) => Answer::Unclear(format!("it is of type {}, not bool", other.type_of())),
+        Ok(cel::Value::Bool(true)) => Evaluation::Yes,
+        Ok(cel::Value::Bool(false)) => Evaluation::No,
+        Ok(other) => Evaluation::Unclear(format!("it is of type {}, not bool", other.type_of())),
         Err(ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name)) => {
-            Answer::Unclear(format!("{name} is missing"))
+            Evaluation::Unclear(format!("{name} is missing"))
         }
-        Err(error) => Answer::Unclear(error.to_string()),
+        Err(error) => Evaluation::Unclear(error.to_string()),
     }
 }
 
@@ -203,7 +202,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn evaluate(text: &str, object: &Value) -> Answer {
+    fn evaluate(text: &str, object: &Value) -> Evaluation {
         let compiled = Expression::compile(text);
         compiled
             .unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -269,7 +268,7 @@ mod tests {
             ("int('3') == spec.replicas && string(spec.replicas) == '3'", true),
             ("type(status.ready) == int", true),
         ] {
-            let expected = if expected { Answer::Yes } else { Answer::No };
+            let expected = if expected { Evaluation::Yes } else { Evaluation::No };
             assert_eq!(evaluate(text, &object), expected, "{text}");
         }
     }
@@ -287,7 +286,7 @@ mod tests {
             ("status", json!({"status": 1}), "not bool"),
         ] {
             let answer = evaluate(text, &object);
-            let Answer::Unclear(reason) = answer else {
+            let Evaluation::Unclear(reason) = answer else {
                 panic!("{text}: {answer:?}");
             };
             assert!(reason.contains(expected), "{text}: {reason}");
@@ -336,7 +335,7 @@ mod tests {
         ] {
             let answer = evaluate(text, object);
             assert!(
-                matches!(&answer, Answer::Unclear(reason) if reason.contains("more than")),
+                matches!(&answer, Evaluation::Unclear(reason) if reason.contains("more than")),
                 "{answer:?}"
             );
         }
@@ -346,7 +345,7 @@ mod tests {
             "status.conditions.map(c, c.type).size() == 1",
             "status.text.split(',').all(a, status.conditions.exists(c, c.type + a != '' && c.type in ['Ready', 'Done']))",
         ] {
-            assert_eq!(evaluate(text, &short), Answer::Yes, "{text}");
+            assert_eq!(evaluate(text, &short), Evaluation::Yes, "{text}");
         }
     }
 
@@ -395,7 +394,7 @@ mod tests {
             &object,
         );
         assert!(
-            matches!(&answer, Answer::Unclear(reason) if reason.contains("steps, more than 50000000")),
+            matches!(&answer, Evaluation::Unclear(reason) if reason.contains("steps, more than 50000000")),
             "{answer:?}"
         );
         // What the expression does not read costs nothing.
@@ -404,11 +403,11 @@ mod tests {
             "status.few.all(a, status.few.all(b, a == b))",
             "!has(self.status.none) || self.status.none.all(a, self.status.none.all(b, a == b))",
         ] {
-            assert_eq!(evaluate(text, &sibling), Answer::Yes, "{text}");
+            assert_eq!(evaluate(text, &sibling), Evaluation::Yes, "{text}");
         }
         assert_eq!(
             evaluate("status.items.exists(a, a.n == 9999)", &object),
-            Answer::Yes
+            Evaluation::Yes
         );
     }
 
@@ -425,12 +424,15 @@ mod tests {
             for _ in 0..2 {
                 let found = compiled.evaluate(&object);
                 assert!(
-                    matches!(&found, Answer::Unclear(reason) if reason.contains("longer than 1s")),
+                    matches!(&found, Evaluation::Unclear(reason) if reason.contains("longer than 1s")),
                     "{text}: {found:?}"
                 );
             }
         }
-        assert_eq!(evaluate("spec.m.all(x, x in spec.l)", &object), Answer::Yes);
-        assert_eq!(evaluate("spec.l.exists(x, x in [3, 4])", &object), Answer::Yes);
+        assert_eq!(evaluate("spec.m.all(x, x in spec.l)", &object), Evaluation::Yes);
+        assert_eq!(
+            evaluate("spec.l.exists(x, x in [3, 4])", &object),
+            Evaluation::Yes
+        );
     }
 }

@@ -7,7 +7,7 @@ use kubernetes_yaml::Node;
 
 use super::expression::ExpressionError;
 use super::{Clause, KindRule, Origin, RuleSet};
-use crate::compare::rule_file::{self, Fault, Format, fault_at};
+use crate::compare::rule_file::{self, Fault, RuleFormat, fault_at};
 
 /// The fault of a file of status rules, with its line.
 pub type RuleFileError = rule_file::RuleFileError<RuleFault>;
@@ -38,7 +38,7 @@ impl RuleFileError {
     }
 }
 
-const FORMAT: Format = Format {
+const FORMAT: RuleFormat = RuleFormat {
     names: &["healthCheckExprs"],
     described: "a list, healthCheckExprs or spec.healthCheckExprs",
 };

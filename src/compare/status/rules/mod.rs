@@ -4,7 +4,6 @@
 //! evaluated in this order: `inProgress`, `failed`, `current`; if none is true, the object is
 //! `InProgress`.
 
-mod cel_values;
 mod cost;
 mod deadline;
 mod expression;
@@ -27,7 +26,7 @@ pub use file::RuleFileError;
 use super::State;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::identity::GroupKind;
-use expression::{Answer, Expression};
+use expression::{Evaluation, Expression};
 
 const BUILT_IN: &str = include_str!("../rules.yaml");
 
@@ -87,10 +86,10 @@ impl Clause {
             .as_ref()
     }
 
-    fn evaluate(&self, object: &Value) -> Answer {
+    fn evaluate(&self, object: &Value) -> Evaluation {
         match self.expression() {
             Ok(expression) => expression.evaluate(object),
-            Err(error) => Answer::Unclear(error.clone()),
+            Err(error) => Evaluation::Unclear(error.clone()),
         }
     }
 
@@ -101,7 +100,7 @@ impl Clause {
 
 /// The result of a rule for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct RuleVerdict {
     pub(super) state: State,
     /// The expression that decided, for people.
     pub(super) reason: String,
@@ -171,15 +170,8 @@ impl RuleSet {
     }
 
     /// Returns the result of the rule of a kind for an object; `None` if there is no rule.
-    pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<Verdict> {
-        let rule = self.rule(group_kind)?;
-        let (state, reason, certainty) = rule.judge(object);
-        Some(Verdict {
-            state,
-            reason,
-            certainty,
-            origin: rule.origin.clone(),
-        })
+    pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<RuleVerdict> {
+        Some(self.rule(group_kind)?.judge(object))
     }
 
     /// Returns the rule of the kind, else that of its group, else that of the groups below a domain
@@ -202,7 +194,13 @@ impl RuleSet {
 }
 
 impl KindRule {
-    fn judge(&self, object: &Value) -> (State, String, Certainty) {
+    fn judge(&self, object: &Value) -> RuleVerdict {
+        let verdict = |state, reason, certainty| RuleVerdict {
+            state,
+            reason,
+            certainty,
+            origin: self.origin.clone(),
+        };
         let clauses = [
             ("inProgress", self.in_progress.as_ref(), State::InProgress),
             ("failed", self.failed.as_ref(), State::Failed),
@@ -211,18 +209,18 @@ impl KindRule {
         for (name, clause, state) in clauses {
             let Some(clause) = clause else { continue };
             match clause.evaluate(object) {
-                Answer::Yes => {
+                Evaluation::Yes => {
                     let reason = format!("its rule says {name}: {}", clause.display_text());
-                    return (state, reason, Certainty::Clear);
+                    return verdict(state, reason, Certainty::Clear);
                 }
-                Answer::No => {}
-                Answer::Unclear(why) => {
+                Evaluation::No => {}
+                Evaluation::Unclear(why) => {
                     let reason = format!("{why}, in its rule {name}: {}", clause.display_text());
-                    return (State::InProgress, reason, Certainty::Unclear);
+                    return verdict(State::InProgress, reason, Certainty::Unclear);
                 }
             }
         }
         let reason = format!("its rule is not current yet: {}", self.current.display_text());
-        (State::InProgress, reason, Certainty::Clear)
+        verdict(State::InProgress, reason, Certainty::Clear)
     }
 }

@@ -1,15 +1,15 @@
-//! Checks the promises of this module for all interleavings of short runs, and for random ones of
-//! long runs.
+//! Checks the promises of `parent_record` for all interleavings of two runs, and for random interleavings of three
+//! runs.
 //!
-//! The runs are made of the functions of this module, and speak to a server that is a function
-//! (`server`). `schedule` stops each run before every request, and lets one run at a time continue or
-//! kills it. After every request, `World::check` asks for the promises:
+//! The runs (`runs`) call the functions of `parent_record`, and speak to a server that is a function (`server`).
+//! `schedule` stops each run before every request, and lets one run at a time continue or kills it. After every step
+//! the promises are checked:
 //!
-//! - Each object with the set's label is of a recorded kind, at any time, whichever runs were killed.
-//! - A run writes the record only in the version that it has read or written last.
+//! - Each object with the set's label is of a recorded kind, at any time, whichever runs were killed (`World::check`).
+//! - A run writes the parent only in the version that it has read or written last (`World::answer`).
 //!
-//! Time passes once in a schedule: the entries of killed runs are abandoned from then on. A run that is in the
-//! history and under way would have renewed its entry.
+//! Time passes at most once in a schedule: the entries of killed runs count as abandoned from then on. It does not pass
+//! while a live run has an entry, because that run would have renewed its entry.
 
 mod runs;
 mod schedule;
@@ -20,11 +20,10 @@ use schedule::{Schedules, explore, sample};
 
 use Script::{Adopt, Apply, Delete, Disband, Fix};
 
-/// The members of the set when the runs begin, by kind.
-const BEFORE: &[&str] = &["One"];
+/// The kinds of the members that the set has when the runs begin.
+const INITIAL_KINDS: &[&str] = &["One"];
 
-/// Pairs of runs, with the number of runs that are killed. Each apply names the kinds of the members
-/// that it wants.
+/// Pairs of runs, with the number of runs that may be killed. Each `Apply` names the kinds of its desired members.
 const PAIRS: &[(&str, &[Script], usize)] = &[
     (
         "a kind leaves while it comes back",
@@ -58,7 +57,7 @@ const PAIRS: &[(&str, &[Script], usize)] = &[
 fn all_interleavings_of_two_runs_keep_the_promises() {
     let mut count = 0;
     for (name, scripts, kills) in PAIRS {
-        let Schedules { tried, failure } = explore(BEFORE, scripts, *kills);
+        let Schedules { tried, failure } = explore(INITIAL_KINDS, scripts, *kills);
         assert_eq!(failure, None, "{name}");
         count += tried;
     }
@@ -77,7 +76,7 @@ fn random_interleavings_of_three_runs_keep_the_promises() {
         &[Disband, Apply(&["One"]), Apply(&["Two"])],
     ];
     for scripts in triples {
-        let failure = sample(BEFORE, scripts, 40);
+        let failure = sample(INITIAL_KINDS, scripts, 40);
         assert_eq!(failure, None, "{scripts:?}");
     }
 }

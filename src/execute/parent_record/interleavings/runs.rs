@@ -1,4 +1,4 @@
-//! Short runs: the steps of `apply`, `delete` and `disband` that concern the record.
+//! Short runs: the steps of `apply`, `delete`, `disband`, `adopt` and `verify --fix` that concern the record.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,14 +7,13 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-use super::super::begin::Known;
+use super::super::begin::KnownParent;
 use super::super::end::FinalRecord;
 use super::super::requests::{ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::Interrupt;
 use crate::execute::deletion::delete::delete_request;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::{Counts, Run as HistoryRun, RunOperation, RunResult};
@@ -24,7 +23,7 @@ use crate::model::resource::{Resource, Scope};
 use crate::model::set::ParentObject;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{resource, set};
-use crate::read::{ListTargets, METADATA, METADATA_LIST, whole_parent};
+use crate::read::{ListTargets, METADATA, METADATA_LIST, list_labeled_objects, whole_parent};
 
 /// One run.
 #[derive(Debug, Clone, Copy)]
@@ -33,16 +32,20 @@ pub(super) enum Script {
     Apply(&'static [&'static str]),
     /// Deletes the members and the parent.
     Delete,
-    /// Takes the label off the members and the record off the parent.
+    /// Removes the label from the members and the record from the parent.
     Disband,
-    /// Adds one member of each of these kinds to those of the set.
+    /// Adds one member of each of these kinds to the set.
     Adopt(&'static [&'static str]),
     /// Records exactly the members that the cluster has, as `verify --fix` does.
     Fix,
 }
 
-/// Carries out one run.
-pub(super) async fn run(number: usize, script: Script, server: &ApiServer) -> Result<(), ParentWriteError> {
+/// Carries out the run with this number.
+pub(super) async fn play_run(
+    number: usize,
+    script: Script,
+    server: &ApiServer,
+) -> Result<(), ParentWriteError> {
     let (set, secrets) = (set(), resource("Secret", Scope::Namespaced));
     let writing = WriteSettings::without_manifests("applyset".to_owned(), DryRun::None, 1);
     let interrupt = Interrupt::default();
@@ -73,7 +76,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The entry of this run. Its time is a whole minute, so that a schedule is always the same.
+    /// Returns the entry of this run. The seconds of its time are cut off, so that a schedule is always the same.
     fn entry(&self, operation: RunOperation, result: RunResult) -> HistoryRun {
         let id = match result {
             RunResult::Running => format!("run-{}", self.number),
@@ -85,7 +88,7 @@ impl Run<'_> {
             counts: Counts::default(),
             takes_out: matches!(operation, RunOperation::Delete | RunOperation::Disband),
             operation,
-            // Runs of a pipeline may leave equal traces.
+            // All runs have the same manifests, as runs of one pipeline may: their entries must not be confused.
             manifests: "same".to_owned(),
             user: None,
             version: "v1".to_owned(),
@@ -96,17 +99,17 @@ impl Run<'_> {
     }
 
     async fn apply(&self, kinds: &[&str]) -> Result<(), ParentWriteError> {
-        let desired = record(kinds);
+        let desired = record_of_kinds(kinds);
         let current = self.parent.read().await?;
         let wide = current.as_ref().map(recorded).unwrap_or_default().union(&desired);
-        let found = self.look(&wide).await?;
+        let found = self.list(&wide).await?;
         let entry = self.entry(RunOperation::Apply, RunResult::Running);
         let mut known = self.parent.begin(current, &wide, entry, &mut ignore).await?;
         for kind in kinds {
             self.label(kind).await?;
         }
-        let is_unwanted = |live: &&Live| !desired.group_kinds.contains(&live.key.group_kind);
-        for live in found.iter().filter(is_unwanted) {
+        let is_pruned = |live: &&Live| !desired.group_kinds.contains(&live.key.group_kind);
+        for live in found.iter().filter(is_pruned) {
             self.remove_member(live).await?;
         }
         let lost = wide.group_kinds.difference(&desired.group_kinds).cloned();
@@ -117,14 +120,14 @@ impl Run<'_> {
         let exact = if known.is_shared {
             None
         } else {
-            Some(desired.union(&places(&self.look(&lost).await?)))
+            Some(desired.union(&record_of(&self.list(&lost).await?)))
         };
         self.end(&mut known, &wide, exact.as_ref(), Some(RunOperation::Apply))
             .await
     }
 
     async fn adopt(&self, kinds: &[&str]) -> Result<(), ParentWriteError> {
-        let needed = record(kinds);
+        let needed = record_of_kinds(kinds);
         let current = self.parent.read().await?;
         let entry = self.entry(RunOperation::Apply, RunResult::Running);
         let mut known = self.parent.begin(current, &needed, entry, &mut ignore).await?;
@@ -143,14 +146,14 @@ impl Run<'_> {
             return Ok(());
         }
         let wide = recorded(&current);
-        let found = places(&self.look(&record(&["One", "Two", "Three"])).await?);
-        let mut known = Known::read(current);
+        let found = record_of(&self.list(&record_of_kinds(&["One", "Two", "Three"])).await?);
+        let mut known = KnownParent::from_read(current);
         self.end(&mut known, &wide, Some(&found), None).await
     }
 
     async fn end(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         needed: &Record,
         exact: Option<&Record>,
         ended: Option<RunOperation>,
@@ -165,7 +168,7 @@ impl Run<'_> {
             return Ok(());
         };
         let wide = recorded(&current);
-        let found = self.look(&wide).await?;
+        let found = self.list(&wide).await?;
         let mut known = self
             .begin_to_take_out(current, &wide, RunOperation::Delete)
             .await?;
@@ -175,10 +178,10 @@ impl Run<'_> {
         self.release(&mut known, &wide, RunOperation::Delete).await
     }
 
-    /// Deletes the parent or removes its record, as `former_parent` does at the end of this run.
+    /// Deletes the parent or removes its record, as `former_parent` does at the end of such a run.
     async fn release(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         wide: &Record,
         ended: RunOperation,
     ) -> Result<(), ParentWriteError> {
@@ -193,7 +196,7 @@ impl Run<'_> {
             }
             known.replace(whole.object.clone());
             let wide = wide.union(&recorded(&whole.object));
-            let left = places(&self.look(&wide).await?);
+            let left = record_of(&self.list(&wide).await?);
             if !left.is_empty() {
                 return self.end(known, &wide, Some(&left), Some(ended.clone())).await;
             }
@@ -202,7 +205,7 @@ impl Run<'_> {
             }
             let is_written = match ended {
                 RunOperation::Delete => self.parent.delete(&whole.live).await?.is_some(),
-                _ => self.parent.take_off(&whole.object).await?,
+                _ => self.parent.remove_record(&whole.object).await?,
             };
             if is_written {
                 return Ok(());
@@ -216,8 +219,8 @@ impl Run<'_> {
         current: ParentObject,
         wide: &Record,
         operation: RunOperation,
-    ) -> Result<Known, ParentWriteError> {
-        let without_entry = Known::read_to_take_out(current.clone());
+    ) -> Result<KnownParent, ParentWriteError> {
+        let without_entry = KnownParent::from_read_to_take_out(current.clone());
         let entry = self.entry(operation, RunResult::Running);
         match self.parent.begin(Some(current), wide, entry, &mut ignore).await {
             Err(ParentWriteError::Gone) => Ok(without_entry),
@@ -231,7 +234,7 @@ impl Run<'_> {
         other: Option<ParentObject>,
         wide: &Record,
     ) -> Result<(), ParentWriteError> {
-        let left = places(&self.look(wide).await?);
+        let left = record_of(&self.list(wide).await?);
         if left.is_empty() {
             return Ok(());
         }
@@ -250,8 +253,8 @@ impl Run<'_> {
         self.release(&mut known, &wide, RunOperation::Disband).await
     }
 
-    /// Looks for members of the kinds of this record.
-    async fn look(&self, record: &Record) -> Result<Vec<Live>, ParentWriteError> {
+    /// Lists the members of the kinds of this record.
+    async fn list(&self, record: &Record) -> Result<Vec<Live>, ParentWriteError> {
         let places = ListTargets {
             resources: record
                 .group_kinds
@@ -262,7 +265,7 @@ impl Run<'_> {
         };
         let found =
             list_labeled_objects(self.parent.server, self.parent.set, &places, 1, METADATA_LIST).await;
-        found.map_err(|(_, error)| ParentWriteError::Unwatched(error))
+        found.map_err(|(_, error)| ParentWriteError::NotListed(error))
     }
 
     async fn label(&self, kind: &str) -> Result<(), ParentWriteError> {
@@ -272,7 +275,7 @@ impl Run<'_> {
     }
 
     async fn release_members(&self, record: &Record) -> Result<(), ParentWriteError> {
-        for live in self.look(record).await? {
+        for live in self.list(record).await? {
             let body = json!({"metadata": {
                 "resourceVersion": live.resource_version, "labels": {PART_OF_LABEL: null},
             }});
@@ -290,15 +293,15 @@ impl Run<'_> {
             Patch::Merge,
             Bytes::from(body.to_string()),
         );
-        self.unless_changed(request).await
+        self.send_unless_changed(request).await
     }
 
     async fn remove_member(&self, live: &Live) -> Result<(), ParentWriteError> {
-        self.unless_changed(delete_request(live, DryRun::None)).await
+        self.send_unless_changed(delete_request(live, DryRun::None)).await
     }
 
-    /// An object that has changed is left as it is.
-    async fn unless_changed(&self, request: ApiRequest) -> Result<(), ParentWriteError> {
+    /// Sends a write of a member. It is no failure if the member has changed or is gone.
+    async fn send_unless_changed(&self, request: ApiRequest) -> Result<(), ParentWriteError> {
         match self.parent.server.send(request).await {
             Err(error) if error.is(StatusCode::CONFLICT) || error.is(StatusCode::NOT_FOUND) => Ok(()),
             answer => Ok(answer.map(drop)?),
@@ -308,7 +311,7 @@ impl Run<'_> {
 
 fn ignore(_: Event) {}
 
-fn record(kinds: &[&str]) -> Record {
+fn record_of_kinds(kinds: &[&str]) -> Record {
     Record {
         group_kinds: kinds.iter().map(|kind| GroupKind::new("", *kind)).collect(),
         ..Record::default()
@@ -328,7 +331,7 @@ fn recorded(parent: &ParentObject) -> Record {
     }
 }
 
-fn places(found: &[Live]) -> Record {
+fn record_of(found: &[Live]) -> Record {
     Record::from_members(found.iter().map(|live| &live.key), &set().parent)
 }
 

@@ -10,18 +10,18 @@ use crate::model::applyset::{GROUP_KINDS_ANNOTATION, PART_OF_LABEL};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::plan::fixtures::set;
 
-/// A request, as the model distinguishes them.
+/// A request that a run has sent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Asked {
+pub(super) struct SentRequest {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) body: Bytes,
 }
 
-/// The last answer and the state of a run.
+/// The state of a run, and what it knows of the parent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Deeds {
-    /// The version of the parent in the last answer, with its UID; `None` if there was no parent.
+pub(super) struct RunOnServer {
+    /// The UID and the version of the parent in the last answer; `None` if there was no parent.
     seen: Option<(u64, u64)>,
     pub(super) state: State,
 }
@@ -32,7 +32,7 @@ pub(super) enum State {
     #[default]
     UnderWay,
     Done,
-    /// It has reported an error.
+    /// The run has ended with an error.
     Failed,
     Killed,
 }
@@ -45,15 +45,16 @@ struct Parent {
     annotations: BTreeMap<String, String>,
 }
 
-/// Everything that the server holds, and what the runs have done to it.
+/// Everything that the server holds, and the state of the runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct World {
     parent: Option<Parent>,
+    /// The number of parents that were created after the first one; it is the UID of the next.
     parents: u64,
-    /// Members by kind, each with its version, and whether it has the label.
+    /// The members by kind: the version of each, and whether it has the set's label.
     members: BTreeMap<String, (u64, bool)>,
-    pub(super) runs: Vec<Deeds>,
-    /// The minutes that have passed.
+    pub(super) runs: Vec<RunOnServer>,
+    /// The minutes that have passed on the server's clock.
     pub(super) minutes: u32,
     /// The first promise that was broken.
     pub(super) broken: Option<String>,
@@ -64,8 +65,8 @@ const PARENTS: &str = "/api/v1/namespaces/shop/secrets";
 const MEMBERS: &str = "/api/v1/namespaces/shop/";
 
 impl World {
-    /// A set with a member of each of these kinds, whose record names exactly them.
-    pub(super) fn new(before: &[&str], runs: usize) -> Self {
+    /// Creates a set with a member of each of these kinds, and a record that names exactly these kinds.
+    pub(super) fn new(initial_kinds: &[&str], runs: usize) -> Self {
         let tooling = set().tooling.to_string();
         Self {
             parent: Some(Parent {
@@ -73,7 +74,7 @@ impl World {
                 version: 1,
                 labels: [("applyset.kubernetes.io/id".to_owned(), set().id.to_string())].into(),
                 annotations: [
-                    (GROUP_KINDS_ANNOTATION.to_owned(), before.join(",")),
+                    (GROUP_KINDS_ANNOTATION.to_owned(), initial_kinds.join(",")),
                     ("applyset.kubernetes.io/tooling".to_owned(), tooling),
                     (
                         "applyset.kubernetes.io/additional-namespaces".to_owned(),
@@ -83,22 +84,22 @@ impl World {
                 .into(),
             }),
             parents: 0,
-            members: before
+            members: initial_kinds
                 .iter()
                 .map(|kind| ((*kind).to_owned(), (1, true)))
                 .collect(),
-            runs: vec![Deeds::default(); runs],
+            runs: vec![RunOnServer::default(); runs],
             minutes: 0,
             broken: None,
         }
     }
 
     /// Answers a request of one run.
-    pub(super) fn answer(&mut self, run: usize, asked: &Asked) -> (StatusCode, Value) {
-        let path = asked.path.split('?').next().unwrap_or_default().to_owned();
-        let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+    pub(super) fn answer(&mut self, run: usize, request: &SentRequest) -> (StatusCode, Value) {
+        let path = request.path.split('?').next().unwrap_or_default().to_owned();
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         if path == PARENT || path == PARENTS {
-            return self.parent(run, asked, &body);
+            return self.answer_for_parent(run, request, &body);
         }
         let path = path.strip_prefix(MEMBERS).expect("a known path");
         let (plural, name) = path.split_once('/').unwrap_or((path, ""));
@@ -123,13 +124,13 @@ impl World {
         let locked = body["metadata"]["resourceVersion"].as_str();
         let locked = locked.or_else(|| body["preconditions"]["resourceVersion"].as_str());
         if locked.is_some() && locked != version.map(|version| version.to_string()).as_deref() {
-            return refused(if version.is_some() {
+            return error_answer(if version.is_some() {
                 StatusCode::CONFLICT
             } else {
                 StatusCode::NOT_FOUND
             });
         }
-        if asked.method == Method::DELETE {
+        if request.method == Method::DELETE {
             self.members.remove(kind);
             return (StatusCode::OK, json!({"kind": "Status", "status": "Success"}));
         }
@@ -139,45 +140,51 @@ impl World {
         (StatusCode::OK, member(kind, version))
     }
 
-    fn parent(&mut self, run: usize, asked: &Asked, body: &Value) -> (StatusCode, Value) {
-        let answer = self.try_parent(run, asked, body);
-        // A conflict says nothing of what the parent is.
+    /// Answers a request for the parent, and notes what the run has seen of the parent.
+    fn answer_for_parent(&mut self, run: usize, request: &SentRequest, body: &Value) -> (StatusCode, Value) {
+        let answer = self.carry_out_on_parent(run, request, body);
+        // A conflict does not show the parent.
         if answer.0.is_success() || answer.0 == StatusCode::NOT_FOUND {
             self.runs[run].seen = self.parent.as_ref().map(|parent| (parent.uid, parent.version));
         }
         answer
     }
 
-    fn try_parent(&mut self, run: usize, asked: &Asked, body: &Value) -> (StatusCode, Value) {
-        let now = self.parent.as_ref().map(|parent| (parent.uid, parent.version));
-        if asked.method == Method::GET {
+    fn carry_out_on_parent(
+        &mut self,
+        run: usize,
+        request: &SentRequest,
+        body: &Value,
+    ) -> (StatusCode, Value) {
+        let current = self.parent.as_ref().map(|parent| (parent.uid, parent.version));
+        if request.method == Method::GET {
             return match &self.parent {
-                Some(parent) => (StatusCode::OK, parent.shown()),
-                None => refused(StatusCode::NOT_FOUND),
+                Some(parent) => (StatusCode::OK, parent.to_json()),
+                None => error_answer(StatusCode::NOT_FOUND),
             };
         }
-        if asked.method == Method::POST && self.parent.is_some() {
-            return refused(StatusCode::CONFLICT);
+        if request.method == Method::POST && self.parent.is_some() {
+            return error_answer(StatusCode::CONFLICT);
         }
         let locked = body["metadata"]["resourceVersion"].as_str();
         let locked = locked.or_else(|| body["preconditions"]["resourceVersion"].as_str());
-        if asked.method != Method::POST && locked.is_some() {
-            match now {
-                None if asked.method == Method::DELETE || body.get("kind").is_none() => {
-                    return refused(StatusCode::NOT_FOUND);
+        if request.method != Method::POST && locked.is_some() {
+            match current {
+                None if request.method == Method::DELETE || body.get("kind").is_none() => {
+                    return error_answer(StatusCode::NOT_FOUND);
                 }
-                // An apply, which names the kind, creates an object that is gone, unless it names its UID.
+                // An apply (a body with a kind) creates the parent again if it is gone, unless the body has a UID.
                 None if body["metadata"]["uid"].is_null() => {}
                 Some((_, version)) if locked == Some(&version.to_string()) => {}
-                _ => return refused(StatusCode::CONFLICT),
+                _ => return error_answer(StatusCode::CONFLICT),
             }
         }
-        // A run that has created the parent has seen that there was none.
-        if asked.method != Method::POST && now != self.runs[run].seen {
+        // A POST that comes here creates the parent, so there is no record that it could overwrite.
+        if request.method != Method::POST && current != self.runs[run].seen {
             self.broken
                 .get_or_insert(format!("run {run} overwrites a record that it has not read"));
         }
-        if asked.method == Method::DELETE {
+        if request.method == Method::DELETE {
             self.parent = None;
             return (StatusCode::OK, json!({"kind": "Status", "status": "Success"}));
         }
@@ -186,13 +193,14 @@ impl World {
         }
         let created = Parent {
             uid: self.parents,
-            // No two objects have a version in common.
+            // A version that no earlier parent has had.
             version: self.parents * 1000,
             ..Parent::default()
         };
         let parent = self.parent.get_or_insert(created);
         parent.version += 1;
-        // An apply removes what its manager has applied before, and not what the same manager has created.
+        // An apply removes annotations that its manager has applied before and no longer sends. It does not remove them
+        // from a parent that was created by POST, as all but the first are.
         if body.get("kind").is_some() && parent.uid == 0 {
             parent.annotations.remove(HISTORY_ANNOTATION);
         }
@@ -208,14 +216,14 @@ impl World {
                 };
             }
         }
-        let status = match asked.method {
+        let status = match request.method {
             Method::POST => StatusCode::CREATED,
             _ => StatusCode::OK,
         };
-        (status, parent.shown())
+        (status, parent.to_json())
     }
 
-    fn recorded(&self) -> BTreeSet<String> {
+    fn recorded_kinds(&self) -> BTreeSet<String> {
         let annotations = self.parent.as_ref().map(|parent| &parent.annotations);
         let kinds = annotations.and_then(|annotations| annotations.get(GROUP_KINDS_ANNOTATION));
         kinds
@@ -223,8 +231,8 @@ impl World {
             .unwrap_or_default()
     }
 
-    /// Returns whether a run is under way that is in the history.
-    pub(super) fn is_registered(&self) -> bool {
+    /// Returns whether a live run has an entry in the history.
+    pub(super) fn has_live_entry(&self) -> bool {
         let annotations = self.parent.as_ref().map(|parent| &parent.annotations);
         let history = annotations.and_then(|annotations| annotations.get(HISTORY_ANNOTATION));
         let mut runs = self.runs.iter().enumerate();
@@ -234,9 +242,9 @@ impl World {
         })
     }
 
-    /// Checks the promise after a step: the record covers every member.
+    /// Checks after a step that the record covers every member.
     pub(super) fn check(&mut self) {
-        let recorded = self.recorded();
+        let recorded = self.recorded_kinds();
         let labeled = self.members.iter().filter(|(_, (_, has_label))| *has_label);
         let outside = labeled
             .map(|(kind, _)| kind)
@@ -250,7 +258,7 @@ impl World {
 }
 
 impl Parent {
-    fn shown(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({"kind": "Secret", "metadata": {
             "name": "web", "namespace": "shop",
             "uid": format!("parent-{}", self.uid), "resourceVersion": self.version.to_string(),
@@ -266,7 +274,7 @@ fn member(kind: &str, version: u64) -> Value {
     }})
 }
 
-fn refused(status: StatusCode) -> (StatusCode, Value) {
+fn error_answer(status: StatusCode) -> (StatusCode, Value) {
     let reason = if status == StatusCode::CONFLICT {
         "Conflict"
     } else {

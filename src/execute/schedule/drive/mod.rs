@@ -1,7 +1,8 @@
-//! Carries out a graph of actions: `Schedule` decides what comes next, and `Driver` begins it and takes its answer.
+//! Carries out a graph of actions: `Schedule` decides which action comes next, and `Driver` begins that action and
+//! takes its answer.
 //!
-//! Writes run at the same time, up to a limit that is learned from the server. A slow action does not block others,
-//! and is reported. After an interrupt nothing begins, and what is under way is awaited.
+//! Writes run at the same time, up to a limit that is learned from the server (`concurrency_limit`). A slow action does
+//! not block others, and is reported. After an interrupt, no action begins, and the run waits for those under way.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,14 +26,15 @@ use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::plan::{ActionId, Graph};
 
-/// A kind of work that the driver carries out. It runs on one task, so implementations keep their state in cells.
+/// The actions of a graph: how the driver carries them out, and what their answers mean. All actions run on one task,
+/// so implementations keep their state in cells.
 pub trait Work {
     /// An action of the graph.
     type Action;
     /// The answer to an action.
     type Answer;
 
-    /// Returns the object that is named if the action is slow.
+    /// Returns the key of the object that the driver names if the action is slow.
     fn key<'k>(&'k self, action: &'k Self::Action) -> &'k ObjectKey;
 
     /// Carries out an action.
@@ -41,22 +43,22 @@ pub trait Work {
     /// Takes the answer of an action that has ended, and reports it.
     fn take_answer(&self, action: &Self::Action, answer: Self::Answer, sink: &mut Sink<'_>) -> End;
 
-    /// Returns the way in which an action begins.
+    /// Returns the lane of an action, which says when it begins.
     fn lane(&self, _: &Self::Action) -> Lane {
         Lane::Write
     }
 
-    /// Returns the webhook that could not be called, if any; the action is then postponed.
+    /// Returns the webhook that could not be called, if that is the answer; the driver then postpones the action.
     fn unreachable_webhook<'w>(&self, _: &'w Self::Answer) -> Option<&'w UnreachableWebhook> {
         None
     }
 
-    /// Returns the answer of a wait, if it is known without waiting.
+    /// Returns the answer of a wait of `Lane::WaitTogether`, if it is known without waiting.
     fn known_answer(&self, _: &Self::Action) -> Option<Self::Answer> {
         None
     }
 
-    /// Carries out waits together, and sends each answer to `found`.
+    /// Carries out waits of `Lane::WaitTogether`, and sends the answer of each as soon as it is known.
     fn wait_together<'s>(
         &'s self,
         _: Vec<(ActionId, &'s Self::Action)>,
@@ -75,7 +77,7 @@ pub trait Work {
 
 /// The answer to a write.
 pub trait WriteAnswer {
-    /// Returns the webhook that could not be called, so that nothing was written.
+    /// Returns the webhook that could not be called, if the server wrote nothing for that reason.
     fn webhook(&self) -> Option<&UnreachableWebhook>;
 }
 
@@ -85,7 +87,7 @@ impl WriteAnswer for MemberReply {
     }
 }
 
-/// Sends the answers of waits that run together.
+/// Sends the answers of the waits of `Lane::WaitTogether` to the driver.
 pub type AnswerSender<A> = mpsc::UnboundedSender<(ActionId, A)>;
 
 /// Carries out graphs of actions until the run has to stop.
@@ -94,51 +96,51 @@ pub struct Driver<'a> {
     pub interrupt: &'a Interrupt,
     /// The notes about what actions wait for, which the driver reports.
     pub notes: &'a WaitNotes,
-    /// The time limit for webhooks to start, once nothing else is left to do; `None` without a limit.
+    /// The time for which writes wait for a webhook to start, once nothing else is left to do; `None` without a limit.
     webhook_patience: Option<Duration>,
     limit: ConcurrencyLimit,
 }
 
 impl<'a> Driver<'a> {
-    /// Creates a driver that never runs more than `most` writes at once.
+    /// Creates a driver that never runs more than `max_writes` at once.
     pub fn new(
         server: &'a ApiServer,
         interrupt: &'a Interrupt,
         notes: &'a WaitNotes,
         webhook_patience: Option<Duration>,
-        most: usize,
+        max_writes: usize,
     ) -> Self {
         Self {
             server,
             interrupt,
             notes,
             webhook_patience,
-            limit: ConcurrencyLimit::for_server(server, most),
+            limit: ConcurrencyLimit::for_server(server, max_writes),
         }
     }
 
-    /// Changes the time for webhooks to start.
+    /// Changes how long writes wait for a webhook to start; `None` without a limit.
     pub fn set_webhook_patience(&mut self, patience: Option<Duration>) {
         self.webhook_patience = patience;
     }
 
-    /// Returns how many of these writes will soon run at once, if the server keeps up.
+    /// Returns how many of this number of writes will soon run at once, if the server keeps up.
     pub fn soon_under_way(&self, writes: usize) -> usize {
         self.limit.soon_under_way(writes)
     }
 
-    /// Carries out independent writes, and passes each answer to `answered` as it arrives.
+    /// Carries out `write` for each item, in any order, and passes each answer to `on_answer` as it arrives.
     pub async fn run_independent<'k, T, A: WriteAnswer>(
         &mut self,
         items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
-        answered: impl FnMut(A, &mut Sink<'_>),
+        on_answer: impl FnMut(A, &mut Sink<'_>),
         sink: &mut Sink<'_>,
         write: impl AsyncFn(&T) -> A,
     ) {
-        let work = Independent {
+        let work = IndependentWrites {
             write,
-            answered: RefCell::new(answered),
-            of: PhantomData,
+            on_answer: RefCell::new(on_answer),
+            types: PhantomData,
         };
         let graph: Graph<(&ObjectKey, T)> = items.into_iter().collect();
         self.run(&graph, &work, sink).await;
@@ -146,16 +148,16 @@ impl<'a> Driver<'a> {
 
     /// Carries out a graph, and returns once all of its actions have ended or the run has stopped.
     pub async fn run<W: Work>(&mut self, graph: &Graph<W::Action>, work: &W, sink: &mut Sink<'_>) {
-        let shared = RefCell::new(sink);
-        let (found, mut news) = mpsc::unbounded_channel();
+        let sink = RefCell::new(sink);
+        let (answer_sender, mut answers_of_waits) = mpsc::unbounded_channel();
         let webhooks = StartingWebhooks::with_patience(self.webhook_patience, self.interrupt, self.notes);
         let mut progress = Progress {
             work,
             graph,
-            shared: &shared,
+            sink: &sink,
             schedule: Schedule::new(graph, |action| work.lane(action)),
             postponed: Postponed::new(webhooks),
-            together: Vec::new(),
+            waits_to_begin: Vec::new(),
         };
         let mut under_way = FuturesUnordered::new();
         let mut waits: FuturesUnordered<LocalBoxFuture<'_, ()>> = FuturesUnordered::new();
@@ -163,10 +165,11 @@ impl<'a> Driver<'a> {
         let mut has_waited = false;
         loop {
             progress.stop_if_requested(self.interrupt);
-            progress.end_known();
-            while let Some(id) = self.next(&mut progress, &clock) {
+            progress.end_or_collect_waits();
+            while let Some(id) = self.take_next(&mut progress, &clock) {
                 let action = progress.action(id);
                 let lane = work.lane(action);
+                // The first write after a wait: the progress counts the writes from here on.
                 if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut has_waited) {
                     let total = 1 + progress.schedule.ready_count(Lane::Write);
                     progress.report(|sink| work.report_resumed(total, sink));
@@ -175,11 +178,12 @@ impl<'a> Driver<'a> {
                 progress.postponed.begin(id);
                 under_way.push(async move { (id, work.perform(action).await) });
             }
-            let is_idle = under_way.len() == progress.postponed.probes();
-            if is_idle && !progress.together.is_empty() {
-                let ids = std::mem::take(&mut progress.together);
+            // Probes of webhooks do not count: they may be sent until the end of the run.
+            let is_idle = under_way.len() == progress.postponed.count_probes();
+            if is_idle && !progress.waits_to_begin.is_empty() {
+                let ids = std::mem::take(&mut progress.waits_to_begin);
                 let batch = ids.into_iter().map(|id| (id, progress.action(id)));
-                waits.push(work.wait_together(batch.collect(), found.clone(), &shared));
+                waits.push(work.wait_together(batch.collect(), answer_sender.clone(), &sink));
                 has_waited = true;
             }
             if is_idle && waits.is_empty() {
@@ -187,33 +191,40 @@ impl<'a> Driver<'a> {
             } else {
                 progress.postponed.stop_clock();
             }
-            let due = progress.postponed.next_attempt();
-            if under_way.is_empty() && waits.is_empty() && news.is_empty() && due.is_none() {
+            let next_probe = progress.postponed.next_probe();
+            let has_ended = under_way.is_empty() && waits.is_empty() && answers_of_waits.is_empty();
+            if has_ended && next_probe.is_none() {
                 break;
             }
-            self.report_notes(&shared);
-            let throttled_answers = self.server.throttled_answers();
+            self.report_notes(&sink);
+            let throttled_before = self.server.throttled_answers();
+            // In this order, so that the answers that have arrived are taken before anything else.
             tokio::select! {
                 biased;
                 Some((id, answer)) = under_way.next(), if !under_way.is_empty() => {
                     if let Some(latency) = clock.end(id) {
-                        self.learn(latency, throttled_answers, clock.writes);
+                        self.adjust_limit(latency, throttled_before, clock.writes);
                     }
-                    progress.take(id, answer);
+                    progress.end_or_postpone(id, answer);
                 }
-                Some((id, answer)) = news.recv() => progress.end(id, answer),
+                Some((id, answer)) = answers_of_waits.recv() => progress.end(id, answer),
                 Some(()) = waits.next(), if !waits.is_empty() => {}
-                () = until(due), if due.is_some() => progress.resume_due(),
+                () = sleep_until_probe(next_probe), if next_probe.is_some() => progress.begin_due_probes(),
                 () = self.interrupt.requested(), if !progress.schedule.is_stopped() => {}
                 _ = clock.interval.tick() => progress.report(|sink| clock.report_slowest(sink)),
             }
         }
-        self.report_notes(&shared);
+        self.report_notes(&sink);
         progress.report(|sink| clock.report_none_slow(sink));
     }
 
-    /// Begins an action, if one can begin.
-    fn next<W: Work>(&self, progress: &mut Progress<'_, '_, '_, W>, clock: &Clock<'_>) -> Option<ActionId> {
+    /// Takes the next wait or write that can begin; `None` if none can begin now. Waits of `Lane::WaitTogether` are
+    /// collected in `waits_to_begin` instead.
+    fn take_next<W: Work>(
+        &self,
+        progress: &mut Progress<'_, '_, '_, W>,
+        clock: &Clock<'_>,
+    ) -> Option<ActionId> {
         if let Some(id) = progress.schedule.take_next(Lane::Wait) {
             return Some(id);
         }
@@ -223,23 +234,26 @@ impl<'a> Driver<'a> {
         progress.schedule.take_next(Lane::Write)
     }
 
-    /// Adjusts the concurrency limit by the answer to a write.
-    fn learn(&mut self, latency: Duration, throttled_answers: u64, under_way: usize) {
-        if self.server.throttled_answers() > throttled_answers {
+    /// Adjusts the concurrency limit after a write has ended. `throttled_before` is the number of answers with 429 (Too
+    /// Many Requests) when the driver began to wait for the write. If there are more now, the server refuses requests,
+    /// whether this write was refused or another one.
+    fn adjust_limit(&mut self, latency: Duration, throttled_before: u64, under_way: usize) {
+        if self.server.throttled_answers() > throttled_before {
             self.limit.record_refusal(under_way);
         } else if !self.server.is_silent() {
             self.limit.record_answer(latency);
         }
     }
 
-    fn report_notes(&self, shared: &RefCell<&mut Sink<'_>>) {
+    fn report_notes(&self, sink: &RefCell<&mut Sink<'_>>) {
         for note in self.notes.take() {
-            (shared.borrow_mut())(Event::Note(note));
+            (sink.borrow_mut())(Event::Note(note));
         }
     }
 }
 
-async fn until(time: Option<tokio::time::Instant>) {
+/// Sleeps until the time of the next probe; returns at once if there is none.
+async fn sleep_until_probe(time: Option<tokio::time::Instant>) {
     if let Some(time) = time {
         sleep_until(time).await;
     }
@@ -249,11 +263,12 @@ async fn until(time: Option<tokio::time::Instant>) {
 struct Progress<'p, 's, 't, W: Work> {
     work: &'p W,
     graph: &'p Graph<W::Action>,
-    shared: &'p RefCell<&'s mut Sink<'t>>,
+    /// The sink, which the driver and the waits share.
+    sink: &'p RefCell<&'s mut Sink<'t>>,
     schedule: Schedule,
     postponed: Postponed<'p, W::Answer>,
-    /// Actions that are waited for together once nothing else can begin.
-    together: Vec<ActionId>,
+    /// The actions of `Lane::WaitTogether` that begin once nothing else can begin.
+    waits_to_begin: Vec<ActionId>,
 }
 
 impl<'p, W: Work> Progress<'p, '_, '_, W> {
@@ -265,37 +280,40 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
     }
 
     fn report(&self, report: impl FnOnce(&mut Sink<'_>)) {
-        report(&mut |event| (self.shared.borrow_mut())(event));
+        report(&mut |event| (self.sink.borrow_mut())(event));
     }
 
+    /// Stops the schedule if the user has stopped the run. Once it has stopped, the actions that have not begun are
+    /// dropped, and the postponed ones end with their latest answers.
     fn stop_if_requested(&mut self, interrupt: &Interrupt) {
         if interrupt.is_requested() {
             self.schedule.stop();
         }
         if self.schedule.is_stopped() {
-            self.together.clear();
+            self.waits_to_begin.clear();
             for (id, answer) in self.postponed.give_up() {
                 self.end(id, answer);
             }
         }
     }
 
-    /// Ends the waits whose answer is already known, and collects the others.
-    fn end_known(&mut self) {
+    /// Ends the actions of `Lane::WaitTogether` whose answer is already known, and collects the others in
+    /// `waits_to_begin`.
+    fn end_or_collect_waits(&mut self) {
         while let Some(id) = self.schedule.take_next(Lane::WaitTogether) {
             match self.work.known_answer(self.action(id)) {
                 Some(answer) => self.end(id, answer),
-                None => self.together.push(id),
+                None => self.waits_to_begin.push(id),
             }
         }
     }
 
-    /// Takes the answer of an action, and postpones it if its webhook could not be called.
-    fn take(&mut self, id: ActionId, answer: W::Answer) {
+    /// Takes the answer of an action that was under way: ends the action, or postpones it if its webhook could not be
+    /// called.
+    fn end_or_postpone(&mut self, id: ActionId, answer: W::Answer) {
         let webhook = self.work.unreachable_webhook(&answer).cloned();
-        let is_postponed = webhook.is_some();
-        let effect = self.postponed.take(id, answer, webhook.as_ref());
-        if is_postponed && effect.ended.is_empty() {
+        let effect = self.postponed.take_answer(id, answer, webhook.as_ref());
+        if effect.ended.is_empty() {
             self.schedule.postpone(id);
         }
         for other in effect.resumed {
@@ -306,9 +324,10 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
         }
     }
 
+    /// Records the end of an action, and reports it and the actions that are skipped because of it.
     fn end(&mut self, id: ActionId, answer: W::Answer) {
         let action = self.action(id);
-        let mut sink = |event: Event| (self.shared.borrow_mut())(event);
+        let mut sink = |event: Event| (self.sink.borrow_mut())(event);
         let end = self.work.take_answer(action, answer, &mut sink);
         let skipped = self.schedule.record_end(id, end);
         if !skipped.is_empty() {
@@ -317,26 +336,35 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
         }
     }
 
-    fn resume_due(&mut self) {
-        for id in self.postponed.take_due() {
+    fn begin_due_probes(&mut self) {
+        for id in self.postponed.take_due_probes() {
             self.schedule.resume(id);
         }
     }
 }
 
-/// The actions under way, each with its start.
+/// Measures how long actions take, and reports the slowest one.
 struct Clock<'k> {
-    begun: BTreeMap<ActionId, (Lane, &'k ObjectKey, Instant)>,
-    /// The number of writes among them.
+    under_way: BTreeMap<ActionId, Begun<'k>>,
+    /// The number of writes in `under_way`.
     writes: usize,
+    /// The interval at which the slowest action is reported.
     interval: tokio::time::Interval,
+    /// `true` if the last report named an action.
     was_slow: bool,
+}
+
+/// An action under way.
+struct Begun<'k> {
+    lane: Lane,
+    key: &'k ObjectKey,
+    since: Instant,
 }
 
 impl<'k> Clock<'k> {
     fn new() -> Self {
         Self {
-            begun: BTreeMap::new(),
+            under_way: BTreeMap::new(),
             writes: 0,
             interval: tokio::time::interval(Duration::from_secs(1)),
             was_slow: false,
@@ -344,13 +372,14 @@ impl<'k> Clock<'k> {
     }
 
     fn begin(&mut self, id: ActionId, lane: Lane, key: &'k ObjectKey) {
-        self.begun.insert(id, (lane, key, Instant::now()));
+        let since = Instant::now();
+        self.under_way.insert(id, Begun { lane, key, since });
         self.writes += usize::from(lane == Lane::Write);
     }
 
-    /// Returns how long a write has taken; `None` for other actions.
+    /// Removes an action that has ended. Returns how long it took; `None` if it was not a write.
     fn end(&mut self, id: ActionId) -> Option<Duration> {
-        let (lane, _, since) = self.begun.remove(&id)?;
+        let Begun { lane, since, .. } = self.under_way.remove(&id)?;
         if lane != Lane::Write {
             return None;
         }
@@ -358,11 +387,12 @@ impl<'k> Clock<'k> {
         Some(since.elapsed())
     }
 
+    /// Reports the action that has been under way for the longest time, or that none is slow any more.
     fn report_slowest(&mut self, sink: &mut Sink<'_>) {
-        let oldest = self.begun.values().min_by_key(|(_, _, since)| *since);
-        let slowest = oldest.and_then(|(_, key, since)| {
-            let elapsed = since.elapsed();
-            (elapsed >= SLOW).then(|| ((*key).clone(), elapsed))
+        let oldest = self.under_way.values().min_by_key(|begun| begun.since);
+        let slowest = oldest.and_then(|begun| {
+            let elapsed = begun.since.elapsed();
+            (elapsed >= SLOW).then(|| (begun.key.clone(), elapsed))
         });
         if self.was_slow || slowest.is_some() {
             self.was_slow = slowest.is_some();
@@ -370,6 +400,7 @@ impl<'k> Clock<'k> {
         }
     }
 
+    /// Reports that no action is slow any more, at the end of a graph.
     fn report_none_slow(&mut self, sink: &mut Sink<'_>) {
         if std::mem::take(&mut self.was_slow) {
             sink(Event::Slowest(None));
@@ -378,13 +409,14 @@ impl<'k> Clock<'k> {
 }
 
 /// Writes that do not wait for each other.
-struct Independent<'k, T, A, W, R> {
+struct IndependentWrites<'k, T, A, W, R> {
     write: W,
-    answered: RefCell<R>,
-    of: PhantomData<fn(&'k T) -> A>,
+    on_answer: RefCell<R>,
+    /// The types of items and answers, which no field holds.
+    types: PhantomData<fn(&'k T) -> A>,
 }
 
-impl<'i, T, A, W, R> Work for Independent<'i, T, A, W, R>
+impl<'i, T, A, W, R> Work for IndependentWrites<'i, T, A, W, R>
 where
     A: WriteAnswer,
     W: AsyncFn(&T) -> A,
@@ -406,7 +438,7 @@ where
     }
 
     fn take_answer(&self, _: &Self::Action, answer: A, sink: &mut Sink<'_>) -> End {
-        (self.answered.borrow_mut())(answer, sink);
+        (self.on_answer.borrow_mut())(answer, sink);
         End::Done
     }
 }

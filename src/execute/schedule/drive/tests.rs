@@ -139,10 +139,10 @@ impl Work for Script {
     }
 }
 
-/// Carries a graph out, at most `most` writes at once; webhooks have ten seconds.
-async fn carry_out(graph: &Graph<TestAction>, script: &Script, interrupt: &Interrupt, most: usize) {
+/// Carries a graph out, at most `max_writes` at once; webhooks have ten seconds.
+async fn carry_out(graph: &Graph<TestAction>, script: &Script, interrupt: &Interrupt, max_writes: usize) {
     let patience = Some(Duration::from_secs(10));
-    carry_out_with(patience, graph, script, interrupt, most).await;
+    carry_out_with(patience, graph, script, interrupt, max_writes).await;
 }
 
 async fn carry_out_with(
@@ -150,10 +150,10 @@ async fn carry_out_with(
     graph: &Graph<TestAction>,
     script: &Script,
     interrupt: &Interrupt,
-    most: usize,
+    max_writes: usize,
 ) {
     let (server, notes) = (server(), WaitNotes::default());
-    let mut driver = Driver::new(&server, interrupt, &notes, patience, most);
+    let mut driver = Driver::new(&server, interrupt, &notes, patience, max_writes);
     driver.run(graph, script, &mut |_| {}).await;
 }
 

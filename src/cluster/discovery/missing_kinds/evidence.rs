@@ -1,0 +1,180 @@
+//! The evidence on kinds that discovery does not list: the `CustomResourceDefinition`s in the cluster, and the APIs that
+//! another server than the API server itself answers.
+
+use serde_json::Value;
+
+use super::{Expected, KeptKind, KeptReason, MissingKind};
+use crate::cluster::discovery::{Discovery, resource_argument};
+use crate::model::identity::GroupKind;
+
+/// The objects that prove whether kinds are gone, or the missing permission to read them.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    /// The definitions that may define one of the kinds.
+    pub definitions: Result<Vec<Definition>, Forbidden>,
+    pub aggregated: Result<Vec<AggregatedApi>, Forbidden>,
+}
+
+/// The permission that is missing to read something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forbidden(pub &'static str);
+
+/// The part of a `CustomResourceDefinition` that is about its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// `metadata.name`, which is the plural with the group.
+    pub name: String,
+    pub kind: GroupKind,
+    /// Plural and singular name, in lower case.
+    names: Vec<String>,
+    short_names: Vec<String>,
+    /// Names of all versions, served or not.
+    versions: Vec<String>,
+    state: DefinitionState,
+}
+
+/// The state of a definition; if several apply, the last one here counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DefinitionState {
+    Served,
+    NoVersionServed,
+    NotEstablished,
+    Terminating,
+}
+
+impl Definition {
+    /// Reads a `CustomResourceDefinition` of the server; `None` for any other object.
+    pub fn from_object(object: &Value) -> Option<Self> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+        let spec = &object["spec"];
+        let versions = spec["versions"].as_array()?;
+        let names = [&spec["names"]["plural"], &spec["names"]["singular"]];
+        let short_names = spec["names"]["shortNames"].as_array();
+        let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+        let is_established = conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
+        let state = if text("/metadata/deletionTimestamp").is_some() {
+            DefinitionState::Terminating
+        } else if !is_established {
+            DefinitionState::NotEstablished
+        } else if versions.iter().any(|version| version["served"] == true) {
+            DefinitionState::Served
+        } else {
+            DefinitionState::NoVersionServed
+        };
+        Some(Self {
+            name: text("/metadata/name")?.to_owned(),
+            kind: GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?),
+            names: lower_case(names),
+            short_names: lower_case(short_names.into_iter().flatten()),
+            versions: versions
+                .iter()
+                .filter_map(|version| version["name"].as_str())
+                .map(str::to_owned)
+                .collect(),
+            state,
+        })
+    }
+
+    /// Returns whether a recorded entry names its kind: as the kind itself, by another of its names,
+    /// or with a version between kind and group.
+    pub(super) fn is_meant_by(&self, entry: &GroupKind) -> bool {
+        let group = &self.kind.group;
+        let mut versions = self.versions.iter();
+        let is_group =
+            entry.group == *group || versions.any(|version| entry.group == format!("{version}.{group}"));
+        let name = entry.kind.to_lowercase();
+        is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
+    }
+
+    /// Returns whether this command-line argument may name its resource.
+    pub fn is_named_by(&self, argument: &str) -> bool {
+        let interpretations = resource_argument::interpretations(argument);
+        interpretations.iter().any(|interpretation| {
+            let name = interpretation.resource.to_lowercase();
+            let mut names = self.names.iter().chain(&self.short_names);
+            let mut versions = self.versions.iter();
+            interpretation.begins_group(&self.kind.group)
+                && versions.any(|version| interpretation.is_version(version))
+                && (name == self.kind.kind.to_lowercase() || names.any(|known| *known == name))
+        })
+    }
+
+    /// The judgement on its kind, which discovery does not list.
+    pub fn missing_kind(&self) -> MissingKind {
+        let kept = |reason: fn(String) -> KeptReason| {
+            MissingKind::Kept(KeptKind {
+                kind: Some(self.kind.clone()),
+                reason: reason(self.name.clone()),
+            })
+        };
+        match self.state {
+            DefinitionState::Served => MissingKind::Expected(self.expected()),
+            DefinitionState::NoVersionServed => kept(KeptReason::NoVersionServed),
+            DefinitionState::NotEstablished => kept(KeptReason::NotEstablished),
+            DefinitionState::Terminating => kept(KeptReason::DefinitionTerminating),
+        }
+    }
+
+    /// Returns whether the server serves the kind, or is about to.
+    pub fn is_served(&self) -> bool {
+        self.state == DefinitionState::Served
+    }
+
+    /// Returns whether there may be stored objects of its kind that no list shows.
+    pub fn hides_objects(&self) -> bool {
+        matches!(self.missing_kind(), MissingKind::Kept(kept) if kept.reason.hides_objects())
+    }
+
+    /// The reason to wait for its kind.
+    pub fn expected(&self) -> Expected {
+        Expected::Defined(self.name.clone())
+    }
+}
+
+fn lower_case<'v>(names: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
+    let names = names.into_iter().filter_map(Value::as_str);
+    names.map(str::to_lowercase).collect()
+}
+
+/// An APIService that delegates a group-version to an API server of its own. Local ones prove
+/// nothing: the group of a deleted definition may still have others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregatedApi {
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.group`.
+    pub group: String,
+    /// `spec.version`.
+    pub version: String,
+}
+
+impl AggregatedApi {
+    /// Reads an APIService; `None` for a local one.
+    pub fn from_object(object: &Value) -> Option<Self> {
+        let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);
+        object.pointer("/spec/service")?.as_object()?;
+        Some(Self {
+            name: text("/metadata/name")?,
+            group: text("/spec/group")?,
+            version: text("/spec/version")?,
+        })
+    }
+
+    /// Returns whether this command-line argument may name a resource of this API.
+    pub fn may_serve(&self, argument: &str) -> bool {
+        let interpretations = resource_argument::interpretations(argument);
+        interpretations.iter().any(|interpretation| {
+            interpretation.begins_group(&self.group) && interpretation.is_version(&self.version)
+        })
+    }
+
+    /// Returns whether discovery lists what this API serves, or that it does not answer.
+    pub fn is_discovered(&self, discovery: &Discovery) -> bool {
+        let mut failures = discovery.failures().iter();
+        discovery.has_version(&self.group, &self.version)
+            || failures.any(|failed| failed.group == self.group && failed.version == self.version)
+    }
+}

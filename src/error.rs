@@ -1,0 +1,188 @@
+//! The error that ends a run early: its kind, and its messages with their hints. Each stage makes it where it
+//! knows what failed.
+//!
+//! Failures of single objects are outcomes, not errors; see `event`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::model::message::Message;
+
+/// The end of a run, as its exit code shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything was done.
+    Done,
+    /// Something failed while writing.
+    Failed,
+    /// The command line or the manifests are wrong.
+    Usage,
+    /// A safety check refused.
+    Refused,
+    /// The cluster could not be reached, or refused.
+    Cluster,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Exit {
+    /// The exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Cluster => 4,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// The kind of an error: what commands decide by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The user stopped the run.
+    Interrupted,
+    /// The command line or the manifests are wrong.
+    Usage,
+    /// The set does not exist.
+    NoSuchSet,
+    /// Safety checks refused.
+    Refused,
+    /// The user did not confirm.
+    NotConfirmed,
+    /// A plan is not saved, because it could not be applied.
+    NotSaved,
+    /// The set or the manifests are not as they were when the run, or its saved plan, was planned.
+    Outdated,
+    /// Another run began before this one, which was to run alone.
+    OtherRun,
+    /// Something failed while writing.
+    Failed,
+    /// The cluster could not be reached, refused, or did not show what a decision depends on.
+    Cluster,
+    /// The user lacks permissions.
+    Forbidden,
+    /// The user lacks the permission to list a collection.
+    ListForbidden,
+}
+
+/// An error that ended a run before its first write, or that prevented it from continuing.
+#[derive(Debug)]
+pub struct Error {
+    pub kind: ErrorKind,
+    /// The messages for people, each with its hints. A hint that holds for all of them is below the last one.
+    pub messages: Vec<Message>,
+    /// What output documents say instead of all messages.
+    summary: Option<String>,
+}
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<Message>) -> Self {
+        Self::from_messages(kind, vec![message.into()])
+    }
+
+    pub fn from_messages(kind: ErrorKind, messages: Vec<Message>) -> Self {
+        Self {
+            kind,
+            messages,
+            summary: None,
+        }
+    }
+
+    /// The error about the command line, with what to type instead.
+    pub fn usage(mistake: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, mistake.into()).with_hint(hint)
+    }
+
+    /// The error of a run that the user stopped.
+    pub fn interrupted() -> Self {
+        Self::new(ErrorKind::Interrupted, "interrupted").with_hint("run the same command again to finish")
+    }
+
+    /// The error about a kind of an API group that could not be discovered.
+    pub fn kind_unknowable(message: String) -> Self {
+        Self::new(ErrorKind::Cluster, message)
+            .with_hint("restore the API that `kubectl get apiservices` shows as unavailable, then run again")
+    }
+
+    /// The error about a kind that exists, and that the server does not serve.
+    pub fn kind_not_served(message: String) -> Self {
+        Self::new(ErrorKind::Cluster, message)
+            .with_hint("check `kubectl get crds,apiservices`, then run the same command again")
+    }
+
+    /// Adds a hint below the last message.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        if let Some(last) = self.messages.last_mut() {
+            last.hints.push(hint.into());
+        }
+        self
+    }
+
+    /// Sets what output documents say instead of all messages.
+    #[must_use]
+    pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
+        self.summary = Some(summary.into());
+        self
+    }
+
+    /// Returns the same error for `apply` and `diff`, whose missing permissions `rbac` prints.
+    #[must_use]
+    pub fn in_reach_of_rbac(mut self) -> Self {
+        let hint = match self.kind {
+            ErrorKind::Forbidden => {
+                "print the permissions that this set needs with `kubectl applyset rbac SET -f …`"
+            }
+            ErrorKind::ListForbidden => {
+                "print the permissions that this set needs with `kubectl applyset rbac SET -f …`, and with --include-recorded if no manifest has this kind or namespace"
+            }
+            _ => return self,
+        };
+        for message in &mut self.messages {
+            message.hints.clear();
+        }
+        self.with_hint(hint)
+    }
+
+    /// Returns the hints of all messages, without repetition.
+    pub fn hints(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let hints = self.messages.iter().flat_map(|message| &message.hints);
+        hints.filter(|hint| seen.insert(*hint)).cloned().collect()
+    }
+
+    /// Returns the class, which determines the exit code.
+    pub fn exit(&self) -> Exit {
+        match self.kind {
+            ErrorKind::Interrupted => Exit::Interrupted,
+            ErrorKind::Usage | ErrorKind::NoSuchSet => Exit::Usage,
+            ErrorKind::Refused
+            | ErrorKind::NotConfirmed
+            | ErrorKind::NotSaved
+            | ErrorKind::Outdated
+            | ErrorKind::OtherRun => Exit::Refused,
+            ErrorKind::Failed => Exit::Failed,
+            ErrorKind::Cluster | ErrorKind::Forbidden | ErrorKind::ListForbidden => Exit::Cluster,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    /// The summary, or the lines of all messages without the hints.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(summary) = &self.summary {
+            return f.write_str(summary);
+        }
+        for (index, message) in self.messages.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{}", message.text)?;
+            for detail in &message.details {
+                write!(f, "\n  {detail}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Runs the program in `KUBECTL_EXTERNAL_DIFF` on two directories with a file for each object, as
+//! `kubectl diff` does.
+
+use std::error::Error;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitStatus;
+
+use tempfile::{Builder, TempDir};
+
+use crate::compare::diff::{Difference, text};
+use crate::find_program;
+
+/// A program that compares two directories, with arguments that follow them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalDiff {
+    pub program: String,
+    /// Arguments after the two directories.
+    pub arguments: Vec<String>,
+}
+
+/// The result of the program, by its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExternalVerdict {
+    /// 0.
+    Alike,
+    /// 1.
+    Different,
+}
+
+/// Writes both states of all objects into two directories, `LIVE-…` and `MERGED-…`, and runs the
+/// program on them. Values of Secrets are masked in the files, too.
+///
+/// # Errors
+///
+/// A message, if the program cannot be run or exits with a code above 1.
+pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExternalVerdict, String> {
+    let name = &program.program;
+    let status = run(program, differences).map_err(|error| format!("failed to run {name:?}: {error}"))?;
+    match status.code() {
+        Some(0) => Ok(ExternalVerdict::Alike),
+        Some(1) => Ok(ExternalVerdict::Different),
+        _ => Err(format!("failed to run {name:?}: {status}")),
+    }
+}
+
+fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus, Box<dyn Error>> {
+    let mut command = find_program::command(&program.program)?;
+    let live = directory("LIVE-")?;
+    let merged = directory("MERGED-")?;
+    for difference in differences {
+        for (directory, state) in [(&live, &difference.live), (&merged, &difference.predicted)] {
+            write(directory.path(), &difference.file, &text(state.as_ref()))?;
+        }
+    }
+    command
+        .args([live.path(), merged.path()])
+        .args(&program.arguments);
+    Ok(command.status()?)
+}
+
+/// Makes a temporary directory that only the user can read.
+fn directory(prefix: &str) -> io::Result<TempDir> {
+    let mut builder = Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
+}
+
+fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
+    // Names of RBAC objects may have colons, which file names on Windows cannot have.
+    let file = if cfg!(windows) {
+        file.replace(':', "-")
+    } else {
+        file.to_owned()
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(directory.join(file))?.write_all(content.as_bytes())
+}
+
+impl ExternalDiff {
+    /// Parses `KUBECTL_EXTERNAL_DIFF` as kubectl does (`pkg/cmd/diff`, `getCommand`): split at
+    /// blanks; an argument with other characters than letters, digits, `-` and `=` is dropped.
+    pub fn parse(value: &str) -> Option<Self> {
+        let mut words = value.split(' ');
+        let program = words.next().filter(|program| !program.is_empty())?;
+        let arguments = words.filter(|word| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-=".contains(&byte))
+        });
+
+        Some(Self {
+            program: program.to_owned(),
+            arguments: arguments.map(str::to_owned).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_external_program_is_read_as_kubectl_reads_it() {
+        let table: [(&str, &[&str]); 5] = [
+            ("", &[]),
+            ("meld", &["meld"]),
+            ("/usr/bin/diff -N -u", &["/usr/bin/diff", "-N", "-u"]),
+            (
+                "dyff between --omit-header",
+                &["dyff", "between", "--omit-header"],
+            ),
+            ("diff  --color=always x;y /etc", &["diff", "--color=always"]),
+        ];
+        for (value, words) in table {
+            let expected = words.split_first().map(|(program, arguments)| ExternalDiff {
+                program: (*program).to_owned(),
+                arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+            });
+            assert_eq!(ExternalDiff::parse(value), expected, "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The output of `list`: a document, or a table.
+
+use serde::Serialize;
+
+use super::set_summary::{SetSummary, UNKNOWN};
+use super::{ErrorDocument, Listing};
+use crate::cluster::discovery::Discovery;
+use crate::error::Error;
+use crate::read::found_set::{FoundSet, Visibility};
+use crate::report::layout::table;
+use crate::report::style::{Format, Style};
+
+/// The document of `list`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListDocument {
+    /// The sets, by namespace and name.
+    pub sets: Vec<SetListing>,
+    /// What is wrong with sets, and failed reads.
+    pub warnings: Vec<String>,
+    error: Option<ErrorDocument>,
+}
+
+/// One set of `list`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetListing {
+    #[serde(flatten)]
+    summary: SetSummary,
+    /// The number of visible members; null if none could be listed.
+    members: Option<usize>,
+}
+
+impl ListDocument {
+    /// The document of these sets.
+    pub fn new(sets: Vec<SetListing>, warnings: Vec<String>) -> Self {
+        Self {
+            sets,
+            warnings,
+            error: None,
+        }
+    }
+
+    /// The document of an error.
+    pub fn from_error(error: &Error) -> Self {
+        Self {
+            error: Some(error.into()),
+            ..Self::new(Vec::new(), Vec::new())
+        }
+    }
+}
+
+impl SetListing {
+    /// The entry of a set.
+    pub fn new(set: &FoundSet, discovery: &Discovery) -> Self {
+        let summary = SetSummary::new(set, discovery);
+        Self {
+            members: (summary.visibility != Visibility::Nothing).then_some(set.members.len()),
+            summary,
+        }
+    }
+
+    fn row(&self, format: Format) -> Vec<String> {
+        let SetSummary {
+            set,
+            group_kinds,
+            namespaces,
+            ..
+        } = &self.summary;
+        let shown = |list: &Option<Vec<String>>| match list {
+            None => UNKNOWN.to_owned(),
+            Some(list) if format == Format::Wide => list.join(","),
+            Some(list) => list.len().to_string(),
+        };
+        let mut row = vec![
+            set.namespace.clone().unwrap_or_default(),
+            set.reference(),
+            self.summary.member_count(self.members),
+            shown(group_kinds),
+            shown(namespaces),
+            self.summary.status().to_owned(),
+            set.tooling.clone().unwrap_or_default(),
+        ];
+        row.extend((format == Format::Wide).then(|| set.id.clone().unwrap_or_default()));
+        row
+    }
+}
+
+impl Listing for ListDocument {
+    fn lines(&self, style: Style) -> Vec<String> {
+        let has_runs = self.sets.iter().any(|listing| !listing.summary.runs.is_empty());
+        let mut header = vec![
+            "NAMESPACE",
+            "SET",
+            "MEMBERS",
+            "KINDS",
+            "NAMESPACES",
+            "STATUS",
+            "TOOLING",
+        ];
+        header.extend((style.format == Format::Wide).then_some("ID"));
+        header.extend(has_runs.then_some("RUNS"));
+        let mut rows: Vec<Vec<String>> = vec![header.into_iter().map(str::to_owned).collect()];
+        for listing in &self.sets {
+            let mut row = listing.row(style.format);
+            row.extend(has_runs.then(|| listing.summary.runs_in_words()));
+            rows.push(row);
+        }
+        table(rows, style.table_width(), &["TOOLING", "KINDS", "NAMESPACES"])
+    }
+
+    fn names(&self) -> Vec<String> {
+        let sets = self.sets.iter();
+        sets.map(|listing| listing.summary.set.reference()).collect()
+    }
+}

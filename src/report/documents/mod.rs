@@ -1,0 +1,206 @@
+//! What all output documents share: the version of their form, and the cluster.
+
+pub(super) mod history;
+pub(super) mod list;
+pub(super) mod report;
+pub(super) mod set_summary;
+pub(super) mod verify;
+pub(super) mod view;
+
+use serde::Serialize;
+
+use crate::cluster::identity::ClusterUid;
+use crate::error::{Error, Exit};
+use crate::event::Resume;
+use crate::model::applyset::{ApplySetId, ParentIdentity};
+use crate::model::identity::GroupKind;
+use crate::model::message::Message;
+use crate::model::set::Set;
+use crate::report::style::Style;
+
+/// `apiVersion` of all documents.
+const API_VERSION: &str = "kubectl-applyset/v1";
+
+/// A document, with the fields that all documents have.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Envelope<'a, T> {
+    api_version: &'static str,
+    /// Null before there is a connection.
+    cluster: Option<ClusterDocument<'a>>,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// The cluster that a document is about.
+#[derive(Debug, Serialize)]
+struct ClusterDocument<'a> {
+    server: &'a str,
+    /// Null if it could not be read.
+    uid: Option<&'a str>,
+}
+
+impl<'a, T: Serialize> Envelope<'a, T> {
+    /// The document with this content.
+    pub(super) fn new(content: &'a T, place: &'a ContextAndServer) -> Self {
+        let is_connected = !place.server.is_empty();
+        Self {
+            api_version: API_VERSION,
+            cluster: is_connected.then(|| ClusterDocument {
+                server: &place.server,
+                uid: place.uid.get(),
+            }),
+            content,
+        }
+    }
+}
+
+/// A document that is also a table, and a list of names.
+pub trait Listing: Serialize {
+    /// The lines for people.
+    fn lines(&self, style: Style) -> Vec<String>;
+
+    /// The names of the objects that it is about.
+    fn names(&self) -> Vec<String>;
+}
+
+/// The set, as far as it is known.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SetDocument {
+    /// The id; null if the parent's kind is unknown.
+    pub id: Option<String>,
+    /// Kind of the parent.
+    pub kind: Option<String>,
+    /// Group of the parent.
+    pub group: Option<String>,
+    /// Namespace of the parent.
+    pub namespace: Option<String>,
+    /// Name of the parent.
+    pub name: String,
+    /// The tool that manages the set.
+    pub tooling: Option<String>,
+}
+
+impl SetDocument {
+    /// A set with an unknown parent kind.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn new(id: &ApplySetId, parent: &ParentIdentity, tooling: Option<String>) -> Self {
+        Self {
+            id: Some(id.to_string()),
+            kind: Some(parent.group_kind.kind.clone()),
+            group: Some(parent.group_kind.group.clone()),
+            namespace: parent.namespace.clone(),
+            name: parent.name.clone(),
+            tooling,
+        }
+    }
+
+    /// The name of the parent as the command line takes it: `secret/web`.
+    pub fn reference(&self) -> String {
+        let group = self.group.as_deref().unwrap_or_default();
+        GroupKind::new(group, self.kind.as_deref().unwrap_or_default()).object_name(&self.name)
+    }
+}
+
+impl From<&Set> for SetDocument {
+    fn from(set: &Set) -> Self {
+        Self::new(&set.id, &set.parent, Some(set.tooling.to_string()))
+    }
+}
+
+/// The cluster that a run works on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContextAndServer {
+    /// The kubeconfig's context, if there is one.
+    pub context: Option<String>,
+    /// The URL of the server, without credentials; empty if it is unknown.
+    pub server: String,
+    /// The UID of the cluster; only documents need it.
+    pub uid: ClusterUid,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, Copy)]
+pub enum RunEnd<'e> {
+    /// It was complete.
+    Complete,
+    /// The user interrupted it.
+    Interrupted(Resume),
+    /// An error stopped it.
+    Failed(&'e Error),
+}
+
+/// The message of a run that the user interrupted.
+pub(super) const INTERRUPTED: &str = "interrupted before everything was done";
+
+/// The error that ended a run.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ErrorDocument {
+    exit_code: u8,
+    message: String,
+    hints: Vec<String>,
+}
+
+impl From<&Error> for ErrorDocument {
+    fn from(error: &Error) -> Self {
+        Self {
+            exit_code: error.exit().code(),
+            message: error.to_string(),
+            hints: error.hints(),
+        }
+    }
+}
+
+impl ErrorDocument {
+    /// The error of a run, which may be failures that are not about an object of the set, or an interrupt.
+    pub(super) fn new(end: RunEnd, failures: &[Message]) -> Option<Self> {
+        match end {
+            RunEnd::Failed(error) => Some(error.into()),
+            _ if !failures.is_empty() => {
+                let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
+                Some(Self {
+                    exit_code: Exit::Failed.code(),
+                    message: failures.join("\n"),
+                    hints: Vec::new(),
+                })
+            }
+            RunEnd::Interrupted(resume) => Some(Self {
+                exit_code: Exit::Interrupted.code(),
+                message: INTERRUPTED.to_owned(),
+                hints: vec![resume.to_string()],
+            }),
+            RunEnd::Complete => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::report::output;
+
+    #[test]
+    fn a_document_names_its_cluster() {
+        let document = |place: &ContextAndServer| -> Value {
+            let text = output::json(&Envelope::new(&json!({"sets": []}), place));
+            serde_json::from_str(&text).expect("JSON")
+        };
+        let mut expected = json!({"apiVersion": "kubectl-applyset/v1", "cluster": null, "sets": []});
+        assert_eq!(document(&ContextAndServer::default()), expected);
+        let place = ContextAndServer {
+            server: "https://example.com".to_owned(),
+            ..ContextAndServer::default()
+        };
+        expected["cluster"] = json!({"server": "https://example.com", "uid": null});
+        assert_eq!(document(&place), expected);
+    }
+}

@@ -1,0 +1,328 @@
+//! The output of `view`: a document, a page with the members as a tree, or a table of them.
+
+use std::collections::BTreeMap;
+use std::iter;
+
+use k8s_openapi::jiff::Timestamp;
+use serde::Serialize;
+
+use super::set_summary::{SetSummary, UNKNOWN, age};
+use super::{ErrorDocument, Listing, SetDocument};
+use crate::cluster::discovery::Discovery;
+use crate::compare::status::State;
+use crate::error::Error;
+use crate::model::identity::GroupKind;
+use crate::model::live::Live;
+use crate::model::text::one_line;
+use crate::read::MemberState;
+use crate::read::found_set::{FoundSet, Visibility};
+use crate::report::layout::columns;
+use crate::report::layout::paint::{NameColumn, wrap};
+use crate::report::layout::rows::widest;
+use crate::report::style::{Format, Style, Verbosity};
+
+/// The width of the names of fields, and of the branches of the tree.
+const FIELD: usize = 12;
+const TREE: usize = 6;
+
+/// The document of `view`.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ViewDocument {
+    #[serde(flatten)]
+    summary: SetSummary,
+    /// Null if none could be listed.
+    members: Option<Vec<MemberDocument>>,
+    /// Warnings about the set, and failed reads.
+    pub warnings: Vec<String>,
+    error: Option<ErrorDocument>,
+}
+
+/// One member of `view`.
+#[derive(Debug, Serialize)]
+struct MemberDocument {
+    group: String,
+    version: String,
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+    uid: String,
+    /// The status of kstatus.
+    status: State,
+    reason: String,
+    /// The rule that decided its status, or that nothing reports it.
+    rule: String,
+    /// `metadata.creationTimestamp`; null if it is unknown.
+    created: Option<String>,
+}
+
+impl ViewDocument {
+    /// The document of a set.
+    ///
+    /// `states` are those of its members, by UID.
+    pub fn new(
+        set: &FoundSet,
+        discovery: &Discovery,
+        states: &BTreeMap<String, MemberState>,
+        warnings: Vec<String>,
+    ) -> Self {
+        let summary = SetSummary::new(set, discovery);
+        let members = (summary.visibility != Visibility::Nothing).then(|| {
+            let members = set.members.iter();
+            members
+                .map(|live| MemberDocument::new(live, states.get(&live.uid)))
+                .collect()
+        });
+        Self {
+            summary,
+            members,
+            warnings,
+            error: None,
+        }
+    }
+
+    /// The document of an error.
+    pub fn from_error(set: SetDocument, error: &Error) -> Self {
+        Self {
+            summary: SetSummary {
+                set,
+                ..SetSummary::default()
+            },
+            error: Some(error.into()),
+            ..Self::default()
+        }
+    }
+}
+
+impl Listing for ViewDocument {
+    /// The page of the set, or the table of its members.
+    fn lines(&self, style: Style) -> Vec<String> {
+        match style.format {
+            Format::Wide => members_table(self.members.iter().flatten()),
+            _ => page(self, style),
+        }
+    }
+
+    /// The names of the visible members: `deployment.apps/web`.
+    fn names(&self) -> Vec<String> {
+        let members = self.members.iter().flatten();
+        members.map(MemberDocument::object_name).collect()
+    }
+}
+
+impl MemberDocument {
+    fn new(live: &Live, state: Option<&MemberState>) -> Self {
+        let readiness = state.map(|state| &state.readiness);
+        Self {
+            group: live.resource.group.clone(),
+            version: live.resource.version.clone(),
+            kind: live.resource.kind.clone(),
+            namespace: live.key.namespace.clone(),
+            name: live.key.name.clone(),
+            uid: live.uid.clone(),
+            status: readiness.map_or(State::Unknown, |readiness| readiness.state),
+            reason: readiness.map_or_else(String::new, |readiness| readiness.reason.clone()),
+            rule: readiness.map_or_else(String::new, |readiness| readiness.rule.to_string()),
+            created: state.and_then(|state| state.created.clone()),
+        }
+    }
+
+    fn object_name(&self) -> String {
+        GroupKind::new(&self.group, &self.kind).object_name(&self.name)
+    }
+}
+
+/// The set's fields, and its members by namespace and kind.
+fn page(document: &ViewDocument, style: Style) -> Vec<String> {
+    let columns = style.output.width();
+    let mut lines = fields(document, columns);
+    let members = document.members.as_deref().unwrap_or_default();
+    let mut leaves = leaves(members, style.verbosity, columns.saturating_sub(TREE)).into_iter();
+    for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
+        lines.push(String::new());
+        lines.push(match &place[0].namespace {
+            Some(namespace) => format!("namespace {namespace}"),
+            None => "cluster-scoped".to_owned(),
+        });
+        let mut kinds = Vec::new();
+        for kind in place.chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind)) {
+            let members = branches(leaves.by_ref().take(kind.len()).collect());
+            let name = GroupKind::new(&kind[0].group, &kind[0].kind).to_string();
+            kinds.push(iter::once(name).chain(members).collect());
+        }
+        lines.extend(branches(kinds));
+    }
+    lines
+}
+
+/// Returns the lines of blocks as branches of a tree.
+fn branches(blocks: Vec<Vec<String>>) -> Vec<String> {
+    let count = blocks.len();
+    let mut lines = Vec::new();
+    for (number, block) in blocks.into_iter().enumerate() {
+        let [first, below] = if number + 1 == count {
+            ["└─ ", "   "]
+        } else {
+            ["├─ ", "│  "]
+        };
+        for (index, line) in block.into_iter().enumerate() {
+            lines.push(format!("{}{line}", if index == 0 { first } else { below }));
+        }
+    }
+    lines
+}
+
+/// Returns the lines of each member in the tree, which are aligned on any branch: name, status, age, and the reason. A
+/// reason that does not fit beside them is below them.
+fn leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<Vec<String>> {
+    let now = Timestamp::now();
+    let mut states = Vec::new();
+    for member in members {
+        let status = member.status.as_str().to_owned();
+        states.push(vec![status, age(member.created.as_deref(), now)]);
+    }
+    let states = columns(&states);
+    let beside = widest(states.iter().map(String::as_str)) + 3;
+    let names = members.iter().map(|member| member.name.as_str());
+    let column = NameColumn::new(names, room.saturating_sub(beside));
+    let mut heads = Vec::new();
+    for (member, state) in members.iter().zip(states) {
+        heads.push(vec![column.fit(&member.name), state]);
+    }
+    let heads = columns(&heads);
+    let width = widest(heads.iter().map(String::as_str));
+    let mut leaves = Vec::new();
+    for (head, member) in heads.into_iter().zip(members) {
+        let reason = one_line(&reason(member, verbosity));
+        leaves.push(if reason.is_empty() {
+            vec![head]
+        } else if width + 3 + reason.chars().count() <= room {
+            vec![format!("{head:width$}   {reason}")]
+        } else {
+            let mut lines = vec![head];
+            let parts = wrap(&reason, room.saturating_sub(2)).into_iter();
+            lines.extend(parts.map(|part| format!("  {part}")));
+            lines
+        });
+    }
+    leaves
+}
+
+/// The reason, unless the member is Current; with `-v`, the reason in any case and the rule.
+fn reason(member: &MemberDocument, verbosity: Verbosity) -> String {
+    let reason = on_one_line(&member.reason);
+    match verbosity {
+        Verbosity::Verbose if member.rule.is_empty() || member.rule == reason => reason,
+        Verbosity::Verbose => format!("{reason} [{}]", on_one_line(&member.rule)),
+        _ if member.status != State::Current => reason,
+        _ => String::new(),
+    }
+}
+
+/// The reason on one line: messages of conditions may have several.
+fn on_one_line(reason: &str) -> String {
+    reason.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The table of members.
+fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<String> {
+    let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
+    let now = Timestamp::now();
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for member in members {
+        rows.push(vec![
+            member.namespace.clone().unwrap_or_default(),
+            member.object_name(),
+            member.status.as_str().to_owned(),
+            age(member.created.as_deref(), now),
+            member.uid.clone(),
+            on_one_line(&member.reason),
+        ]);
+    }
+    columns(&rows)
+}
+
+fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
+    let summary = &document.summary;
+    let or_none = |names: Option<&[String]>| match names {
+        None => UNKNOWN.to_owned(),
+        Some([]) => "none".to_owned(),
+        Some(names) => names.join(", "),
+    };
+    let mut set = summary.set.reference();
+    if let Some(namespace) = &summary.set.namespace {
+        set.extend([" in namespace ", namespace]);
+    }
+    let mut status = vec![summary.status()];
+    status.extend(summary.faults.iter().map(String::as_str));
+    let mut fields = vec![
+        ("Set", set),
+        ("Id", summary.set.id.clone().unwrap_or_default()),
+        ("Tooling", summary.set.tooling.clone().unwrap_or_default()),
+        ("Kinds", or_none(summary.group_kinds.as_deref())),
+        ("Namespaces", or_none(summary.namespaces.as_deref())),
+        ("Status", status.join("; ")),
+        ("Members", members(document)),
+    ];
+    if !summary.runs.is_empty() {
+        fields.push(("Runs", summary.runs_in_words()));
+    }
+    let mut lines = Vec::new();
+    for (name, value) in fields {
+        let mut name = format!("{name}:");
+        for part in wrap(&one_line(&value), columns.saturating_sub(FIELD)) {
+            lines.push(format!("{name:FIELD$}{part}"));
+            name.clear();
+        }
+    }
+    lines
+}
+
+/// `3 (2 Current, 1 InProgress)`
+fn members(document: &ViewDocument) -> String {
+    let members = document.members.as_deref();
+    let count = document.summary.member_count(members.map(<[_]>::len));
+    let mut states: BTreeMap<State, usize> = BTreeMap::new();
+    for member in members.unwrap_or_default() {
+        *states.entry(member.status).or_default() += 1;
+    }
+    if states.is_empty() {
+        return count;
+    }
+    let states = states
+        .into_iter()
+        .map(|(state, count)| format!("{count} {}", state.as_str()));
+    format!("{count} ({})", states.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_and_reasons_do_not_break_the_tree() {
+        let member = |end: &str| MemberDocument {
+            group: "apps".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: format!("{}-{end}", "long".repeat(20)),
+            uid: String::new(),
+            status: State::InProgress,
+            reason: "some of its Pods are not scheduled, because no node has enough memory".to_owned(),
+            rule: String::new(),
+            created: None,
+        };
+        let members = ["blue", "green"].map(member);
+        let shown = leaves(&members, Verbosity::Normal, 74);
+        for (leaf, end) in shown.iter().zip(["-blue ", "-green "]) {
+            assert!(leaf[0].contains(end), "{leaf:?}");
+            assert!(leaf[1].starts_with("  some of its Pods"), "{leaf:?}");
+            assert!(leaf.iter().all(|line| line.chars().count() <= 74), "{leaf:?}");
+        }
+        let whole = leaves(&members, Verbosity::Normal, usize::MAX);
+        assert_eq!(whole[0].len(), 1);
+        assert!(whole[0][0].starts_with(&members[0].name), "{whole:?}");
+        assert_eq!(leaves(&members, Verbosity::Verbose, usize::MAX), whole);
+    }
+}

@@ -1,0 +1,101 @@
+//! Lines, rows and tables that fit into a terminal. The tables are here, as kubectl prints them.
+
+pub(super) mod paint;
+pub(super) mod rows;
+
+use paint::{fit, fit_name};
+
+use crate::model::text::one_line;
+
+/// Formats rows as left-aligned columns, three blanks apart, in at most this many characters: drops the
+/// columns with these titles in order, as far as needed, then cuts cells in the middle.
+pub(super) fn table(mut rows: Vec<Vec<String>>, width: usize, dispensable: &[&str]) -> Vec<String> {
+    for title in dispensable {
+        if columns(&rows).iter().all(|line| line.chars().count() <= width) {
+            break;
+        }
+        let header = rows.first();
+        if let Some(place) = header.and_then(|header| header.iter().position(|cell| cell == title)) {
+            for row in &mut rows {
+                row.remove(place);
+            }
+        }
+    }
+    let widths = fitting_widths(&rows, width);
+    for row in &mut rows {
+        for (cell, width) in row.iter_mut().zip(&widths) {
+            *cell = fit_name(cell, *width);
+        }
+    }
+    columns(&rows).iter().map(|line| fit(line, width)).collect()
+}
+
+/// Formats rows in columns as wide as they need to be.
+pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let widths = widths(rows);
+    let mut lines = Vec::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{:width$}", one_line(cell)))
+            .collect();
+        lines.push(cells.join("   ").trim_end().to_owned());
+    }
+    lines
+}
+
+/// Returns the natural widths of the columns.
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = one_line(cell).chars().count().max(*width);
+        }
+    }
+    widths
+}
+
+/// The least width that a column is cut to.
+const NARROW: usize = 12;
+
+/// Returns the widths of columns that fit into this many characters: the widest ones are cut.
+fn fitting_widths(rows: &[Vec<String>], width: usize) -> Vec<usize> {
+    let mut widths = widths(rows);
+    while widths.iter().sum::<usize>() + 3 * widths.len().saturating_sub(1) > width {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > NARROW => *widest -= 1,
+            _ => break,
+        }
+    }
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dispensable_columns_make_room() {
+        let rows: Vec<Vec<String>> = [["NAME", "KINDS", "TOOL"], ["a-long-name", "1", "x/v1"]]
+            .map(|row| row.map(str::to_owned).to_vec())
+            .to_vec();
+        let fit = |width| table(rows.clone(), width, &["TOOL", "KINDS"]);
+        assert_eq!(
+            fit(26),
+            ["NAME          KINDS   TOOL", "a-long-name   1       x/v1"]
+        );
+        assert_eq!(fit(20), ["NAME          KINDS", "a-long-name   1"]);
+        assert_eq!(fit(8), ["NAME", "a-long-…"]);
+        let long: Vec<Vec<String>> = [
+            ["NAMESPACE", "SET"],
+            ["a-long-namespace", "configmap/a-long-name"],
+        ]
+        .map(|row| row.map(str::to_owned).to_vec())
+        .to_vec();
+        assert_eq!(
+            table(long, 30, &[]),
+            ["NAMESPACE        SET", "a-lo…namespace   conf…ong-name"]
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! Lines with colors, escaped part by part: foreign text cannot color or move anything.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::model::text::one_line;
+use crate::report::style::Colors;
+
+/// The color of a part of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::report) enum Color {
+    Plain,
+    Bold,
+    Dim,
+    Green,
+    Yellow,
+    /// Warnings.
+    BoldYellow,
+    Red,
+    /// Deletions and losses.
+    Danger,
+    Cyan,
+}
+
+impl Color {
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Bold => Some("1"),
+            Self::Dim => Some("2"),
+            Self::Green => Some("32"),
+            Self::Yellow => Some("33"),
+            Self::BoldYellow => Some("33;1"),
+            Self::Red => Some("31"),
+            Self::Danger => Some("31;1"),
+            Self::Cyan => Some("36"),
+        }
+    }
+
+    /// The text in this color, if it has one.
+    pub(in crate::report) fn paint(self, text: &str, colors: Colors) -> String {
+        match self.code() {
+            Some(code) if colors == Colors::On && !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// A line of parts, each in one color.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::report) struct Line(Vec<(Color, String)>);
+
+impl Line {
+    /// A line in one color.
+    pub(in crate::report) fn new(color: Color, text: impl Into<String>) -> Self {
+        Self::default().with(color, text)
+    }
+
+    /// The line with one more part.
+    pub(in crate::report) fn with(mut self, color: Color, text: impl Into<String>) -> Self {
+        self.push(color, text);
+        self
+    }
+
+    /// Adds a part.
+    pub(in crate::report) fn push(&mut self, color: Color, text: impl Into<String>) {
+        self.0.push((color, text.into()));
+    }
+
+    /// The line as text for a terminal or a file.
+    pub(in crate::report) fn text(&self, colors: Colors) -> String {
+        let plain: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
+        let plain = plain.trim_end();
+        if colors == Colors::Off {
+            return one_line(plain);
+        }
+        let mut left = plain.len();
+        let mut line = String::new();
+        for (color, text) in &self.0 {
+            let text = &text[..text.len().min(left)];
+            left -= text.len();
+            line.push_str(&color.paint(&one_line(text), colors));
+        }
+        line
+    }
+}
+
+/// The text, cut off with `…` if it is wider than this.
+pub(in crate::report) fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{head}…")
+}
+
+/// Cuts the beginning off: the end of a path is the most specific part.
+pub(in crate::report) fn fit_left(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let tail: String = text
+        .chars()
+        .skip(length - width.saturating_sub(1).min(length))
+        .collect();
+    format!("…{tail}")
+}
+
+/// Wraps the text to this width at blanks, but not within the backquotes of a command, which is copied.
+pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut is_quoted = false;
+    let words = text.split(|character: char| {
+        is_quoted ^= character == '`';
+        character == ' ' && !is_quoted
+    });
+    for word in words {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + 1 + word.chars().count() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+/// The name, cut in the middle if it is wider than this: its kind and its end distinguish it from others.
+pub(in crate::report) fn fit_name(name: &str, width: usize) -> String {
+    NameColumn::cut_at_third(width).fit(name)
+}
+
+/// A column of names. Those that are wider are all cut at the same place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::report) struct NameColumn {
+    /// The width of the widest name, once they are cut.
+    pub(in crate::report) width: usize,
+    /// How much of its beginning a name keeps.
+    head: usize,
+}
+
+impl NameColumn {
+    /// Returns a column of at most this width, cut where different names look different, if there is such a place.
+    pub(in crate::report) fn new<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Self {
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        let longest = names.iter().map(|name| name.chars().count()).max();
+        let usual = Self::cut_at_third(most.min(longest.unwrap_or_default()));
+        let mut heads: Vec<usize> = (0..usual.width).collect();
+        heads.sort_by_key(|head| head.abs_diff(usual.head));
+        let columns = heads.into_iter().map(|head| Self { head, ..usual });
+        for column in columns {
+            let mut seen = HashSet::new();
+            if names.iter().all(|name| seen.insert(column.fit(name))) {
+                return column;
+            }
+        }
+        usual
+    }
+
+    const fn cut_at_third(width: usize) -> Self {
+        let head = width.saturating_sub(1) / 3;
+        Self { width, head }
+    }
+
+    /// The name, cut if it is wider than the column.
+    pub(in crate::report) fn fit(self, name: &str) -> String {
+        let length = name.chars().count();
+        if length <= self.width {
+            return name.to_owned();
+        }
+        let room = self.width.saturating_sub(1);
+        let head = self.head.min(room);
+        let tail = name.chars().skip(length - (room - head));
+        name.chars().take(head).chain(['…']).chain(tail).collect()
+    }
+}
+
+/// The least of a difference that is shown, in characters.
+const DIFFERENCE: usize = 12;
+
+/// Cuts two texts off that are shown one above the other: of what both begin with, as much as hides their difference.
+pub(in crate::report) fn fit_pair(first: &str, second: &str, width: usize) -> [String; 2] {
+    let texts = [first, second];
+    let [one, other] = texts.map(|text| text.chars().count());
+    let longest = one.max(other);
+    let pairs = first.chars().zip(second.chars());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    if longest <= width || common + DIFFERENCE < width {
+        return texts.map(|text| fit(text, width));
+    }
+    // As much of the beginning as there is room for, if the rest fits.
+    let least = common.saturating_sub(width / 3);
+    let left_out = (longest + 1).saturating_sub(width).clamp(1, least.max(1));
+    texts.map(|text| {
+        let rest: String = text.chars().skip(left_out).collect();
+        fit(&format!("…{rest}"), width)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_escaped_and_colors_only_repeat_the_words() {
+        let line = Line::new(Color::Green, "+ ")
+            .with(Color::Plain, "a\x1b[31mb\nc")
+            .with(Color::Red, "  ");
+        assert_eq!(line.text(Colors::Off), "+ a\\u{1b}[31mb\\nc");
+        assert_eq!(line.text(Colors::On), "\x1b[32m+ \x1b[0ma\\u{1b}[31mb\\nc");
+    }
+
+    #[test]
+    fn long_text_is_cut_where_it_says_least() {
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdefg", 6), "abcde…");
+        assert_eq!(fit_left("a/b/c.yaml:1", 9), "…c.yaml:1");
+        assert_eq!(fit_left("c.yaml:1", 9), "c.yaml:1");
+    }
+    #[test]
+    fn names_are_cut_only_as_far_as_they_stay_different() {
+        assert_eq!(fit_name("deployment.apps/web", 19), "deployment.apps/web");
+        assert_eq!(fit_name("deployment.apps/web-blue", 13), "depl…web-blue");
+        let names = ["deployment.apps/a-long-name-blue", "service/a-long-name-blue"];
+        assert_eq!(NameColumn::new(names, 13), NameColumn::cut_at_third(13));
+        assert_eq!(NameColumn::new(["a", "bb"], 13).width, 2);
+        assert_eq!(NameColumn::new([], 13).width, 0);
+        assert_eq!(NameColumn::new(["a"], usize::MAX).width, 1);
+        let [one, other] = ["service/eu-west-1-production", "service/us-east-1-production"];
+        let column = NameColumn::new([one, other, one], 15);
+        assert_eq!(column.width, 15);
+        assert_eq!(
+            [one, other].map(|name| column.fit(name)),
+            ["service/e…ction", "service/u…ction"]
+        );
+        // No place distinguishes all of them: no wider than there is room for.
+        let numbered: Vec<String> = (0..600)
+            .map(|number| format!("{}{number:04}{}", "a".repeat(120), "b".repeat(120)))
+            .collect();
+        let column = NameColumn::new(numbered.iter().map(String::as_str), 40);
+        assert_eq!(column, NameColumn::cut_at_third(40));
+        assert_eq!(column.fit(&numbered[0]).chars().count(), 40);
+    }
+
+    #[test]
+    fn two_texts_are_cut_so_that_their_difference_is_seen() {
+        let image = |digest: &str| format!("registry.example.com/team/a-long-path/web@sha256:{digest}");
+        let rest = "0".repeat(60);
+        for (first, second, expected) in [
+            ("abc", "abd", ["abc", "abd"]),
+            (
+                &*image(&format!("aa{rest}")),
+                &*image(&format!("bb{rest}")),
+                [
+                    "…/web@sha256:aa00000000000000000000…",
+                    "…/web@sha256:bb00000000000000000000…",
+                ],
+            ),
+            (
+                &*image("1"),
+                &*image("2"),
+                [
+                    "…e.com/team/a-long-path/web@sha256:1",
+                    "…e.com/team/a-long-path/web@sha256:2",
+                ],
+            ),
+            (
+                &*image(""),
+                "short",
+                ["registry.example.com/team/a-long-pa…", "short"],
+            ),
+            (
+                &*image("1"),
+                &*image("12"),
+                [
+                    "….com/team/a-long-path/web@sha256:1",
+                    "….com/team/a-long-path/web@sha256:12",
+                ],
+            ),
+        ] {
+            let cut = fit_pair(first, second, 36);
+            assert_eq!(cut, expected);
+            assert_ne!(cut[0], cut[1]);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A progress bar on standard error while objects are applied and pruned, or a cluster is searched,
+//! and the list of objects that are waited for.
+//!
+//! Both are drawn only at a terminal, removed before anything is printed, and at the end.
+
+pub(super) mod wait_screen;
+
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use super::style::{Device, Progress};
+use crate::event::{Action, Awaited, ObjectOutcome, Phase};
+use crate::model::identity::ObjectKey;
+use crate::model::text::one_line;
+use wait_screen::WaitScreen;
+
+/// The most characters of the message next to the bar.
+const MESSAGE: usize = 60;
+
+/// Redraws per second.
+const REDRAWS: u8 = 10;
+
+/// The one bar that is drawn: there is one terminal, and signals print to it, too.
+static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Runs `print` with nothing drawn.
+pub(super) fn without_progress<T>(print: impl FnOnce() -> T) -> T {
+    let bar = DRAWN.lock().ok().and_then(|drawn| drawn.clone());
+    match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+/// Removes what is drawn, for good.
+pub fn clear() {
+    show(None);
+}
+
+fn show(bar: Option<&ProgressBar>) {
+    if let Ok(mut drawn) = DRAWN.lock()
+        && let Some(former) = std::mem::replace(&mut *drawn, bar.cloned())
+    {
+        former.finish_and_clear();
+    }
+}
+
+/// The bar of the current phase, if it is drawn.
+pub(super) struct PhaseBar {
+    progress: Progress,
+    device: Device,
+    phase: Option<Phase>,
+    bar: ProgressBar,
+    waiting: Option<WaitScreen>,
+}
+
+impl PhaseBar {
+    pub(super) fn new(progress: Progress, device: Device) -> Self {
+        Self {
+            progress,
+            device,
+            phase: None,
+            bar: ProgressBar::hidden(),
+            waiting: None,
+        }
+    }
+
+    /// Draws the bar of a phase; that of a wait begins with `wait`.
+    pub(super) fn begin(&mut self, phase: Phase, total: usize) {
+        self.clear();
+        self.phase = Some(phase);
+        if self.progress == Progress::Hidden || total == 0 || phase == Phase::Waiting {
+            return;
+        }
+        self.bar = draw(&phase.to_string(), total);
+        show(Some(&self.bar));
+    }
+
+    /// Draws the objects that are waited for, below the summary of the writes.
+    pub(super) fn begin_wait(&mut self, screen: WaitScreen, done: &str) {
+        self.clear();
+        if self.progress == Progress::Hidden || screen.rows.is_empty() {
+            return;
+        }
+        self.bar = draw_wait(&screen, done);
+        self.waiting = Some(screen);
+        self.redraw();
+        show(Some(&self.bar));
+    }
+
+    /// Returns whether the objects that are waited for are drawn.
+    pub(super) fn shows_wait(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Advances the bar by a finished object, if the phase counts it.
+    ///
+    /// `planned` is its planned action: a phase reports unchanged and kept objects, but does not count
+    /// them.
+    pub(super) fn advance(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
+        let is_counted = match (self.phase, planned) {
+            // The bar counts what has arrived.
+            _ if self.shows_wait() => false,
+            (_, Some(planned)) if planned.action == Action::Unchanged || !planned.reason.is_empty() => false,
+            (Some(Phase::Pruning | Phase::Deleting), _) => matches!(
+                outcome.action,
+                Action::Pruned | Action::Deleted | Action::Skipped | Action::Failed
+            ),
+            (_, Some(_)) => true,
+            (_, None) => outcome.action != Action::Skipped,
+        };
+        if is_counted {
+            self.advance_by_one();
+        }
+    }
+
+    /// Advances the bar by one object, and never beyond its end.
+    pub(super) fn advance_by_one(&self) {
+        if self
+            .bar
+            .length()
+            .is_none_or(|length| self.bar.position() < length)
+        {
+            self.bar.inc(1);
+        }
+    }
+
+    /// Shows the object that the server has been working on for the longest time, if it is slow.
+    pub(super) fn show_slowest(&self, slowest: Option<(ObjectKey, Duration)>) {
+        if self.shows_wait() {
+            return;
+        }
+        let phase = self.phase.map_or_else(String::new, |phase| phase.to_string());
+        let text = match slowest {
+            Some((key, elapsed)) => format!("{phase} {key} for {} s", elapsed.as_secs()),
+            None => phase,
+        };
+        let text: String = one_line(&text).chars().take(MESSAGE).collect();
+        self.bar.set_message(text);
+    }
+
+    /// Shows the status of an object that is waited for.
+    pub(super) fn update(&mut self, awaited: &Awaited) {
+        if let Some(screen) = &mut self.waiting {
+            screen.update(awaited);
+            self.redraw();
+        }
+    }
+
+    fn redraw(&self) {
+        if let Some(screen) = &self.waiting {
+            // The summary of the writes, the bar, and the line below.
+            let rows = self.device.rows().saturating_sub(3);
+            self.bar.set_position(screen.arrived() as u64);
+            self.bar
+                .set_message(screen.lines(self.device.columns(), rows).join("\n"));
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.waiting = None;
+        self.bar.finish_and_clear();
+        self.bar = ProgressBar::hidden();
+        clear();
+    }
+}
+
+/// The bar of a search through all kinds of a cluster; removed when it is dropped.
+pub struct SearchBar(ProgressBar);
+
+impl SearchBar {
+    /// Begins a search through this many kinds.
+    pub fn begin(progress: Progress, total: usize) -> Self {
+        if progress == Progress::Hidden {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = draw("looking", total);
+        show(Some(&bar));
+        Self(bar)
+    }
+
+    /// Advances the bar by one kind.
+    pub fn advance(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for SearchBar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+        if !self.0.is_hidden() {
+            clear();
+        }
+    }
+}
+
+fn bar(total: usize) -> ProgressBar {
+    ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS))
+}
+
+fn draw(message: &str, total: usize) -> ProgressBar {
+    let bar = bar(total);
+    if let Ok(style) =
+        ProgressStyle::with_template(&format!("{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {BACK}"))
+    {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_message(message.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// Moves the cursor from the end of a full line, where indicatif leaves it, so that the terminal's `^C` does not begin
+/// another line: the bar would stay.
+const BACK: &str = "\x1b[4D";
+
+fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
+    let bar = bar(screen.rows.len());
+    let template = format!(
+        "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
+        screen.goal
+    );
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        let limit = screen.limit;
+        let clock = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let elapsed = clock(state.elapsed());
+            // An error of drawing is not reported.
+            let _ = match limit {
+                Some(limit) => write!(out, "{elapsed} of {}", self::clock(limit)),
+                None => write!(out, "{elapsed}"),
+            };
+        };
+        bar.set_style(style.with_key("clock", clock).progress_chars("=> "));
+    }
+    bar.set_prefix(done.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// `0:42`, `1:02:03`
+fn clock(time: Duration) -> String {
+    // Right after the start, the remaining time is still shown as the full limit.
+    let seconds = (time + Duration::from_millis(100)).as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_have_minutes_and_hours_if_there_are_any() {
+        let table = [(0, "0:00"), (42, "0:42"), (300, "5:00"), (3_723, "1:02:03")];
+        for (seconds, text) in table {
+            assert_eq!(clock(Duration::from_secs(seconds)), text);
+        }
+        assert_eq!(clock(Duration::from_millis(299_990)), "5:00");
+    }
+}

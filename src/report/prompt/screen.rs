@@ -1,0 +1,297 @@
+//! The lines of a prompt: the plan, the losses, and the other members that would be deleted, by
+//! namespace and kind.
+//!
+//! Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{PlanOutline, Question};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::text::{counted, first_listed};
+use crate::plan::Refusal;
+use crate::report::layout::paint::{Color, Line, fit, wrap};
+use crate::report::layout::rows::{self, NAMES, PlanRow};
+use crate::report::plan_view::{Effect, EffectCounts, consequence, loses_data, loss_row};
+use crate::report::text_lines::{self, header};
+
+/// Limit of kept objects that are named.
+const KEPT: usize = 5;
+
+/// The answer that confirms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AnswerWanted {
+    /// `yes`
+    Yes,
+    /// One of these names of the set.
+    SetName(Vec<String>),
+}
+
+impl AnswerWanted {
+    pub(super) fn is(&self, answer: &str) -> bool {
+        match self {
+            Self::Yes => answer == "yes",
+            Self::SetName(names) => names.iter().any(|name| name == answer),
+        }
+    }
+
+    /// Returns the message for another answer.
+    pub(super) fn expected(&self) -> String {
+        match self {
+            Self::Yes => "only `yes` confirms".to_owned(),
+            Self::SetName(names) => {
+                let name = names.first().map_or("", String::as_str);
+                format!("only the set's name confirms: {name}")
+            }
+        }
+    }
+}
+
+/// The subject of the first line.
+fn title(question: &Question) -> String {
+    match &question.set {
+        Some(set) => text_lines::title(set),
+        None => "records to repair".to_owned(),
+    }
+}
+
+/// The lines of the question: the set and the cluster first.
+pub(super) fn lines(question: &Question) -> Vec<Line> {
+    let columns = question.device.columns();
+    let mut lines = vec![header(&title(question), &question.place, columns)];
+    lines.extend(plan_line(question));
+    lines.push(Line::default());
+    let dangers = dangers(question);
+    let mut others = others(question, &dangers);
+    let room = question.device.rows().saturating_sub(10).max(6);
+    let hidden = others.len().saturating_sub(room);
+    others.truncate(room);
+    let mut rows = dangers;
+    rows.extend(others);
+    if hidden > 0 {
+        let more = counted(hidden, "more kind");
+        rows.push(PlanRow::for_run(' ', format!("… and objects of {more}")));
+    }
+    rows.extend(kept_rows(question));
+    lines.extend(rows::lines(&rows, columns));
+    if let Some(outline) = &question.outline {
+        lines.extend(recreation_lines(&outline.recreatable, columns));
+    }
+    lines
+}
+
+/// The objects that no danger names, by effect, namespace and kind.
+fn others(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
+    let effects = [
+        Effect::Pruned,
+        Effect::Recreated,
+        Effect::Changed,
+        Effect::Created,
+    ];
+    let (named, mut rows) = (objects_of(dangers), Vec::new());
+    for effect in effects {
+        let keys = question.with(effect).iter();
+        rows.extend(fold(effect, keys.filter(|key| !named.contains(key))));
+    }
+    // Of an inventory, the objects that need consent are listed as a danger.
+    let mut refusals = question.refusals.iter();
+    if !refusals.any(|refusal| matches!(refusal, Refusal::ReachesOutside { .. })) {
+        let outline = question.outline.iter();
+        let relabeled = outline.flat_map(|outline| outline.relabeled.iter().flatten());
+        rows.extend(fold(Effect::Changed, relabeled));
+    }
+    rows
+}
+
+fn objects_of(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
+    rows.iter().filter_map(|row| row.object.as_ref()).collect()
+}
+
+/// The first of the kept objects, and the number of the others. Objects that a run does not concern are
+/// only counted, in the line of the plan.
+fn kept_rows(question: &Question) -> Vec<PlanRow> {
+    let kept = question.outline.iter().flat_map(|outline| &outline.kept);
+    let named = kept.filter(|(_, reason)| reason.is_reported());
+    let mut rows: Vec<PlanRow> = named
+        .map(|(key, reason)| PlanRow::for_run('=', format!("{key}: {}", reason.cause())))
+        .collect();
+    let more = rows.len().saturating_sub(KEPT);
+    rows.truncate(KEPT);
+    if more > 0 {
+        rows.push(PlanRow::for_run(' ', format!("… and {more} more kept")));
+    }
+    rows
+}
+
+/// The question, which names the answer that confirms.
+pub(super) fn prompt(question: &Question) -> Line {
+    let lossy = data_losses(question);
+    let of_these = match lossy {
+        0 => String::new(),
+        1 => "1 of these loses data. ".to_owned(),
+        lossy => format!("{lossy} of these lose data. "),
+    };
+    match wanted_answer(question) {
+        AnswerWanted::Yes => Line::new(Color::Bold, "Continue? Only 'yes' is accepted:"),
+        AnswerWanted::SetName(_) => Line::new(Color::Danger, of_these)
+            .with(Color::Bold, "Type the set's name to continue, Enter to stop:"),
+    }
+}
+
+fn data_losses(question: &Question) -> usize {
+    let refused = question.refusals.iter().filter(|refusal| refusal.is_data_loss());
+    let refused: BTreeSet<&ObjectKey> = refused.filter_map(Refusal::object).collect();
+    let mut losses = refused.len();
+    for effect in [Effect::Pruned, Effect::Recreated] {
+        let lost = question.with(effect).iter().filter(|key| loses_data(effect, key));
+        losses += lost.filter(|key| !refused.contains(key)).count();
+    }
+    losses
+}
+
+/// A loss of data or the deletion of a whole set must not be confirmed by reflex.
+pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
+    let is_grave = question.refusals.iter().any(|refusal| {
+        refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
+    });
+    match &question.set {
+        Some(set) if is_grave || data_losses(question) > 0 => {
+            let full = set.kind.as_ref().map(|_| set.reference());
+            AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(full).collect())
+        }
+        _ => AnswerWanted::Yes,
+    }
+}
+
+/// What needs consent, losses of data first.
+fn dangers(question: &Question) -> Vec<PlanRow> {
+    let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence).collect();
+    let named = objects_of(&dangers);
+    let planned = question.with(Effect::Pruned).iter();
+    let pruned = planned.filter(|key| !named.contains(key));
+    let mut losses: Vec<PlanRow> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();
+    let recreated = question.with(Effect::Recreated).iter();
+    losses.extend(recreated.filter_map(|key| loss_row(Effect::Recreated, key)));
+    dangers.extend(losses);
+    dangers.sort_by_key(|danger| match &danger.object {
+        Some(object) => !loses_data(Effect::Pruned, object),
+        None => true,
+    });
+    dangers
+}
+
+/// `Plan: +1 create  ~2 change  -9 PRUNE of 33 members  (22 unchanged)`, without zero counts.
+fn plan_line(question: &Question) -> Option<Line> {
+    let outline = question.outline.as_ref()?;
+    if let Some(relabeled) = &outline.relabeled {
+        return joins(question, relabeled.len());
+    }
+    let mut refusals = question.refusals.iter();
+    let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
+    let verb = if deletes_set { "DELETE" } else { "PRUNE" };
+    let others = [(outline.unchanged, "unchanged"), (outline.kept.len(), "kept")];
+    let counts = EffectCounts::new(|effect| question.with(effect).len(), others);
+    let mut line = counts.line(verb);
+    // A kept object keeps the parent, which records it.
+    let ends_set = deletes_set && outline.kept.is_empty();
+    match (counts.effects.last(), members(outline)) {
+        (None, _) if ends_set => line.push(Color::Danger, "DELETE the set"),
+        (None, _) => line.push(Color::Plain, EffectCounts::NOTHING),
+        (Some((_, Effect::Recreated | Effect::Pruned)), members) => {
+            line.push(Color::Danger, format!(" of {}", counted(members, "member")));
+        }
+        (Some(_), _) => {}
+    }
+    if ends_set && !counts.effects.is_empty() {
+        line.push(Color::Plain, ", and the set");
+    }
+    Some(line.with(Color::Plain, counts.in_parentheses()))
+}
+
+/// Counts the members that there are before the run.
+fn members(outline: &PlanOutline) -> usize {
+    let kept = outline.kept.iter().filter(|(_, reason)| reason.is_of_member());
+    outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()
+}
+
+/// `Plan: 3 objects join the set`; nothing for objects that leave it, since a danger counts them.
+fn joins(question: &Question, count: usize) -> Option<Line> {
+    let mut refusals = question.refusals.iter();
+    let leave = refusals.any(|refusal| matches!(refusal, Refusal::ForgetsSet { .. }));
+    let join = if count == 1 { "joins" } else { "join" };
+    let text = format!("Plan: {} {join} the set", counted(count, "object"));
+    (!leave).then(|| Line::new(Color::Plain, text))
+}
+
+/// The room for ` and 123 more`.
+const AND_MORE: usize = 13;
+
+/// Returns a row for the objects of each namespace and kind.
+fn fold<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
+    let mut folded: BTreeMap<(Option<&str>, &GroupKind), Vec<&str>> = BTreeMap::new();
+    for key in keys {
+        let place = (key.namespace.as_deref(), &key.group_kind);
+        folded.entry(place).or_default().push(&key.name);
+    }
+    let mut rows = Vec::new();
+    for ((namespace, kind), names) in folded {
+        let objects = ObjectKey {
+            group_kind: kind.clone(),
+            namespace: namespace.map(str::to_owned),
+            name: names_of(kind, names),
+        };
+        rows.push(PlanRow::new(effect.sign_and_color(), Some(&objects), ""));
+    }
+    rows
+}
+
+/// `pg, redis and 3 more`
+fn names_of(kind: &GroupKind, mut names: Vec<&str>) -> String {
+    names.sort_unstable();
+    let width = |text: &str| kind.object_name(text).chars().count();
+    let all = names.join(", ");
+    if width(&all) <= NAMES {
+        return all;
+    }
+    let shown = (2..=names.len())
+        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE <= NAMES)
+        .last()
+        .unwrap_or(1);
+    let text = names[..shown].join(", ");
+    match names.len() - shown {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+/// Limit of objects that are named.
+const NAMED: usize = 10;
+
+/// Returns the lines that name these objects, those whose data would be lost first. None of these is left
+/// out, however many there are.
+fn recreation_lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
+    let Some(first) = recreatable.first() else {
+        return Vec::new();
+    };
+    let is_one_place = recreatable.iter().all(|key| key.namespace == first.namespace);
+    let (mut lossy, mut others) = (Vec::new(), Vec::new());
+    for key in recreatable {
+        let name = if is_one_place {
+            key.object_name()
+        } else {
+            key.to_string()
+        };
+        if loses_data(Effect::Recreated, key) {
+            lossy.push(format!("{name} (its data would be lost)"));
+        } else {
+            others.push(name);
+        }
+    }
+    let most = NAMED.max(lossy.len());
+    let names = first_listed(most, lossy.into_iter().chain(others));
+    let count = recreatable.len();
+    let text = format!("{count} of the changes may delete and create again: {names}");
+    wrap(&text, columns)
+        .iter()
+        .map(|line| Line::new(Color::Danger, fit(line, columns)))
+        .collect()
+}

@@ -1,0 +1,264 @@
+//! All field conflicts of a run in one place, with the ways out of them.
+
+use std::collections::BTreeMap;
+
+use crate::event::ObjectOutcome;
+use crate::model::identity::ObjectKey;
+use crate::model::message::{FieldConflict, Message};
+use crate::model::pointer::Pointer;
+use crate::model::text::counted;
+use crate::report::output::print_message;
+use crate::report::style::Colors;
+use crate::report::text_lines::Label;
+
+/// The conflicts that are shown in full. Output documents have all of them.
+const SHOWN: usize = 20;
+
+/// The objects with a rule to copy.
+const RULES: usize = 5;
+
+/// The width in which a line should fit.
+const COLUMNS: usize = 80;
+
+/// The field conflicts of a run.
+#[derive(Debug, Default)]
+pub(super) struct FieldConflicts(Vec<FieldConflict>);
+
+impl FieldConflicts {
+    /// Keeps the conflicts of an outcome, and returns whether it has any: then they are its error.
+    pub(super) fn add(&mut self, outcome: &ObjectOutcome) -> bool {
+        let conflicts = outcome.error.iter().flat_map(|error| error.conflicts.iter());
+        let before = self.0.len();
+        self.0.extend(conflicts.cloned());
+        self.0.len() > before
+    }
+
+    /// Prints the conflicts, if there are any.
+    pub(super) fn print(&self, colors: Colors) {
+        let Some(message) = self.message() else { return };
+        print_message(Label::Error, &message, colors);
+        for line in self.rules() {
+            print_message(Label::Plain, &line.into(), colors);
+        }
+    }
+
+    fn message(&self) -> Option<Message> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let count = counted(self.0.len(), "conflict");
+        let mut message = Message::new(format!(
+            "Apply failed with {count}: other field managers own these fields"
+        ))
+        .with_details(self.0.iter().take(SHOWN).flat_map(lines));
+        let more = self.0.len().saturating_sub(SHOWN);
+        if more > 0 {
+            let more = format!("and {}; -o json lists all", counted(more, "more conflict"));
+            message = message.with_details([more]);
+        }
+        message = message
+            .with_hint("remove the fields from the manifests")
+            .with_hint("or take them from their owners with --force-conflicts");
+        if self.0.iter().any(|conflict| conflict.pointer.is_some()) {
+            message =
+                message.with_hint("or leave them to their owners with --ignore FILE, where FILE contains:");
+        }
+        Some(message)
+    }
+
+    /// Returns rules for a file of `--ignore`, an object after the other.
+    fn rules(&self) -> Vec<String> {
+        let mut objects: BTreeMap<&ObjectKey, Vec<&Pointer>> = BTreeMap::new();
+        for conflict in &self.0 {
+            if let Some(pointer) = &conflict.pointer {
+                objects.entry(&conflict.object).or_default().push(pointer);
+            }
+        }
+        let more = objects.len().saturating_sub(RULES);
+        let rules = objects.into_iter().take(RULES).flat_map(|(key, pointers)| {
+            let paths = pointers
+                .into_iter()
+                .map(|pointer| format!("  - {}", plain(&pointer.to_string())));
+            std::iter::once("- paths:".to_owned())
+                .chain(paths)
+                .chain([format!("  target: {}", target(key))])
+        });
+        let more = (more > 0).then(|| format!("# and the same for {}", counted(more, "more object")));
+        rules.chain(more).collect()
+    }
+}
+
+/// The lines of one conflict.
+fn lines(conflict: &FieldConflict) -> Vec<String> {
+    let FieldConflict { field, owner, .. } = conflict;
+    let subject = format!("{}: {}", conflict.place, conflict.object);
+    let line = format!("{subject}: {field}");
+    // Details are indented by two columns.
+    let mut lines = if line.chars().count() + 2 > COLUMNS {
+        vec![subject, format!("  field:    {field}")]
+    } else {
+        vec![line]
+    };
+    let since = match &conflict.since {
+        Some(time) => format!(", last write {time}"),
+        None => String::new(),
+    };
+    lines.push(format!("  owner:    {owner}{since}"));
+    if let Some([live, manifest]) = &conflict.values {
+        lines.push(format!("  live:     {live}"));
+        lines.push(format!("  manifest: {manifest}"));
+    }
+    lines
+}
+
+/// The target of a rule for one object.
+fn target(key: &ObjectKey) -> String {
+    let namespace = match &key.namespace {
+        Some(namespace) => format!(", namespace: {}", exactly(namespace)),
+        None => String::new(),
+    };
+    // An empty pattern would match every group.
+    let group = match key.group_kind.group.as_str() {
+        "" => String::new(),
+        group => format!("group: {}, ", exactly(group)),
+    };
+    let kind = exactly(&key.group_kind.kind);
+    format!("{{{group}kind: {kind}, name: {}{namespace}}}", exactly(&key.name))
+}
+
+/// A text as a regular expression that matches it alone.
+fn exactly(text: &str) -> String {
+    plain(&regex::escape(text).replace("\\-", "-"))
+}
+
+/// A text as a YAML scalar, in quotation marks if it needs them.
+fn plain(text: &str) -> String {
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"/._~-\\".contains(&byte));
+    let is_word = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let is_reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
+        .contains(&text.to_ascii_lowercase().as_str());
+    let begins_plainly =
+        text.starts_with(|character: char| character == '/' || character.is_ascii_alphabetic());
+    if is_plain && is_word && !is_reserved && begins_plainly {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::{Action, Subject};
+    use crate::model::identity::GroupKind;
+    use crate::model::resource::{Resource, Scope};
+
+    fn conflict(name: &str, field: &str, pointer: &str) -> FieldConflict {
+        FieldConflict {
+            object: ObjectKey {
+                group_kind: GroupKind::new("", "ConfigMap"),
+                namespace: Some("shop".to_owned()),
+                name: name.to_owned(),
+            },
+            place: "web.yaml:6".to_owned(),
+            field: field.to_owned(),
+            owner: "\"helm\"".to_owned(),
+            since: Some("2026-01-01T00:00:00Z".to_owned()),
+            values: Some(["\"live\"".to_owned(), "\"mine\"".to_owned()]),
+            pointer: Pointer::parse(pointer).ok(),
+        }
+    }
+
+    fn noted(conflicts: Vec<FieldConflict>) -> FieldConflicts {
+        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        let subject = Subject::new(&conflicts[0].object, &resource, None);
+        let mut outcome = ObjectOutcome::new(subject, Action::Failed);
+        let mut all = FieldConflicts::default();
+        assert!(!all.add(&outcome));
+        outcome.error = Some(Message::new("conflicts").with_conflicts(conflicts).into());
+        assert!(all.add(&outcome));
+        all
+    }
+
+    #[test]
+    fn conflicts_are_shown_together_with_three_ways_out() {
+        let mut secret = conflict("keys", ".data.a", "/data/a");
+        (secret.values, secret.since) = (None, None);
+        let all = noted(vec![conflict("web", ".data.key", "/data/key"), secret]);
+        let message = all.message().expect("a message");
+        assert_eq!(
+            message.to_string(),
+            "Apply failed with 2 conflicts: other field managers own these fields\n  \
+             web.yaml:6: configmap/web in namespace shop: .data.key\n  \
+             \u{20} owner:    \"helm\", last write 2026-01-01T00:00:00Z\n  \
+             \u{20} live:     \"live\"\n  \
+             \u{20} manifest: \"mine\"\n  \
+             web.yaml:6: configmap/keys in namespace shop: .data.a\n  \
+             \u{20} owner:    \"helm\"\n  \
+             hint: remove the fields from the manifests\n  \
+             hint: or take them from their owners with --force-conflicts\n  \
+             hint: or leave them to their owners with --ignore FILE, where FILE contains:"
+        );
+        assert_eq!(
+            all.rules(),
+            [
+                "- paths:",
+                "  - /data/a",
+                "  target: {kind: ConfigMap, name: keys, namespace: shop}",
+                "- paths:",
+                "  - /data/key",
+                "  target: {kind: ConfigMap, name: web, namespace: shop}",
+            ]
+        );
+    }
+
+    #[test]
+    fn rules_can_be_read_again() {
+        let all = noted(vec![
+            conflict("a.b-c", ".data.x", "/data/a, b: [c]"),
+            conflict("1", ".metadata.annotations.x/y", "/metadata/annotations/x~1y"),
+            conflict("true", ".data.x", "/data/it's"),
+        ]);
+        let text = format!("{}\n", all.rules().join("\n"));
+        assert!(crate::compare::ignore::IgnoreRules::read(&text).is_ok(), "{text}");
+        assert!(text.contains("name: a\\.b-c"), "{text}");
+    }
+
+    #[test]
+    fn rules_name_the_group() {
+        let mut replicas = conflict("web", ".spec.replicas", "/spec/replicas");
+        replicas.object.group_kind = GroupKind::new("apps", "Deployment");
+        let mut size = conflict("web", ".spec.size", "/spec/size");
+        size.object.group_kind = GroupKind::new("example.com", "Widget");
+        let text = noted(vec![replicas, size]).rules().join("\n");
+        for target in [
+            "  target: {group: apps, kind: Deployment, name: web, namespace: shop}",
+            "  target: {group: example\\.com, kind: Widget, name: web, namespace: shop}",
+        ] {
+            assert!(text.contains(target), "{text}");
+        }
+        assert!(crate::compare::ignore::IgnoreRules::read(&text).is_ok(), "{text}");
+    }
+
+    #[test]
+    fn many_conflicts_are_counted_and_long_lines_are_divided() {
+        let field = format!(".data.{}", "x".repeat(40));
+        let all = noted(
+            (0..25)
+                .map(|number| conflict(&format!("web-{number}"), &field, "/data/x"))
+                .collect(),
+        );
+        let message = all.message().expect("a message");
+        assert_eq!(message.details.len(), 20 * 5 + 1);
+        assert!(message.details.iter().all(|line| line.len() < 79), "{message}");
+        assert_eq!(message.details[100], "and 5 more conflicts; -o json lists all");
+        assert_eq!(
+            all.rules().last().map(String::as_str),
+            Some("# and the same for 20 more objects")
+        );
+    }
+}

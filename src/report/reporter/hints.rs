@@ -1,0 +1,270 @@
+//! Tracks what was printed: a hint is printed once, below the first message that has it. Equal messages
+//! and warnings are counted, and equal warnings of objects are one line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::ObjectOutcome;
+use crate::model::identity::ObjectKey;
+use crate::model::message::{Message, RecreatableKind, recreation_hints};
+use crate::model::text::{counted, listed, with_more};
+use crate::report::output::print_message;
+use crate::report::style::Colors;
+use crate::report::text_lines::Label;
+
+/// The messages of one group that are printed in full.
+const SHOWN_ALIKE: usize = 3;
+
+/// The hints, groups of messages and warnings that were printed.
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    printed: BTreeSet<String>,
+    /// The kinds that the user may let a run recreate: one hint names all of them.
+    recreatable: BTreeSet<RecreatableKind>,
+    /// The subjects of each group, those that were printed included.
+    alike: BTreeMap<String, Vec<String>>,
+    /// The number of times that each warning was given.
+    warnings: BTreeMap<String, usize>,
+    /// The objects of each warning that is printed in the end.
+    of_objects: BTreeMap<String, Vec<String>>,
+}
+
+impl Hints {
+    /// Returns the message as it is to be printed: without hints that were printed before. `None` if
+    /// enough messages of its group were printed; `rest` counts it.
+    pub(super) fn without_repeats(&mut self, message: &Message) -> Option<Message> {
+        if let Some(group) = &message.alike {
+            let subjects = self.alike.entry(group.to_string()).or_default();
+            subjects.push(message.subject().to_owned());
+            if subjects.len() > SHOWN_ALIKE {
+                return None;
+            }
+        }
+        let mut shown = message.clone();
+        if let Some(kind) = shown.recreatable.take() {
+            shown.hints.retain(|hint| *hint != kind.hint());
+            self.recreatable.insert(*kind);
+        }
+        shown.hints.retain(|hint| self.printed.insert(hint.clone()));
+        Some(shown)
+    }
+
+    /// Counts a warning, and returns whether it is the first with this text.
+    pub(super) fn count_warning(&mut self, warning: &str) -> bool {
+        let count = self.warnings.entry(warning.to_owned()).or_default();
+        *count += 1;
+        *count == 1
+    }
+
+    /// Keeps a warning about an object.
+    pub(super) fn add_warning(&mut self, object: String, text: String) {
+        self.of_objects.entry(text).or_default().push(object);
+    }
+
+    /// Prints the warnings about objects, equal ones as one line, and those that were repeated.
+    pub(super) fn print_warnings(&self, colors: Colors) {
+        let repeated = self.warnings.iter().filter(|(_, count)| **count > 1);
+        let repeated = repeated.map(|(text, count)| format!("{text} ({count} times)"));
+        for line in self.warnings_of_objects().chain(repeated) {
+            print_message(Label::Warning, &line.into(), colors);
+        }
+    }
+
+    fn warnings_of_objects(&self) -> impl Iterator<Item = String> {
+        self.of_objects.iter().map(|(text, objects)| match &objects[..] {
+            [object] => format!("{object}: {text}"),
+            objects => format!("{text} ({})", counted(objects.len(), "object")),
+        })
+    }
+
+    /// Prints the messages that were only counted, and the hint for all objects that may be recreated.
+    pub(super) fn print_rest(&self, colors: Colors) {
+        for message in self.rest() {
+            print_message(Label::Error, &message, colors);
+        }
+        for hint in recreation_hints(&self.recreatable) {
+            print_message(Label::Hint, &hint.into(), colors);
+        }
+    }
+
+    fn rest(&self) -> Vec<Message> {
+        let rest = self.alike.iter().filter_map(|(group, subjects)| {
+            let more = subjects.get(SHOWN_ALIKE..).filter(|more| !more.is_empty())?;
+            let count = counted(more.len(), "more object");
+            Some(Message::new(format!("{count}: {group}")).with_details(with_more(more)))
+        });
+        rest.collect()
+    }
+}
+
+/// Keeps a hint that consecutive messages share only on the last of these.
+pub(in crate::report) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
+    for place in 1..messages.len() {
+        let (before, after) = messages.split_at_mut(place);
+        if let (Some(one), Some(next)) = (before.last_mut(), after.first()) {
+            one.hints.retain(|hint| !next.hints.contains(hint));
+        }
+    }
+    messages
+}
+
+/// The objects that were taken in so far, by reason.
+#[derive(Debug, Default)]
+pub(in crate::report) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
+
+impl TakenIn {
+    /// Adds the object of this outcome if it was taken in.
+    pub(super) fn add(&mut self, outcome: &ObjectOutcome) {
+        if outcome.joined_set() {
+            let objects = self.0.entry(outcome.reason.clone()).or_default();
+            objects.push(outcome.subject.key());
+        }
+    }
+
+    /// One line for each reason.
+    pub(in crate::report) fn lines(&self) -> Vec<String> {
+        let lines = self.0.iter().map(|(reason, keys)| match keys.as_slice() {
+            [key] => format!("{key} {reason}"),
+            keys => format!("each of these {} objects {reason}: {}", keys.len(), listed(keys)),
+        });
+        lines.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::{Action, Subject};
+    use crate::model::identity::GroupKind;
+    use crate::model::resource::{Resource, Scope};
+
+    #[test]
+    fn each_hint_is_printed_once() {
+        let mut hints = Hints::default();
+        let failed = Message::new("failed");
+        for (message, shown) in [
+            (failed.clone().with_hint("try"), failed.clone().with_hint("try")),
+            (
+                failed.clone().with_hint("wait").with_hint("try"),
+                failed.clone().with_hint("wait"),
+            ),
+            (failed.clone(), failed.clone()),
+        ] {
+            assert_eq!(hints.without_repeats(&message), Some(shown));
+        }
+        assert_eq!(hints.rest(), []);
+    }
+
+    #[test]
+    fn equal_warnings_of_objects_are_one_line() {
+        let mut hints = Hints::default();
+        for (object, text) in [
+            ("a.yaml:1: a", "old"),
+            ("a.yaml:9: b", "odd"),
+            ("b.yaml:1: c", "old"),
+        ] {
+            hints.add_warning(object.to_owned(), text.to_owned());
+        }
+        let lines: Vec<String> = hints.warnings_of_objects().collect();
+        assert_eq!(lines, ["a.yaml:9: b: odd", "old (2 objects)"]);
+    }
+
+    #[test]
+    fn hints_to_recreate_are_printed_together() {
+        let mut hints = Hints::default();
+        for kind in ["Job", "CronJob", "Job"] {
+            let kind = RecreatableKind {
+                kind: GroupKind::new("batch", kind),
+                loses_data: false,
+            };
+            let failed = Message::new("immutable").with_recreation(kind);
+            assert_eq!(failed.hints.len(), 1);
+            assert_eq!(hints.without_repeats(&failed), Some(Message::new("immutable")));
+        }
+        assert_eq!(
+            recreation_hints(&hints.recreatable),
+            [
+                "keep the old values, give the objects other names, or recreate them with --recreate=CronJob,Job"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_fourth_message_of_a_group_and_all_others_are_counted() {
+        let mut hints = Hints::default();
+        for number in 0..15 {
+            let message = Message::new("conflict")
+                .in_group("conflict with \"helm\"")
+                .with_prefix(format_args!("configmap/{number}: "));
+            assert_eq!(hints.without_repeats(&message).is_some(), number < 3, "{number}");
+        }
+        let rest = hints.rest();
+        assert_eq!(rest.len(), 1);
+        assert_eq!(rest[0].text, "12 more objects: conflict with \"helm\"");
+        assert_eq!(rest[0].details.len(), 11);
+        assert_eq!(rest[0].details[0], "configmap/3");
+        assert_eq!(rest[0].details[10], "and 2 more");
+    }
+
+    #[test]
+    fn a_shared_hint_is_below_the_last_of_the_messages_in_a_row_that_share_it() {
+        let message = |text: &str, hint: &str| Message::new(text).with_hint(hint);
+        let messages = vec![
+            message("a", "try"),
+            message("b", "try"),
+            message("c", "wait"),
+            message("d", "try"),
+            Message::new("e"),
+        ];
+        let expected = [
+            Message::new("a"),
+            message("b", "try"),
+            message("c", "wait"),
+            message("d", "try"),
+            Message::new("e"),
+        ];
+        assert_eq!(shared_hints_last(messages), expected);
+    }
+
+    fn outcome(number: usize, reason: &str) -> ObjectOutcome {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("shop".to_owned()),
+            name: format!("map-{number}"),
+        };
+        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        ObjectOutcome {
+            taken_in: true,
+            ..ObjectOutcome::with_reason(Subject::new(&key, &resource, None), Action::Configured, reason)
+        }
+    }
+
+    #[test]
+    fn many_objects_take_one_line() {
+        let mut found = TakenIn::default();
+        found.add(&ObjectOutcome {
+            taken_in: false,
+            ..outcome(0, "changed")
+        });
+        found.add(&ObjectOutcome {
+            action: Action::Failed,
+            ..outcome(0, "existed before; pruned")
+        });
+        assert_eq!(found.lines(), [""; 0]);
+        found.add(&outcome(0, "existed before; kept"));
+        assert_eq!(
+            found.lines(),
+            ["configmap/map-0 in namespace shop existed before; kept"]
+        );
+        (1..=300).for_each(|number| found.add(&outcome(number, "existed before; pruned")));
+        let lines = found.lines();
+        assert_eq!(lines.len(), 2);
+        let line = &lines[1];
+        assert!(line.starts_with("each of these 300 objects existed before; pruned: configmap/map-1 in"));
+        assert!(
+            line.ends_with("configmap/map-10 in namespace shop and 290 more"),
+            "{line}"
+        );
+    }
+}

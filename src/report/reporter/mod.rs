@@ -1,0 +1,392 @@
+//! Prints the events of a run that writes, and its summary and document at the end.
+
+mod conflicts;
+pub(super) mod hints;
+mod objects_without_result;
+mod summary;
+
+use std::cell::Cell;
+use std::mem;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::documents::report::{Collected, Report, RequestsAndSeconds};
+use super::documents::{ContextAndServer, RunEnd, SetDocument};
+use super::markdown::{BYTES_OF_COMMENT, Page, render_run};
+use super::output::{print, print_document, print_line, print_message, save_document, write_stderr};
+use super::progress::PhaseBar;
+use super::progress::wait_screen::WaitScreen;
+use super::style::{Format, Style, UnchangedLines, Verbosity};
+use super::text_lines::{self, Label, header, title};
+use super::{document, prompt};
+use crate::cluster::apiserver::{ApiServer, LastWrite};
+use crate::error::Exit;
+use crate::event::{
+    Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Subject,
+    Summary, WaitStatus,
+};
+use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
+use crate::model::write_settings::DryRun;
+use conflicts::FieldConflicts;
+use hints::{Hints, TakenIn};
+use objects_without_result::{ObjectsWithoutResult, Unfinished};
+
+/// Consumes the events of a run.
+pub struct Reporter {
+    pub(super) style: Style,
+    /// The file for a page that fits in a comment.
+    pub brief_out: Option<PathBuf>,
+    pub(super) bars: PhaseBar,
+    pub(super) summary: Summary,
+    /// True once a line about the set's parent was printed; the summary does not count it.
+    has_parent_line: bool,
+    pub(super) collected: Collected,
+    /// Objects that were planned and not reported yet.
+    without_result: ObjectsWithoutResult,
+    /// The parents that the run writes, and that have no result.
+    parents: Vec<Subject>,
+    /// Objects that are not done, because the run or a part of it ended before their turn.
+    not_sent: Vec<ObjectKey>,
+    /// Hints and messages that were printed: many objects may fail for one reason.
+    hints: Hints,
+    /// Fields that other managers own, of all objects.
+    conflicts: FieldConflicts,
+    /// Objects that existed outside of any set and are members now.
+    pub(super) taken_in: TakenIn,
+    /// Pruned objects that finalizers hold.
+    still_deleted: Vec<ObjectKey>,
+    /// The start of the run, later moved by the time that the user took to answer.
+    started: Cell<Instant>,
+}
+
+impl Reporter {
+    /// A reporter for one run.
+    pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
+        Self {
+            style,
+            brief_out: None,
+            bars: PhaseBar::new(style.progress, style.messages),
+            summary: Summary::default(),
+            has_parent_line: false,
+            collected: Collected {
+                operation,
+                dry_run,
+                results: Vec::new(),
+                waiting: None,
+                warnings: Vec::new(),
+                failures: Vec::new(),
+            },
+            without_result: ObjectsWithoutResult::default(),
+            parents: Vec::new(),
+            not_sent: Vec::new(),
+            hints: Hints::default(),
+            conflicts: FieldConflicts::default(),
+            taken_in: TakenIn::default(),
+            still_deleted: Vec::new(),
+            started: Cell::new(Instant::now()),
+        }
+    }
+
+    /// Excludes this time from the duration of the run.
+    pub fn pause(&self, time: Duration) {
+        self.started.set(self.started.get() + time);
+    }
+
+    /// Names the set and the cluster of a plan at a terminal.
+    pub fn name_place(&self, set: &SetDocument, place: &ContextAndServer) {
+        if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
+            let line = header(&title(set), place, self.style.messages.columns());
+            write_stderr(&format!("{}\n", line.text(self.style.colors)));
+        }
+    }
+
+    /// Forgets the planned objects: the run makes another plan before it has written anything.
+    pub fn forget_plan(&mut self) {
+        self.without_result = ObjectsWithoutResult::default();
+        self.parents.clear();
+    }
+
+    /// Consumes one event.
+    pub fn event(&mut self, event: Event) {
+        match event {
+            Event::Phase { phase, total } => {
+                if self.style.verbosity == Verbosity::Verbose {
+                    super::note(&text_lines::phase(phase, total), self.style);
+                }
+                if phase == Phase::Waiting {
+                    self.collected.waiting.get_or_insert_default();
+                }
+                self.bars.begin(phase, total);
+            }
+            Event::Slowest(slowest) => self.bars.show_slowest(slowest),
+            Event::Warning(text) => self.warn(text),
+            Event::WarningOfObject { object, text } => {
+                self.collected.warnings.push(format!("{object}: {text}"));
+                self.hints.add_warning(object, text);
+            }
+            Event::Failure(text) => {
+                self.print_unless_repeated(Label::Error, &text);
+                self.collected.failures.push(text);
+            }
+            Event::Note(text) => super::note(&text, self.style),
+            Event::Hint(text) => super::print_unless_quiet(Label::Hint, &text, self.style),
+            Event::Object(outcome) => self.report_object(outcome),
+            Event::Revised { before, now } => self.recount(before, now),
+            Event::Planned(outcomes) => self.without_result.plan(outcomes),
+            Event::ParentWithoutResult(parent) => self.parents.push(parent),
+            Event::NotDone(not_done) => {
+                for outcome in self.without_result.take(&not_done) {
+                    self.report_not_sent(outcome, &not_done);
+                }
+            }
+            Event::Parent(parent, action) => {
+                self.parent_note(&text_lines::parent(&parent, action, self.collected.dry_run));
+            }
+            Event::Waiting { objects, limit } => {
+                let screen = WaitScreen::new(self.collected.operation, &objects, limit);
+                let done = self.terminal_summary(RunEnd::Complete, self.cost(0));
+                self.bars.begin_wait(screen, &done.text(self.style.colors));
+            }
+            Event::Awaited(awaited) => self.report_awaited(awaited),
+        }
+    }
+
+    /// Reports each planned object without a result at the end of a run. It is skipped for this reason, unless
+    /// it was sent to `server`, and so may have changed. Returns what is left; `None` if that is nothing.
+    pub fn end(&mut self, reason: &str, server: Option<&ApiServer>) -> Option<Unfinished> {
+        let server = server.filter(|_| self.collected.dry_run == DryRun::None);
+        let mut unfinished = Unfinished {
+            failed: self.summary.count(Action::Failed),
+            ..Unfinished::default()
+        };
+        let not_done = NotDone {
+            scope: NotDoneScope::All,
+            reason: reason.to_owned(),
+        };
+        for outcome in self.without_result.take(&not_done) {
+            let key = outcome.subject.key();
+            let path = outcome.subject.resource.path_of(&key);
+            // The beginning or the end of the run was written to a parent.
+            let is_done = |write: &LastWrite| {
+                *write == LastWrite::Done && self.parents.iter().any(|parent| parent.key() == key)
+            };
+            let last_write = server.and_then(|server| server.last_write(&path));
+            let error = match last_write.filter(|write| !is_done(write)) {
+                None => {
+                    self.report_not_sent(outcome, &not_done);
+                    continue;
+                }
+                // An object of the manifests is deleted only to be created again.
+                Some(LastWrite::Deleted) if outcome.source.is_some() => {
+                    unfinished.deleted.push(key);
+                    Message::new("deleted, not created again")
+                        .with_hint("run the same command again to create it")
+                }
+                Some(LastWrite::Unanswered | LastWrite::Done | LastWrite::Deleted) => {
+                    unfinished.unanswered.push(key);
+                    Message::new("outcome unknown: the request may have taken effect")
+                }
+            };
+            self.report_object(ObjectOutcome {
+                source: outcome.source,
+                ..ObjectOutcome::failed(outcome.subject, error)
+            });
+        }
+        for parent in mem::take(&mut self.parents) {
+            let key = parent.key();
+            let path = parent.resource.path_of(&key);
+            let last_write = server.and_then(|server| server.last_write(&path));
+            if last_write == Some(LastWrite::Unanswered) && !unfinished.unanswered.contains(&key) {
+                unfinished.unanswered.push(key);
+            }
+        }
+        unfinished.not_sent = mem::take(&mut self.not_sent);
+        (unfinished != Unfinished::default()).then_some(unfinished)
+    }
+
+    /// Prints a note that says what became of the set's parent.
+    pub fn parent_note(&mut self, text: &str) {
+        self.has_parent_line = true;
+        super::note(text, self.style);
+    }
+
+    fn report_object(&mut self, outcome: ObjectOutcome) {
+        let planned = self.without_result.remove(&outcome);
+        if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
+            self.still_deleted.push(outcome.subject.key());
+        }
+        self.bars.advance(&outcome, planned.as_ref());
+        match self.style.format {
+            Format::Lines => self.print_object_line(&outcome),
+            Format::Names if outcome.action != Action::Failed => print(&text_lines::name(&outcome)),
+            _ => {}
+        }
+        self.print_detail(
+            &outcome,
+            match outcome.action {
+                Action::Failed => Verbosity::Quiet,
+                Action::Recreated | Action::Pruned | Action::Deleted | Action::Skipped => Verbosity::Normal,
+                Action::Created
+                | Action::Configured
+                | Action::Unchanged
+                | Action::Released
+                | Action::Adopted => Verbosity::Verbose,
+            },
+        );
+        self.keep(outcome);
+    }
+
+    /// Prints the reason or the error of an outcome from this verbosity on. Conflicts, and objects that are taken
+    /// in, are reported together at the end.
+    pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
+        self.taken_in.add(outcome);
+        let is_reported_later = self.conflicts.add(outcome) || outcome.joined_set();
+        if !is_reported_later
+            && self.style.verbosity >= verbosity
+            && let Some(detail) = text_lines::detail(outcome)
+        {
+            let label = match outcome.action {
+                Action::Failed => Label::Error,
+                _ => Label::Note,
+            };
+            self.print_unless_repeated(label, &detail);
+        }
+    }
+
+    /// Replaces the outcome of an object that was reported before. `-o name` has printed its name
+    /// already.
+    fn recount(&mut self, before: Action, now: ObjectOutcome) {
+        if self.style.format == Format::Lines {
+            self.print_object_line(&now);
+        }
+        self.summary.recount(before, now.action);
+        let key = now.subject.key();
+        let mut results = self.collected.results.iter_mut();
+        if let Some(reported) = results.find(|reported| reported.subject.key() == key) {
+            *reported = now;
+        }
+    }
+
+    /// Reports an object that the run did not process. It counts as not sent unless it has a reason of its own. The
+    /// reason is printed once, for all of them; `-o name` prints only processed objects.
+    fn report_not_sent(&mut self, outcome: ObjectOutcome, not_done: &NotDone) {
+        if outcome.reason == not_done.reason {
+            self.not_sent.push(outcome.subject.key());
+        }
+        if self.style.format == Format::Lines && self.style.unchanged == UnchangedLines::Shown {
+            self.print_object_line(&outcome);
+        }
+        self.keep(outcome);
+    }
+
+    fn print_object_line(&self, outcome: &ObjectOutcome) {
+        let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
+        if self.style.verbosity > Verbosity::Quiet && !is_folded {
+            let line = text_lines::line(outcome, self.collected.dry_run);
+            print_line(&line, self.style.output_colors);
+        }
+    }
+
+    fn keep(&mut self, outcome: ObjectOutcome) {
+        self.summary.add(outcome.action);
+        if matches!(self.style.format, Format::Json | Format::Yaml | Format::Markdown) {
+            self.collected.results.push(outcome);
+        }
+    }
+
+    fn report_awaited(&mut self, awaited: Awaited) {
+        let text = text_lines::awaited(&awaited);
+        self.bars.update(&awaited);
+        let (label, verbosity) = match awaited.wait_status {
+            WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
+                (Label::Note, Verbosity::Verbose)
+            }
+            // The screen shows it.
+            WaitStatus::Slow if self.bars.shows_wait() => (Label::Note, Verbosity::Verbose),
+            WaitStatus::Slow => (Label::Note, Verbosity::Normal),
+            WaitStatus::Missed => (Label::Error, Verbosity::Quiet),
+            WaitStatus::Explained => return,
+        };
+        if self.style.verbosity >= verbosity {
+            print_message(label, &text.into(), self.style.colors);
+        }
+        if matches!(awaited.wait_status, WaitStatus::Missed | WaitStatus::Unseen) {
+            self.collected.waiting.get_or_insert_default().push(awaited);
+        }
+    }
+
+    /// Prints a message unless enough of its group were printed.
+    pub(super) fn print_unless_repeated(&mut self, label: Label, message: &Message) {
+        if let Some(shown) = self.hints.without_repeats(message) {
+            print_message(label, &shown, self.style.colors);
+        }
+    }
+
+    fn warn(&mut self, text: String) {
+        if self.hints.count_warning(&text) {
+            super::warning(&text, self.style);
+        }
+        self.collected.warnings.push(text);
+    }
+
+    /// Returns whether the end of the run is printed. With exit code 2, only people read it.
+    pub fn is_end_printed(&self, end: RunEnd) -> bool {
+        self.style.format == Format::Markdown
+            || !matches!(end, RunEnd::Failed(error) if error.exit() == Exit::Usage)
+    }
+
+    /// Prints the end of a run after this many requests, whether it failed or not.
+    ///
+    /// `set` is the set as far as it is known.
+    pub fn finish(mut self, (set, place): (SetDocument, &ContextAndServer), end: RunEnd, requests: u64) {
+        let cost = self.cost(requests);
+        self.bars.clear();
+        self.print_rest();
+        // A run that has waited has reported them.
+        if self.collected.waiting.is_none()
+            && self.collected.dry_run == DryRun::None
+            && let Some(line) = text_lines::still_being_deleted(&self.still_deleted)
+        {
+            super::note(&line, self.style);
+        }
+        // At a question, the interrupt has reported the end.
+        if !matches!(end, RunEnd::Failed(_)) && prompt::open().is_none() {
+            self.print_summary(end, cost);
+        }
+        if self.style.format == Format::Markdown {
+            let taken_in = self.taken_in.lines();
+            self.print_page(&render_run((&set, place), &self.collected, end, taken_in));
+        }
+        let report = Report::new(set, &self.collected, None, end, cost);
+        document(&report, place, self.style);
+    }
+
+    /// The cost so far. The time that the user took to answer does not count.
+    pub(super) fn cost(&self, requests: u64) -> RequestsAndSeconds {
+        RequestsAndSeconds {
+            requests,
+            seconds: self.started.get().elapsed().as_secs_f64(),
+        }
+    }
+
+    /// Prints a page, and writes the one for a comment. That is first: with a page, there are both.
+    pub(super) fn print_page(&self, page: &Page) {
+        if let Some(file) = &self.brief_out {
+            save_document(file, &page.text(BYTES_OF_COMMENT));
+        }
+        print_document(&page.text(self.style.max_bytes));
+    }
+
+    /// Prints what was collected until the end.
+    pub(super) fn print_rest(&self) {
+        self.hints.print_rest(self.style.colors);
+        self.conflicts.print(self.style.colors);
+        if self.style.verbosity > Verbosity::Quiet {
+            self.hints.print_warnings(self.style.colors);
+        }
+        for line in self.taken_in.lines() {
+            super::note(&line, self.style);
+        }
+    }
+}

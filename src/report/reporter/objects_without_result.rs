@@ -1,0 +1,254 @@
+//! Tracks the planned objects without a reported result.
+//!
+//! Pure. No planned object may be missing from the results of a run that ends early.
+
+use std::collections::HashMap;
+use std::{fmt, mem};
+
+use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
+use crate::model::identity::ObjectKey;
+use crate::model::text::{counted, listed};
+
+/// Planned objects, each with its outcome if the run ends before it.
+#[derive(Debug, Default)]
+pub(super) struct ObjectsWithoutResult {
+    /// `None` for those that were reported.
+    outcomes: Vec<Option<ObjectOutcome>>,
+    /// The number of those that were not reported.
+    left: usize,
+    /// All before this index were reported.
+    next: usize,
+    /// The indexes by key of those that were not reported when the first was reported out of turn. A large
+    /// set is unchanged for the most part, and all of that is reported in the order of the plan.
+    indexes: Option<HashMap<ObjectKey, usize>>,
+}
+
+impl ObjectsWithoutResult {
+    /// Adds planned objects, in the order in which they are reported if the run ends early.
+    pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
+        self.indexes = None;
+        self.left += outcomes.len();
+        let without_result = outcomes.into_iter().map(Some);
+        if self.outcomes.is_empty() {
+            // Collects in place, without a second copy in memory.
+            self.outcomes = without_result.collect();
+        } else {
+            self.outcomes.extend(without_result);
+        }
+    }
+
+    /// Removes an object that was reported, and returns its planned outcome.
+    pub(super) fn remove(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
+        let waiting = self.outcomes.iter().skip(self.next);
+        self.next += waiting.take_while(|planned| planned.is_none()).count();
+        let is_next = self
+            .outcomes
+            .get(self.next)
+            .and_then(Option::as_ref)
+            .is_some_and(|planned| planned.subject.has_key_of(&outcome.subject));
+        if is_next {
+            return self.remove_at(self.next);
+        }
+        if self.left == 0 {
+            return None;
+        }
+        let index = self.index_of(&outcome.subject.key())?;
+        self.remove_at(index)
+    }
+
+    fn index_of(&mut self, key: &ObjectKey) -> Option<usize> {
+        let outcomes = &self.outcomes;
+        let indexes = self.indexes.get_or_insert_with(|| {
+            let planned = outcomes.iter().enumerate();
+            planned
+                .filter_map(|(index, planned)| Some((planned.as_ref()?.subject.key(), index)))
+                .collect()
+        });
+        indexes.get(key).copied()
+    }
+
+    fn remove_at(&mut self, index: usize) -> Option<ObjectOutcome> {
+        let outcome = self.outcomes[index].take()?;
+        self.left -= 1;
+        if self.left == 0 {
+            // Frees memory for the document, which may be large and is made next.
+            *self = Self::default();
+        }
+        Some(outcome)
+    }
+
+    /// Removes the objects that were not processed, and returns their outcomes. An outcome with a
+    /// reason of its own keeps it.
+    pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
+        let mut left: Vec<ObjectOutcome> = match &not_done.scope {
+            NotDoneScope::All => mem::take(self).outcomes.into_iter().flatten().collect(),
+            NotDoneScope::Objects(keys) => keys
+                .iter()
+                .filter_map(|key| {
+                    let index = self.index_of(key)?;
+                    self.remove_at(index)
+                })
+                .collect(),
+        };
+        for outcome in &mut left {
+            if outcome.action == Action::Skipped && outcome.reason.is_empty() {
+                outcome.reason.clone_from(&not_done.reason);
+            }
+        }
+        left
+    }
+}
+
+/// What a run leaves that ended early.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Objects to which no request was sent.
+    pub(super) not_sent: Vec<ObjectKey>,
+    /// Objects to which a write was sent, without an answer that says what became of it.
+    pub(super) unanswered: Vec<ObjectKey>,
+    /// Objects that were deleted to be created again, and were not.
+    pub(super) deleted: Vec<ObjectKey>,
+    /// The number of objects that failed with an answer.
+    pub(super) failed: usize,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            part(
+                "request",
+                "with unknown outcome, which may have taken effect",
+                &self.unanswered,
+            ),
+            part("object", "deleted and not created again", &self.deleted),
+            part("request", "not sent", &self.not_sent),
+            (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "object"))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.write_str(&parts.join("; "))
+    }
+}
+
+/// Says what became of these objects, or of the requests to them; `None` without any.
+fn part(counted_as: &str, what: &str, keys: &[ObjectKey]) -> Option<String> {
+    let count = counted(keys.len(), counted_as);
+    (!keys.is_empty()).then(|| format!("{count} {what}: {}", listed(keys)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::event::{Event, Subject};
+    use crate::model::resource::{Resource, Scope};
+
+    fn outcome(kind: &str, name: &str, action: Action, reason: &str) -> ObjectOutcome {
+        let subject = Subject {
+            resource: Arc::new(Resource::regular("", "v1", kind, Scope::Namespaced)),
+            namespace: None,
+            name: name.to_owned(),
+            uid: None,
+        };
+        ObjectOutcome::with_reason(subject, action, reason)
+    }
+
+    fn taken(without_result: &mut ObjectsWithoutResult, event: Event) -> Vec<String> {
+        let Event::NotDone(not_done) = event else {
+            panic!("another event");
+        };
+        let taken = without_result.take(&not_done).into_iter();
+        taken
+            .map(|outcome| format!("{} {}: {}", outcome.subject.name, outcome.action, outcome.reason))
+            .collect()
+    }
+
+    #[test]
+    fn an_early_end_says_what_is_left() {
+        let keys = |names: &[&str]| -> Vec<ObjectKey> {
+            let outcomes = names.iter().map(|name| outcome("A", name, Action::Skipped, ""));
+            outcomes.map(|outcome| outcome.subject.key()).collect()
+        };
+        let table = [
+            (
+                &["a", "b"][..],
+                &[][..],
+                &[][..],
+                0,
+                "2 requests not sent: a/a, a/b",
+            ),
+            (&[], &[], &["c"], 0, "1 object deleted and not created again: a/c"),
+            (
+                &["a"],
+                &["b"],
+                &[],
+                2,
+                "1 request with unknown outcome, which may have taken effect: a/b; \
+                 1 request not sent: a/a; 2 objects failed",
+            ),
+        ];
+        for (not_sent, unanswered, deleted, failed, expected) in table {
+            let unfinished = Unfinished {
+                not_sent: keys(not_sent),
+                unanswered: keys(unanswered),
+                deleted: keys(deleted),
+                failed,
+            };
+            assert_eq!(unfinished.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn each_object_has_its_planned_outcome_in_and_out_of_turn() {
+        let names = ["a", "b", "c", "d", "e"];
+        for order in [[0, 1, 2, 3, 4], [0, 2, 1, 4, 3], [4, 3, 2, 1, 0]] {
+            let mut without_result = ObjectsWithoutResult::default();
+            without_result.plan(
+                names[..3]
+                    .iter()
+                    .map(|name| outcome("A", name, Action::Skipped, name))
+                    .collect(),
+            );
+            without_result.plan(
+                names[3..]
+                    .iter()
+                    .map(|name| outcome("A", name, Action::Skipped, name))
+                    .collect(),
+            );
+            for index in order {
+                let reported = outcome("A", names[index], Action::Created, "");
+                let planned = without_result.remove(&reported).map(|planned| planned.reason);
+                assert_eq!(planned.as_deref(), Some(names[index]), "{order:?}");
+                assert_eq!(without_result.remove(&reported), None, "{order:?}");
+            }
+            assert!(without_result.outcomes.is_empty(), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn unreported_objects_are_in_the_order_of_the_plan() {
+        let mut without_result = ObjectsWithoutResult::default();
+        without_result.plan(vec![
+            outcome("B", "b", Action::Skipped, ""),
+            outcome("A", "a", Action::Skipped, ""),
+            outcome("A", "kept", Action::Skipped, "marked"),
+            outcome("A", "done", Action::Skipped, ""),
+            outcome("A", "same", Action::Unchanged, ""),
+        ]);
+        without_result.remove(&outcome("A", "done", Action::Created, ""));
+        without_result.remove(&outcome("A", "unplanned", Action::Created, ""));
+        let of_b = NotDone::some(
+            vec![outcome("B", "b", Action::Skipped, "").subject.key()],
+            "no kind",
+        );
+        assert_eq!(taken(&mut without_result, of_b), ["b skipped: no kind"]);
+        assert_eq!(
+            taken(&mut without_result, NotDone::all("stopped")),
+            ["a skipped: stopped", "kept skipped: marked", "same unchanged: "]
+        );
+        assert_eq!(
+            taken(&mut without_result, NotDone::all("again")),
+            Vec::<String>::new()
+        );
+    }
+}

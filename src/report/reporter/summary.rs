@@ -1,0 +1,106 @@
+//! The counts of a run, below its lines and above a wait.
+
+use super::Reporter;
+use crate::event::Action;
+use crate::report::documents::RunEnd;
+use crate::report::documents::report::RequestsAndSeconds;
+use crate::report::layout::paint::{Color, Line};
+use crate::report::output::{print_message, write_stderr};
+use crate::report::style::Verbosity;
+use crate::report::text_lines::{self, Label, sign_and_color};
+
+impl Reporter {
+    /// Prints the counts with signs at a terminal, and with the requests elsewhere.
+    pub(super) fn print_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
+        if self.style.messages.is_terminal() && self.style.verbosity == Verbosity::Normal {
+            let line = self.terminal_summary(end, cost);
+            write_stderr(&format!("{}\n", line.text(self.style.colors)));
+        } else {
+            self.print_full_summary(end, cost);
+        }
+    }
+
+    /// Prints the counts with the cost of the run, unless `--quiet` is set.
+    pub(in crate::report) fn print_full_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
+        if self.style.verbosity > Verbosity::Quiet {
+            let line = text_lines::summary(&self.counts(end), self.collected.dry_run, cost);
+            print_message(Label::Plain, &line.into(), self.style.colors);
+        }
+    }
+
+    /// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
+    pub(super) fn terminal_summary(&self, end: RunEnd, cost: RequestsAndSeconds) -> Line {
+        let mut actions = self.actions();
+        // What does not change comes after what does.
+        actions.sort_by_key(|action| matches!(action, Action::Unchanged | Action::Skipped | Action::Failed));
+        let mut line = Line::default();
+        for (index, action) in actions.iter().enumerate() {
+            let (sign, color) = sign_and_color(*action);
+            let count = format!("{sign} {} {action}", self.summary.count(*action));
+            let gap = if index == 0 { "" } else { "  " };
+            line = line.with(Color::Plain, gap).with(color, count);
+        }
+        if actions.is_empty() {
+            line.push(Color::Plain, self.counts(end));
+        }
+        let dry_run = text_lines::suffix(self.collected.dry_run);
+        line.with(Color::Plain, format!("{dry_run}       {:.1} s", cost.seconds))
+    }
+
+    /// `3 created, 1 pruned`
+    fn counts(&self, end: RunEnd) -> String {
+        let actions = self.actions().into_iter();
+        let counts: Vec<String> = actions
+            .map(|action| format!("{} {action}", self.summary.count(action)))
+            .collect();
+        match end {
+            _ if !counts.is_empty() => counts.join(", "),
+            RunEnd::Interrupted(_) => "nothing was done".to_owned(),
+            RunEnd::Complete | RunEnd::Failed(_) if self.has_parent_line => "nothing else to do".to_owned(),
+            RunEnd::Complete | RunEnd::Failed(_) => "nothing to do".to_owned(),
+        }
+    }
+
+    /// The actions of the command that there were.
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = self.collected.operation.actions();
+        actions.retain(|action| self.summary.count(*action) > 0);
+        actions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Operation, Resume};
+    use crate::model::write_settings::DryRun;
+    use crate::report::style::{Colors, Device, Format, Progress, Style, UnchangedLines};
+
+    const STYLE: Style = Style {
+        format: Format::Lines,
+        verbosity: Verbosity::Normal,
+        colors: Colors::Off,
+        output_colors: Colors::Off,
+        progress: Progress::Hidden,
+        output: Device::Stream,
+        messages: Device::Stream,
+        unchanged: UnchangedLines::Shown,
+        max_bytes: 0,
+    };
+
+    #[test]
+    fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
+        let interrupted = RunEnd::Interrupted(Resume::SameCommand);
+        for (created, has_parent_line, end, expected) in [
+            (0, false, RunEnd::Complete, "nothing to do"),
+            (0, true, RunEnd::Complete, "nothing else to do"),
+            (0, false, interrupted, "nothing was done"),
+            (1, true, interrupted, "1 created"),
+        ] {
+            let mut reporter = Reporter::new(Operation::Apply, STYLE, DryRun::None);
+            reporter.has_parent_line = has_parent_line;
+            (0..created).for_each(|_| reporter.summary.add(Action::Created));
+            assert_eq!(reporter.counts(end), expected);
+        }
+    }
+}
