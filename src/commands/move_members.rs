@@ -19,7 +19,7 @@ use crate::model::set::{ParentObject, Set};
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
+use crate::plan::{self, MembershipKeepReason, MembershipPlan, MembershipSkip, Proposal};
 use crate::read::{Cluster, NamedSet, members_without_label, named_set, no_set_to_move};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -288,11 +288,15 @@ fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<
 async fn members(
     cluster: &Cluster,
     [from, into]: [&SetRead; 2],
-    asked: Option<&[Left]>,
+    asked: Option<&[MembershipSkip]>,
     labels: Option<&str>,
     concurrency: usize,
 ) -> Result<(Vec<Live>, Vec<Live>), Error> {
-    let keys = asked.into_iter().flatten().map(|left| left.key.clone()).collect();
+    let keys = asked
+        .into_iter()
+        .flatten()
+        .map(|object| object.key.clone())
+        .collect();
     let mut members = from.members(cluster, labels, &keys, concurrency).await?;
     let held = if labels.is_some() {
         from.members(cluster, None, &keys, concurrency).await?
@@ -376,13 +380,13 @@ fn find_asked_for(
     into: &SetRead,
     manifests: Manifests,
     selection: &Selection,
-) -> Result<Option<Vec<Left>>, Error> {
+) -> Result<Option<Vec<MembershipSkip>>, Error> {
     let Selection::Manifests(..) = selection else {
         return Ok(None);
     };
     let desired = desired::resolve(manifests, into.named.resolution_context(cluster))?;
     let members = desired.members.into_iter();
-    let asked = members.map(|member| Left {
+    let asked = members.map(|member| MembershipSkip {
         key: member.key,
         resource: member.resource,
         uid: None,

@@ -43,8 +43,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use adopt_move_disband::{
-    Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
-    judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
+    Candidate, FieldOwnership, FoundBy, MembershipChange, MembershipKeepReason, MembershipPlan,
+    MembershipSkip, judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move,
+    plan_release,
 };
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;

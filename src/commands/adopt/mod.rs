@@ -21,7 +21,7 @@ use crate::model::live::Tracking;
 use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
+use crate::plan::{self, Candidate, FoundBy, MembershipPlan, MembershipSkip, Proposal, Refusal, SkipReason};
 use crate::read::{Cluster, NamedSet, named_set, parents_of_other_sets};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -71,7 +71,7 @@ struct PlannedAdopt {
 #[derive(Default)]
 struct FoundObjects {
     candidates: Vec<Candidate>,
-    missing: Vec<Left>,
+    missing: Vec<MembershipSkip>,
     warnings: Vec<String>,
     /// Manifests that were left out.
     notes: Vec<String>,
@@ -194,7 +194,8 @@ impl PlannedAdopt {
     /// Returns advice about the other tool, for the end of the run.
     fn advice(&self) -> Option<String> {
         let advice = self.found.advice.as_ref()?;
-        let is_left = self.plan.left.iter().any(|left| left.uid.is_some()) || !self.found.warnings.is_empty();
+        let is_left =
+            self.plan.skips.iter().any(|skip| skip.uid.is_some()) || !self.found.warnings.is_empty();
         Some(if is_left {
             format!("{advice}; first adopt or delete the objects that were left out")
         } else {

@@ -29,7 +29,7 @@ pub enum MembershipChange {
     /// The part-of label is already correct.
     Settled,
     /// The object is kept as it is, for this reason.
-    Leave(MembershipKeepReason),
+    Keep(MembershipKeepReason),
     /// The object is a member of the set with this id, which stops the run.
     OfAnotherSet(String),
 }
@@ -143,14 +143,14 @@ pub struct MembershipPlan {
     /// Objects whose part-of label is already correct.
     pub settled: Vec<Live>,
     /// Objects that are kept as they are.
-    pub left: Vec<Left>,
+    pub skips: Vec<MembershipSkip>,
     /// Reasons for which the plan may not be carried out.
     pub refusals: Vec<Refusal>,
 }
 
 /// One object that is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct MembershipSkip {
     /// Kind, namespace and name.
     pub key: ObjectKey,
     /// The resource through which the object is read.
@@ -160,7 +160,7 @@ pub struct Left {
     pub reason: MembershipKeepReason,
 }
 
-impl Left {
+impl MembershipSkip {
     fn new(live: &Live, reason: MembershipKeepReason) -> Self {
         Self {
             key: live.key.clone(),
@@ -185,12 +185,12 @@ impl MembershipPlan {
 
     /// Returns the number of objects that the user named and that do not exist.
     pub fn count_not_found(&self) -> usize {
-        self.left.iter().filter(|left| left.is_failure()).count()
+        self.skips.iter().filter(|skip| skip.is_failure()).count()
     }
 
     /// Returns the number of objects that a run reports.
     pub fn objects(&self) -> usize {
-        self.changes.len() + self.settled.len() + self.left.len()
+        self.changes.len() + self.settled.len() + self.skips.len()
     }
 
     /// Returns whether at least one of the objects is a member of the set after the run. If none is, the run creates no
@@ -220,7 +220,7 @@ impl MembershipPlan {
                 self.changes.push(live.clone());
             }
             MembershipChange::Settled => self.settled.push(live.clone()),
-            MembershipChange::Leave(reason) => self.left.push(Left::new(live, reason)),
+            MembershipChange::Keep(reason) => self.skips.push(MembershipSkip::new(live, reason)),
             MembershipChange::OfAnotherSet(id) => self.refusals.push(Refusal::OfAnotherSet {
                 object: live.key.clone(),
                 parent: parents.get(&id),
@@ -234,10 +234,10 @@ impl MembershipPlan {
 pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) -> MembershipChange {
     let live = &candidate.live;
     if set.is_parent(live) {
-        return MembershipChange::Leave(MembershipKeepReason::IsParent);
+        return MembershipChange::Keep(MembershipKeepReason::IsParent);
     }
     if live.presence == Presence::Terminating {
-        return MembershipChange::Leave(MembershipKeepReason::Terminating);
+        return MembershipChange::Keep(MembershipKeepReason::Terminating);
     }
     let is_tracked = live.tracking != Tracking::Off;
     // If no field manager owns the label, it is written again: the object would never be pruned with such a label.
@@ -251,18 +251,18 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) ->
         };
     }
     if let Some(owner) = live.foreign_owner(set.parent_uid.as_deref()) {
-        return MembershipChange::Leave(MembershipKeepReason::Owned(owner.clone()));
+        return MembershipChange::Keep(MembershipKeepReason::Owned(owner.clone()));
     }
     match &candidate.found_by {
         FoundBy::Selected(Creator::Others(managers)) => {
             let managers = managers.clone();
-            return MembershipChange::Leave(MembershipKeepReason::MadeByOthers { managers });
+            return MembershipChange::Keep(MembershipKeepReason::MadeByOthers { managers });
         }
         FoundBy::Tracked(Mark::Other(reason)) => {
-            return MembershipChange::Leave(MembershipKeepReason::TrackedElsewhere(reason.clone()));
+            return MembershipChange::Keep(MembershipKeepReason::TrackedElsewhere(reason.clone()));
         }
         FoundBy::Tracked(Mark::Missing(reason)) => {
-            return MembershipChange::Leave(MembershipKeepReason::Unmarked(reason.clone()));
+            return MembershipChange::Keep(MembershipKeepReason::Unmarked(reason.clone()));
         }
         FoundBy::Named | FoundBy::Selected(Creator::Person) | FoundBy::Tracked(Mark::Own) => {}
     }
@@ -300,7 +300,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
             writers: live.part_of_writers.clone(),
         }
     };
-    MembershipChange::Leave(reason)
+    MembershipChange::Keep(reason)
 }
 
 /// Judges one object that is to leave its set.
@@ -317,12 +317,12 @@ pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
 pub fn plan_adoption(
     set: &Set,
     candidates: &[Candidate],
-    missing: Vec<Left>,
+    missing: Vec<MembershipSkip>,
     parents: &OtherParents,
     take_ownership: Risk,
 ) -> MembershipPlan {
     let mut plan = MembershipPlan {
-        left: missing,
+        skips: missing,
         ..MembershipPlan::default()
     };
     let mut seen = BTreeSet::new();
@@ -344,7 +344,7 @@ pub fn plan_move(
     from: &Set,
     to: &Set,
     members: &[Live],
-    requested: Option<Vec<Left>>,
+    requested: Option<Vec<MembershipSkip>>,
     appliers: &BTreeSet<String>,
 ) -> MembershipPlan {
     let mut plan = MembershipPlan::default();
@@ -366,7 +366,7 @@ pub fn plan_move(
     }
     let found: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
     let requested = requested.into_iter().flatten();
-    plan.left
+    plan.skips
         .extend(requested.filter(|object| !found.contains(&object.key)));
     plan
 }

@@ -17,10 +17,10 @@ pub fn judge_inventory(
     let inventory = inventory.to_owned();
     if !plan.takes_any() {
         let is_unmarked = plan
-            .left
+            .skips
             .iter()
-            .any(|left| matches!(left.reason, MembershipKeepReason::Unmarked(_)));
-        return (plan.refusals.is_empty() && !plan.left.is_empty()).then_some(Refusal::NothingToAdopt {
+            .any(|skip| matches!(skip.reason, MembershipKeepReason::Unmarked(_)));
+        return (plan.refusals.is_empty() && !plan.skips.is_empty()).then_some(Refusal::NothingToAdopt {
             inventory,
             is_unmarked,
         });

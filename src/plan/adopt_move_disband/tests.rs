@@ -40,7 +40,7 @@ fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
 
 #[test]
 fn adoption_takes_what_is_free_and_leaves_the_rest() {
-    use MembershipChange::{Leave, OfAnotherSet, Settled};
+    use MembershipChange::{Keep, OfAnotherSet, Settled};
     use MembershipKeepReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere, Unmarked};
     assert_eq!(named(|_| {}), WRITE);
     assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
@@ -54,32 +54,32 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
         named(|live| live.part_of = Some(OTHER.to_owned())),
         OfAnotherSet(OTHER.to_owned())
     );
-    assert_eq!(named(|live| live.key = set().parent), Leave(IsParent));
+    assert_eq!(named(|live| live.key = set().parent), Keep(IsParent));
     assert_eq!(
         named(|live| live.presence = Presence::Terminating),
-        Leave(Terminating)
+        Keep(Terminating)
     );
     assert_eq!(
         named(|live| live.owners.push(owner("w"))),
-        Leave(Owned(owner("w")))
+        Keep(Owned(owner("w")))
     );
     assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), WRITE);
     let table = [
         (FoundBy::Selected(Creator::Person), WRITE),
         (
             FoundBy::Selected(Creator::Others(vec!["operator".to_owned()])),
-            Leave(MadeByOthers {
+            Keep(MadeByOthers {
                 managers: vec!["operator".to_owned()],
             }),
         ),
         (FoundBy::Tracked(Mark::Own), WRITE),
         (
             FoundBy::Tracked(Mark::Other("other".to_owned())),
-            Leave(TrackedElsewhere("other".to_owned())),
+            Keep(TrackedElsewhere("other".to_owned())),
         ),
         (
             FoundBy::Tracked(Mark::Missing("none".to_owned())),
-            Leave(Unmarked("none".to_owned())),
+            Keep(Unmarked("none".to_owned())),
         ),
     ];
     for (found_by, change) in table {
@@ -163,7 +163,7 @@ fn new_set() -> Set {
 
 #[test]
 fn members_move_and_objects_with_a_copied_label_are_kept() {
-    use MembershipChange::{Leave, Settled};
+    use MembershipChange::{Keep, Settled};
     let moved = |change: fn(&mut Live)| {
         let mut live = live("ConfigMap", Some("shop"), "a");
         change(&mut live);
@@ -176,23 +176,23 @@ fn members_move_and_objects_with_a_copied_label_are_kept() {
     );
     assert_eq!(
         moved(|live| live.part_of = None),
-        Leave(MembershipKeepReason::NotAMember)
+        Keep(MembershipKeepReason::NotAMember)
     );
     assert_eq!(
         moved(|live| live.key = new_set().parent),
-        Leave(MembershipKeepReason::IsParent)
+        Keep(MembershipKeepReason::IsParent)
     );
     assert_eq!(
         moved(|live| live.presence = Presence::Terminating),
-        Leave(MembershipKeepReason::Terminating)
+        Keep(MembershipKeepReason::Terminating)
     );
     assert_eq!(
         moved(|live| live.owners.push(owner("uid-of-parent"))),
-        Leave(MembershipKeepReason::Owned(owner("uid-of-parent")))
+        Keep(MembershipKeepReason::Owned(owner("uid-of-parent")))
     );
     assert_eq!(
         moved(|live| live.part_of_writers = vec!["controller".to_owned()]),
-        Leave(MembershipKeepReason::CopiedLabel {
+        Keep(MembershipKeepReason::CopiedLabel {
             writers: vec!["controller".to_owned()]
         })
     );
@@ -205,11 +205,12 @@ fn only_what_was_asked_for_moves_and_strangers_are_reported() {
         live("ConfigMap", Some("shop"), "b"),
     ];
     let stranger = live("ConfigMap", Some("shop"), "c");
-    let asked = [&members[0], &stranger].map(|live| Left::new(live, MembershipKeepReason::NotAMember));
+    let asked =
+        [&members[0], &stranger].map(|live| MembershipSkip::new(live, MembershipKeepReason::NotAMember));
     let appliers = policy().appliers;
     let some = plan_move(&set(), &new_set(), &members, Some(asked.to_vec()), &appliers);
     assert_eq!(some.changes, members[..1]);
-    assert_eq!(some.left, asked[1..]);
+    assert_eq!(some.skips, asked[1..]);
     let all = plan_move(&set(), &new_set(), &members, None, &appliers);
     assert_eq!(all.changes, members);
 }
