@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_parent_is_never_pruned() {
         assert_eq!(judged(|live| live.key = set().parent), Judgement::Ignore);
-        // The same object as another group serves it.
+        // The parent, as another API group serves it: with another key and the same UID.
         let uid = set().parent_uid.expect("a UID");
         assert_eq!(judged(|live| live.uid = uid), Judgement::Ignore);
     }

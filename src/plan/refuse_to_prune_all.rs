@@ -104,7 +104,7 @@ mod tests {
             (&hashed, &["settings"], false),
             (&hashed, &["settings-gkmt2h7f9b-2"], true),
             (&hashed, &["other-2456789bcd"], true),
-            // One such object says nothing of the others.
+            // A successor of one member is not enough if all others are lost.
             (&large, &["settings-gkmt2h7f9b"], true),
             (&large, &["settings-gkmt2h7f9b", "a"], false),
             (
@@ -113,7 +113,7 @@ mod tests {
                 false,
             ),
             (&all_hashed, &["x-gkmt2h7f9b"], false),
-            // These are not hashes.
+            // The ends of these names are not hashes.
             (&all(&["a", "b", "web-frontend"]), &["web-database"], true),
             (&all(&["a", "b", "c-1"]), &["c-2"], true),
         ];

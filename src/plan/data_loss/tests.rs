@@ -279,7 +279,7 @@ fn owners_hide_only_what_is_made_for_an_object_that_is_counted() {
         lost.sort_unstable();
         assert_eq!(lost, expected, "{contents:?}");
     }
-    // Nor does the account hide what came in since it was seen, unless it goes itself.
+    // A new object that the account owns is a loss, unless the run deletes the account.
     let seen = holding(vec![account.clone()]);
     let new = stranger("Secret", "new", &[&account]);
     let account = account.uid;

@@ -116,7 +116,7 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
 
 #[test]
 fn owners_are_followed_through_what_is_deleted_with_them() {
-    // In a circle, and by two ways.
+    // Two objects own each other, and `desired` has two deleted owners.
     let between = config_map("between", &["pruned-1", "last"]);
     let last = config_map("last", &["between"]);
     let desired = config_map("desired", &["elsewhere", "last", "pruned-2"]);
@@ -195,7 +195,7 @@ fn containers_of_kept_objects_are_bound_to_their_owner() {
     let inside = config_map("pruned", &[]);
     let inside = std::slice::from_ref(&inside);
     assert!(bound(&observed(inside, Owners::Forbidden), inside, &[]).is_empty());
-    // It is detached.
+    // The owner references of a kept namespace can be removed.
     let namespace = Live {
         keep_annotation: Some("a: b".to_owned()),
         ..owned("Namespace", None, "shop", &["pruned"])
@@ -274,7 +274,7 @@ fn owner_references_that_appear_after_the_plan_count() {
         found_again(&[owned(&desired), owned(&annotated)]),
         ["desired", "kept"]
     );
-    // Of no member that the plan knows, and not desired.
+    // A dependent that is neither desired nor a member that the plan keeps.
     let stranger = config_map("stranger", &["pruned"]);
     assert_eq!(found_again(&[stranger]), Vec::<String>::new());
 }

@@ -423,7 +423,7 @@ fn what_came_into_a_container_keeps_it() {
     );
 }
 
-/// Takes minutes if anything is compared with everything.
+/// Takes minutes if an algorithm compares each object with each other object.
 #[test]
 fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
     const COUNT: usize = 10_000;

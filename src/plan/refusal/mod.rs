@@ -34,9 +34,9 @@ pub enum Refusal {
     #[error("{parent}: managed by {found}, not {}", describe_tooling(.ours))]
     OtherTooling {
         parent: ObjectKey,
-        /// The program that the parent names.
+        /// The tooling that the parent names.
         found: Tooling,
-        /// This program.
+        /// The tooling of this run: this program, or the value of `--tooling`.
         ours: Tooling,
     },
     /// The object exists and is not a parent.
@@ -209,9 +209,9 @@ pub enum Refusal {
     #[error("{parent}: managed by {found}, not {}", describe_tooling(.ours))]
     ManagedElsewhere {
         parent: ObjectKey,
-        /// The program that the parent names.
+        /// The tooling that the parent names.
         found: Tooling,
-        /// This program.
+        /// The tooling of this run: this program, or the value of `--tooling`.
         ours: Tooling,
         /// The command that would change the members.
         operation: Operation,

@@ -43,7 +43,7 @@ pub enum ChangeSincePlan {
         /// The address of this cluster.
         now: String,
     },
-    /// It is not certain that this is the cluster of the plan.
+    /// The cluster may be another one: its UID is not known, and nothing else shows that it is the cluster of the plan.
     UnknownCluster {
         /// The address of the plan's cluster.
         then: String,

@@ -283,7 +283,7 @@ mod tests {
             (compared.0.object.value(), compared.1)
         };
         let table = [
-            // The same value, as it is live.
+            // The live Secret has the same value, so it is filled in.
             (
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({"data": {"a": "eA=="}})),
@@ -314,7 +314,7 @@ mod tests {
                 "/data/a~1b",
                 json!("eA=="),
             ),
-            // Another one.
+            // The live Secret has another value, so a placeholder is filled in.
             (
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({"data": {"a": "eQ=="}})),
@@ -339,7 +339,7 @@ mod tests {
                 "/stringData/a",
                 json!("***"),
             ),
-            // None.
+            // The live Secret has no value, or does not exist.
             (
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({})),

@@ -123,7 +123,7 @@ fn a_plan_that_was_touched_is_refused() {
         PlanFileError::Syntax(_)
     ));
     assert!(matches!(read("[]"), PlanFileError::Other));
-    // Its spaces do not matter.
+    // The digest does not cover the white space of the file.
     let document: Value = serde_json::from_str(&sealed).expect("JSON");
     assert!(file::parse(&document.to_string()).is_ok());
 }
@@ -163,7 +163,7 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     let restored = restore(&plan).expect("the same");
     assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
     let file = directory.path().join("login.yaml");
-    // Another place in the file is the same object.
+    // The object may be on another line of the file.
     fs::write(&file, format!("# A comment.\n{SECRET}")).expect("a file");
     assert!(restore(&plan).is_ok());
     for (from, to) in [
@@ -309,7 +309,7 @@ fn the_record_is_not_part_of_a_parent_with_a_manifest() {
     assert_ne!(seen(json!({"annotations": {"note": "x"}}), "1"), bare);
 }
 
-/// A set of three: one that is sent, one that is left alone, one that is pruned.
+/// A set of three members: one is applied, one is unchanged, one is pruned.
 struct Scene {
     saved: SavedPlan,
     cluster: SavedCluster,
@@ -445,7 +445,7 @@ fn where_nothing_moved_nothing_is_reported() {
     let mut scene = scene();
     assert_eq!(scene.find_drift(), []);
     let sent = scene.key("sent");
-    // A write that changed nothing of interest.
+    // A write that changed the resourceVersion and not the content.
     scene.seen.insert(sent, seen("sent", "2", "a"));
     assert_eq!(scene.find_drift(), []);
 }
@@ -550,12 +550,12 @@ fn a_plan_is_for_one_cluster() {
     ];
     let table = [
         (cluster(Some("of-this"), "https://one", Some("a")), [None, None]),
-        // The same by another way.
+        // The same cluster at another address.
         (
             cluster(Some("of-this"), "https://two", None),
             [None, Some(unknown("https://two"))],
         ),
-        // Another one that has its address.
+        // Another cluster at the same address.
         (
             cluster(Some("of-another"), "https://one", Some("a")),
             [Some(other()), None],
@@ -599,7 +599,7 @@ fn namespaces_are_compared_where_both_may_be_read() {
     };
     let (missing, unread) = (None, Some(None));
     let [one, other] = ["one", "other"].map(|uid| Some(Some(uid)));
-    // Whether the namespace is another one, and whether that could not be found out.
+    // The UID then and now, whether the namespace counts as changed, and whether it could not be compared.
     let table = [
         (one, one, false, false),
         (one, other, true, false),
