@@ -107,15 +107,18 @@ impl Script for DisbandScript<'_> {
     async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<(), Error> {
         let read = &planned.read;
         run.report_warnings(&read.state.warnings);
-        let mut needed = permissions::to_relabel(&planned.plan.changes);
-        needed.insert(permissions::on_parent(&read.named.set, &read.named.resource));
+        let mut needed = permissions::needed_to_relabel(&planned.plan.changes);
+        needed.insert(permissions::needed_to_patch_parent(
+            &read.named.set,
+            &read.named.resource,
+        ));
         adopt_move_disband::check_permissions(&planned.cluster, needed, self.membership).await
     }
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<Ending, Error> {
         let read = &planned.read;
         let obstacles = Obstacles {
-            unlisted: read.state.observed.unlisted.clone(),
+            unlisted: read.state.observed.record_to_keep.clone(),
             ..Obstacles::default()
         };
         let execution = MembershipExecution {
@@ -147,7 +150,7 @@ impl Script for DisbandScript<'_> {
 /// Returns the refusals that the user has to lift: that the run takes over another tool's set, and that it forgets the
 /// set.
 fn find_refusals(read: &SetRead, plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Refusal> {
-    let forgets_set = plan.forgets(&read.named.set, appliers);
+    let forgets_set = plan.refuse_to_forget(&read.named.set, appliers);
     read.state
         .take_over
         .clone()

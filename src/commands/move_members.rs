@@ -19,7 +19,7 @@ use crate::model::set::{ParentObject, Set};
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
+use crate::plan::{self, MembershipKeepReason, MembershipPlan, MembershipSkip, Proposal};
 use crate::read::{Cluster, NamedSet, members_without_label, named_set, no_set_to_move};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -134,7 +134,7 @@ impl Script for MoveScript<'_> {
             run.report_warnings(&from.state.warnings);
         }
         let obstacles = Obstacles {
-            unlisted: from.state.observed.unlisted.clone(),
+            unlisted: from.state.observed.record_to_keep.clone(),
             owned: find_object_owned_by_parent(&from.named.set, &members_of_new_set, into),
             members: remaining,
         };
@@ -305,14 +305,14 @@ fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<
 async fn list_members(
     cluster: &Cluster,
     [from, into]: [&SetRead; 2],
-    requested: Option<&[Left]>,
+    requested: Option<&[MembershipSkip]>,
     labels: Option<&str>,
     concurrency: usize,
 ) -> Result<(Vec<Live>, Vec<Live>), Error> {
     let keys = requested
         .into_iter()
         .flatten()
-        .map(|left| left.key.clone())
+        .map(|object| object.key.clone())
         .collect();
     let mut members = from.members(cluster, labels, &keys, concurrency).await?;
     let old_members = if labels.is_some() {
@@ -337,10 +337,10 @@ fn list_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
         ..
     } = planned;
     let NamedSet { set, resource, .. } = &from.named;
-    let mut needed = permissions::to_relabel(&plan.changes);
+    let mut needed = permissions::needed_to_relabel(&plan.changes);
     if plan.takes_any() {
         let target = &into.named;
-        needed.extend(permissions::to_record(
+        needed.extend(permissions::needed_to_record(
             &target.set,
             &target.resource,
             into.parent(),
@@ -349,9 +349,9 @@ fn list_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
         ));
         needed.extend(match aim {
             ParentAim::Narrow | ParentAim::RemoveRecord => {
-                vec![permissions::on_parent(set, resource)]
+                vec![permissions::needed_to_patch_parent(set, resource)]
             }
-            ParentAim::Delete => permissions::to_release(set, resource).into(),
+            ParentAim::Delete => permissions::needed_to_end_set(set, resource).into(),
         });
     }
     needed
@@ -400,13 +400,13 @@ fn find_requested(
     into: &SetRead,
     manifests: Manifests,
     selection: &Selection,
-) -> Result<Option<Vec<Left>>, Error> {
+) -> Result<Option<Vec<MembershipSkip>>, Error> {
     let Selection::Manifests(..) = selection else {
         return Ok(None);
     };
     let desired = desired::resolve(manifests, into.named.resolution_context(cluster))?;
     let members = desired.members.into_iter();
-    let requested = members.map(|member| Left {
+    let requested = members.map(|member| MembershipSkip {
         key: member.key,
         resource: member.resource,
         uid: None,

@@ -72,19 +72,19 @@ async fn print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exi
         notes.extend(note_on_left_out(&(&needed - &needed_for_manifests), &writers));
         needed = needed_for_manifests;
     }
-    needed.extend(permissions::to_recreate(&desired, &recreate));
+    needed.extend(permissions::needed_to_recreate(&desired, &recreate));
     notes.extend(list_remarks(&needed, &desired));
     for note in &notes {
         report::note(note, style);
     }
-    let name = permissions::name(&named.set.parent);
+    let name = permissions::name_for_set(&named.set.parent);
     let namespace = named
         .set
         .parent
         .namespace
         .as_deref()
         .unwrap_or(&cluster.namespace);
-    let objects = permissions::objects(&name, &needed, &options.subjects, namespace);
+    let objects = permissions::objects_that_grant(&name, &needed, &options.subjects, namespace);
     report::objects(&objects, style);
     Ok(Exit::Done)
 }
@@ -107,13 +107,14 @@ async fn read_past(
     cluster.look_up(&sets).await;
     let places = found_set::places(&sets, &cluster.discovery);
     let record = sets[0].recorded();
-    let unlisted = record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));
+    let undiscovered =
+        record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));
     find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
     let past = Past {
         places,
         members: set.members,
-        unlisted: unlisted.unwrap_or_default(),
+        undiscovered: undiscovered.unwrap_or_default(),
     };
     Ok((past, parent.record_writers))
 }

@@ -13,25 +13,35 @@ use crate::model::set::Set;
 /// Members to apply, one step after the other.
 type Steps = Vec<Vec<Apply>>;
 
-/// Divides the members that the manifests hold: those that have to exist before the parent, the others to apply, and those
-/// that are not sent, in the order of the manifests.
+/// The members that the manifests hold, by what the run does with them.
+pub(super) struct AppliedAndUnchanged {
+    /// Members to apply before the parent is written.
+    pub(super) prerequisites: Steps,
+    /// The other members to apply.
+    pub(super) waves: Steps,
+    /// Members that are not sent, in the order of the manifests.
+    pub(super) unchanged: Vec<Unchanged>,
+}
+
+/// Divides the members that the manifests hold by what the run does with them.
 pub(super) fn divide(
     set: &Set,
     desired: &Desired,
     observed: &Observed,
     policy: &Policy,
-) -> (Steps, Steps, Vec<Unchanged>) {
+) -> AppliedAndUnchanged {
     let members: HashMap<&ObjectKey, &Live> = observed.members.iter().map(|live| (&live.key, live)).collect();
     let others: HashSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
-    let redefined = redefined_kinds(desired, observed);
+    let redefined = find_redefined_kinds(desired, observed);
     let mut applies = Vec::new();
     let mut prerequisites = Vec::new();
     let mut unchanged = Vec::new();
     for (index, object) in desired.members.iter().enumerate() {
         let namespace = object.key.namespace.as_ref();
-        let is_doomed = namespace.is_some_and(|name| observed.terminating_namespaces.contains(name));
+        let is_namespace_terminating =
+            namespace.is_some_and(|name| observed.terminating_namespaces.contains(name));
         if let Some(live) = members.get(&object.key)
-            && !is_doomed
+            && !is_namespace_terminating
             && !redefined.contains(&object.key.group_kind)
             && is_unchanged(live, observed.comparisons.get(&index), policy)
         {
@@ -44,9 +54,9 @@ pub(super) fn divide(
         let apply = Apply {
             index,
             live_membership: match members.get(&object.key) {
-                _ if is_doomed => LiveMembership::Terminating,
+                _ if is_namespace_terminating => LiveMembership::Terminating,
                 None if others.contains(&object.key) => LiveMembership::OfAnotherSet,
-                live => live_membership(live.copied(), observed.comparisons.get(&index)),
+                live => read_live_membership(live.copied(), observed.comparisons.get(&index)),
             },
         };
         if must_exist_before_parent(object, &set.parent) {
@@ -55,11 +65,11 @@ pub(super) fn divide(
             applies.push(apply);
         }
     }
-    (
-        dependencies::steps(desired, prerequisites),
-        dependencies::steps(desired, applies),
+    AppliedAndUnchanged {
+        prerequisites: dependencies::sort_into_steps(desired, prerequisites),
+        waves: dependencies::sort_into_steps(desired, applies),
         unchanged,
-    )
+    }
 }
 
 /// Returns whether the server does not serve the kind of this object yet.
@@ -67,17 +77,17 @@ pub fn is_not_yet_served(object: &DesiredObject) -> bool {
     object.resource.origin == Origin::NotYetServed
 }
 
-/// Returns the kinds whose CRDs this run may change. Comparisons under the old CRD say nothing about the
-/// new one.
-fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind> {
+/// Returns the kinds whose CRDs this run may change. Their objects count as changed: they were compared with their
+/// manifests under the old schema, and the new schema may have other defaults.
+fn find_redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind> {
     (0..desired.members.len())
         .filter(|index| observed.comparisons.get(index) != Some(&Verdict::Unchanged))
         .filter_map(|index| defined_kind(&desired.members[index]))
         .collect()
 }
 
-/// Returns whether the member need not be sent. A member with fields of client-side apply is always sent:
-/// these fields may have left the manifest, and would be kept.
+/// Returns whether the member need not be sent. A member with fields of client-side apply is always sent: if such a
+/// field has left the manifest, only an apply that takes the field over removes it.
 fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool {
     policy.unchanged == UnchangedMembers::LeftAlone
         && live.presence == Presence::Present
@@ -85,7 +95,9 @@ fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool
         && verdict == Some(&Verdict::Unchanged)
 }
 
-fn live_membership(live: Option<&Live>, verdict: Option<&Verdict>) -> LiveMembership {
+/// Returns the membership of an object whose namespace is not being deleted. `live` is `None` if the object is not
+/// among the members of the set.
+fn read_live_membership(live: Option<&Live>, verdict: Option<&Verdict>) -> LiveMembership {
     match live {
         None => LiveMembership::NotAMember,
         Some(live) if live.presence == Presence::Terminating => LiveMembership::Terminating,

@@ -1,22 +1,23 @@
-//! The order in which kinds are applied, and in reverse pruned, as waves.
+//! The order in which kinds are applied, as waves. Prunes use the reverse order.
 //!
-//! For the API server, the objects of one wave are independent of each other.
+//! The API server accepts the objects of one wave in any order, so they are sent at the same time.
 
 use crate::model::identity::{GroupKind, ObjectKey};
 
-/// A step of the order; `as usize` is its index.
+/// A wave of the order; `as usize` is its index, from first to last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wave {
     /// Containers of other objects: namespaces and CRDs.
     Containers,
-    /// What decides whether the server admits other objects: quotas, limits, address ranges of Services. A
-    /// controller writes what they allow into their status a little later.
+    /// Objects that limit which other objects the server admits: quotas, limits, address ranges of Services. They have
+    /// a wave of their own because a limit takes effect late: only once a controller has written it into the status.
     Limits,
-    /// Objects that others refer to: identities, permissions, configuration, storage, Services.
+    /// Objects that other objects refer to: identities, permissions, configuration, storage, Services.
     Referenced,
     /// Everything else.
     Rest,
-    /// Objects that can prevent others from being written: admission, aggregated APIs.
+    /// Objects that can prevent other objects from being written: webhooks, admission policies, aggregated APIs. They
+    /// come last, so that they cannot block the rest of the run.
     Admission,
 }
 
@@ -46,7 +47,7 @@ impl Wave {
                 | "Service",
             )
             | ("storage.k8s.io" | "rbac.authorization.k8s.io" | "scheduling.k8s.io" | "node.k8s.io", _)
-            // Pods are to be covered from the start.
+            // A NetworkPolicy or PodDisruptionBudget has to exist before the Pods, so that no Pod runs without it.
             | ("networking.k8s.io", "NetworkPolicy" | "IngressClass")
             | ("policy", "PodDisruptionBudget")
             | ("gateway.networking.k8s.io", "GatewayClass") => Self::Referenced,
@@ -56,7 +57,7 @@ impl Wave {
     }
 }
 
-/// Returns what sorts objects as they are applied; those of one wave by namespace, kind and name.
+/// Returns the sort key for the order of applying: by wave, then by namespace, kind and name.
 pub fn apply_order(key: &ObjectKey) -> impl Ord + use<'_> {
     (
         Wave::for_kind(&key.group_kind),

@@ -1,7 +1,8 @@
-//! The autoscalers of objects whose number of replicas leaves the manifest.
+//! The autoscalers of objects whose number of replicas was removed from the manifest.
 //!
-//! While an autoscaler targets the object, the number is an ignored field. Without one, the manifest
-//! decides, and the server fills in the default. Where autoscalers cannot be listed, the value stays.
+//! While an autoscaler targets the object, the number is an ignored field. If no autoscaler does, the number is removed
+//! from the object, and the server fills in the default. If autoscalers cannot be listed, the number is kept: a wrong
+//! removal could scale a busy workload down.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,8 +17,8 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::text::listed;
 
-/// The kinds that scale other objects, as [`target_of`] reads them. KEDA makes a
-/// `HorizontalPodAutoscaler` of its own kind, but that may come later.
+/// Returns the kinds that scale other objects, as [`read_scale_target`] reads them. For a `ScaledObject`, KEDA creates
+/// a `HorizontalPodAutoscaler`, but not at once, so the `ScaledObject` counts, too.
 pub fn autoscaler_kinds() -> [GroupKind; 2] {
     [
         GroupKind::new("autoscaling", "HorizontalPodAutoscaler"),
@@ -26,7 +27,7 @@ pub fn autoscaler_kinds() -> [GroupKind; 2] {
 }
 
 /// Returns the object that an autoscaler of this kind targets.
-pub fn target_of(kind: &GroupKind, autoscaler: &Value, namespace: Option<&str>) -> Option<ObjectKey> {
+pub fn read_scale_target(kind: &GroupKind, autoscaler: &Value, namespace: Option<&str>) -> Option<ObjectKey> {
     let target = autoscaler.pointer("/spec/scaleTargetRef")?;
     let text = |field: &str| target[field].as_str().filter(|text| !text.is_empty());
     let (default_api_version, default_kind) = match kind.group.as_str() {
@@ -43,15 +44,16 @@ pub fn target_of(kind: &GroupKind, autoscaler: &Value, namespace: Option<&str>) 
     })
 }
 
-/// Returns whether a member that the manifests do not hold is gone after the run: then it scales nothing any more.
+/// Returns whether a member that the manifests do not hold is gone after the run. An autoscaler that is gone scales
+/// nothing any more.
 pub fn is_leaving(live: &Live, set: &Set, policy: &Policy) -> bool {
     matches!(
-        prune_rules::judge(live, set, policy),
+        prune_rules::judge_by_metadata(live, set, policy),
         Judgement::Prune | Judgement::Skip(SkipReason::Terminating { .. } | SkipReason::OwnedCopy(_))
     )
 }
 
-/// Returns the autoscalers among the manifests by the objects that they target.
+/// Returns the autoscalers in the manifests. Key: the targeted object. Value: the autoscaler.
 pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
     let kinds = autoscaler_kinds();
     let autoscalers = desired
@@ -60,22 +62,23 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
         .filter(|member| kinds.contains(&member.key.group_kind));
     let targets = autoscalers.filter_map(|member| {
         let key = &member.key;
-        let target = target_of(&key.group_kind, &member.object.value(), key.namespace.as_deref())?;
+        let target = read_scale_target(&key.group_kind, &member.object.value(), key.namespace.as_deref())?;
         Some((target, key.clone()))
     });
     targets.collect()
 }
 
-/// Returns the note about numbers of replicas that are left to autoscalers, by their objects.
-pub fn note_replicas_left_to_autoscalers(left: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
-    let objects = left
+/// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers` has the scaled objects as
+/// keys.
+pub fn note_replicas_left_to_autoscalers(autoscalers: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
+    let objects = autoscalers
         .iter()
         .map(|(key, autoscaler)| format!("{key} to {}", autoscaler.object_name()));
-    (!left.is_empty()).then(|| format!("replicas are left to autoscalers: {}", listed(objects)))
+    (!autoscalers.is_empty()).then(|| format!("replicas are left to autoscalers: {}", listed(objects)))
 }
 
-/// Returns the warning about a number of replicas that is removed, since nothing scales the object.
-/// `position` is that of its manifest.
+/// Returns the warning about a number of replicas that is removed, since no autoscaler targets the object. `position`
+/// is the position of its manifest. `None` if the number is the default of a built-in kind already.
 pub fn warn_of_removed_replicas(
     position: &impl fmt::Display,
     key: &ObjectKey,
@@ -95,8 +98,7 @@ pub fn warn_of_removed_replicas(
     ))
 }
 
-/// Returns the warning about a number of replicas that is kept because it is not known what scales
-/// the object.
+/// Returns the warning about a number of replicas that is kept because autoscalers cannot be listed.
 pub fn warn_of_kept_replicas(
     position: &impl fmt::Display,
     key: &ObjectKey,
@@ -146,7 +148,11 @@ mod tests {
         ];
         for (kind, target, expected) in table {
             let autoscaler = json!({"spec": {"scaleTargetRef": target}});
-            assert_eq!(target_of(kind, &autoscaler, Some("shop")), expected, "{target}");
+            assert_eq!(
+                read_scale_target(kind, &autoscaler, Some("shop")),
+                expected,
+                "{target}"
+            );
         }
     }
 

@@ -1,6 +1,4 @@
-//! The user's consent: to what a question has shown, and to nothing more.
-//!
-//! Pure.
+//! The user's consent. It covers the plan that a question has shown, and nothing more.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +10,13 @@ use crate::model::set::Set;
 /// A plan as a question shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// What has to be lifted before it may be carried out. The parent as it was read is among them, if it has
-    /// to be taken over.
+    /// The refusals that have to be lifted before the plan may be carried out. If the parent has to be taken over, they
+    /// include that refusal, with the parent as it was read.
     pub refusals: Vec<Refusal>,
     /// The UIDs of the objects that are deleted, or that join or leave a set, and of the set's parent.
     pub objects: BTreeSet<String>,
-    /// With `--confirm`, the objects that are applied; `None` if nothing changes, or without the flag.
+    /// With `--confirm`, the objects that are applied. `None` if the run needs no confirmation of applies: nothing
+    /// changes, or the flag is not set.
     pub applies: Option<BTreeSet<ProposedApply>>,
 }
 
@@ -26,9 +25,9 @@ pub struct Proposal {
 pub struct ProposedApply {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// `metadata.uid` of a member of this set or another one.
+    /// `metadata.uid`, if the object is a member of this set or another one.
     pub uid: Option<String>,
-    /// The id of the set that it is taken from.
+    /// The id of the other set, if the object is a member of one.
     pub former_set: Option<String>,
 }
 
@@ -42,20 +41,22 @@ impl Proposal {
         }
     }
 
-    /// Returns the proposal as one about this set: another object with the name of its parent is not within it.
+    /// Adds the set's parent to the proposal. If the parent is replaced by another object of the same name, the consent
+    /// does not cover the new one.
     #[must_use]
     pub fn about(mut self, set: &Set) -> Self {
         self.objects.extend(set.parent_uid.clone());
         self
     }
 
-    /// Returns whether an answer can lift all refusals.
+    /// Returns whether the user's answer to a question can lift all refusals.
     pub fn can_be_confirmed(&self) -> bool {
         self.refusals.iter().all(Refusal::is_lifted_by_answer)
     }
 
-    /// Returns whether `shown` covers this: it is the same, or less.
+    /// Returns whether the consent to `shown` covers this proposal: both are the same, or this one does less.
     fn is_within(&self, shown: &Self) -> bool {
+        // Without applies, all of them are covered.
         let mut applies = self.applies.iter().flatten();
         let shown_applies = shown.applies.as_ref();
         self.refusals
@@ -78,7 +79,7 @@ pub enum Consent {
 }
 
 impl Consent {
-    /// Returns whether the plan may be carried out.
+    /// Returns whether the proposed plan may be carried out.
     pub fn covers(&self, proposal: &Proposal) -> bool {
         match self {
             Self::Missing | Self::ByFlag => {
@@ -88,7 +89,7 @@ impl Consent {
         }
     }
 
-    /// Returns the refusals that no flag has lifted.
+    /// Returns the refusals of the proposal that `--yes` has not lifted.
     pub fn remaining_refusals(&self, proposal: &Proposal) -> Vec<Refusal> {
         let mut refusals = proposal.refusals.clone();
         if *self == Self::ByFlag {
@@ -99,7 +100,8 @@ impl Consent {
 }
 
 impl Plan {
-    /// Lifts all refusals. The losses of data among them are accepted by the judgement before each delete.
+    /// Lifts all refusals, because the user has confirmed them. Losses of data stay in `accepted`: each object is
+    /// judged again before its delete, and that judgement would otherwise refuse it.
     pub fn accept(&mut self) {
         self.accepted = std::mem::take(&mut self.refusals);
         self.accepted.retain(Refusal::is_data_loss);

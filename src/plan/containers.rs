@@ -1,6 +1,7 @@
-//! Containers, which are namespaces and CRDs: deleting one deletes the objects in it. The indexes find what a container
-//! holds without a look at every object. If the garbage
-//! collector deletes the container of a desired or kept object, it deletes that object, too.
+//! Containers, which are namespaces and CRDs: deleting a container deletes the objects in it. If the garbage collector
+//! deletes the container of a desired or kept object, that object is deleted, too.
+//!
+//! The indexes find the objects of a container without a look at every object.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,12 +15,12 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
-/// Returns whether deleting the object deletes others.
+/// Returns whether deleting this object deletes the objects in it.
 pub fn is_container(live: &Live) -> bool {
     is_container_kind(&live.key.group_kind)
 }
 
-/// Returns whether deleting an object of this kind deletes others, so that it is never recreated.
+/// Returns whether deleting an object of this kind deletes the objects in it.
 pub fn is_container_kind(kind: &GroupKind) -> bool {
     matches!(
         (kind.group.as_str(), kind.kind.as_str()),
@@ -38,8 +39,8 @@ fn is_namespace(live: &Live) -> bool {
     live.key.group_kind.group.is_empty() && live.key.group_kind.kind == "Namespace"
 }
 
-/// Returns the kind that a CRD defines. An object of another kind may have the same fields.
-fn defined_by(live: &Live) -> Option<&GroupKind> {
+/// Returns the kind that a CRD defines; `None` for an object that is not a CRD but has the fields of one.
+fn kind_defined_by(live: &Live) -> Option<&GroupKind> {
     live.defines.as_ref().filter(|_| is_container(live))
 }
 
@@ -67,13 +68,13 @@ impl<'a> ContainerIndex<'a> {
         let held = if is_namespace(container) {
             self.in_namespace.get(container.key.name.as_str())
         } else {
-            defined_by(container).and_then(|kind| self.of_kind.get(kind))
+            kind_defined_by(container).and_then(|kind| self.of_kind.get(kind))
         };
         held.map_or(&[], Vec::as_slice)
     }
 }
 
-/// Kept objects, with one of them for each namespace and each kind.
+/// Kept objects. For each namespace and each kind, the first that was added is the one to report.
 #[derive(Debug, Clone, Default)]
 pub struct KeptObjects {
     keys: HashSet<ObjectKey>,
@@ -97,7 +98,7 @@ impl KeptObjects {
         }
     }
 
-    /// Returns whether the object is one of them.
+    /// Returns whether this object is kept.
     pub fn contains(&self, key: &ObjectKey) -> bool {
         self.keys.contains(key)
     }
@@ -112,7 +113,7 @@ impl KeptObjects {
         if is_namespace(container) {
             self.in_namespace.get(&container.key.name)
         } else {
-            self.of_kind.get(defined_by(container)?)
+            self.of_kind.get(kind_defined_by(container)?)
         }
     }
 }
@@ -125,8 +126,8 @@ impl<'a> FromIterator<&'a ObjectKey> for KeptObjects {
     }
 }
 
-/// Returns the containers of the parent, of desired and of kept objects, if the plan may delete owners of
-/// them. `parent` is the resource of the parent, if there is a parent.
+/// Returns the containers of the parent, of desired and of kept objects, if the plan may delete owners of these
+/// containers. `parent` is the resource of the parent, if there is a parent.
 pub fn containers_of_plan(
     set: &Set,
     parent: Option<&Arc<Resource>>,
@@ -136,8 +137,8 @@ pub fn containers_of_plan(
     containers_of_kept_objects(set, parent, desired, plan.all_prunes(), &plan.skips)
 }
 
-/// Returns the containers for a run that deletes `prunes` and keeps `skips`. There are none unless a
-/// cluster-scoped object is deleted: only that can own a namespace or a CRD.
+/// Returns the containers of the parent, of desired objects and of `skips`, for a run that deletes `prunes`. Returns
+/// none if no prune is cluster-scoped: a namespaced object cannot own a namespace or a CRD.
 pub(super) fn containers_of_kept_objects<'p>(
     set: &Set,
     parent: Option<&Arc<Resource>>,
@@ -159,7 +160,8 @@ pub(super) fn containers_of_kept_objects<'p>(
     let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
     staying.extend(kept.map(|skip| (&skip.live.key, &skip.live.resource)));
     staying.extend(parent.map(|resource| (&set.parent, resource)));
-    // A container that is pruned itself is refused or kept for that already.
+    // A pruned container needs no look at its owners: the run is refused or keeps the container, because of the objects
+    // in it.
     let pruned: BTreeSet<&ObjectKey> = prunes.map(|live| &live.key).collect();
     for (key, resource) in staying {
         if let Some(name) = &key.namespace
@@ -167,7 +169,7 @@ pub(super) fn containers_of_kept_objects<'p>(
         {
             found.namespaces.insert(name.clone());
         }
-        if may_be_defined(resource) {
+        if may_have_crd(resource) {
             let key = Containers::definition_key(resource);
             if !pruned.contains(&key) {
                 found
@@ -180,6 +182,7 @@ pub(super) fn containers_of_kept_objects<'p>(
     found
 }
 
-fn may_be_defined(resource: &Resource) -> bool {
+/// Returns whether a CRD may define this resource: it is in a group, and not built into the API server.
+fn may_have_crd(resource: &Resource) -> bool {
     !resource.group.is_empty() && !is_built_in(&resource.api_version(), &resource.kind)
 }

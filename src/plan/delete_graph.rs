@@ -1,4 +1,4 @@
-//! The order in which a run deletes objects, as a graph: wave by wave, each object once what depends on it is gone.
+//! The order in which a run deletes objects, as a graph: wave by wave, and each object once its dependents are gone.
 
 use std::collections::HashMap;
 
@@ -13,9 +13,9 @@ use crate::model::live::Live;
 pub enum DeleteAction<'p> {
     /// Waits until this object is gone, because it depends on objects that are deleted later.
     AwaitGone(&'p Live),
-    /// Lists again what these namespaces and CRDs hold.
+    /// Lists again what these namespaces and CRDs contain, right before they are deleted.
     ListContents(Vec<&'p Live>),
-    /// Deletes an object as it was judged.
+    /// Deletes this object.
     Delete(&'p Live),
 }
 
@@ -34,8 +34,9 @@ impl Plan {
             let mut new_waits = Vec::new();
             for dependent in wave.iter().flat_map(|live| self.dependents_of(live)) {
                 if !waits.contains_key(&*dependent.uid) {
-                    let deleted = deletes.get(&dependent.key).map(|id| (*id, Edge::Needs));
-                    let before = previous_wave.into_iter().chain(deleted);
+                    // `None` if the run does not delete the dependent: it was being deleted before the run.
+                    let delete = deletes.get(&dependent.key).map(|id| (*id, Edge::Needs));
+                    let before = previous_wave.into_iter().chain(delete);
                     let wait = graph.add(DeleteAction::AwaitGone(dependent), before);
                     waits.insert(&dependent.uid, wait);
                     new_waits.push((wait, Edge::Follows));
@@ -44,19 +45,21 @@ impl Plan {
             let mut before = Vec::from_iter(previous_wave);
             let containers: Vec<&Live> = wave.iter().copied().filter(|live| is_container(live)).collect();
             if !containers.is_empty() {
+                // The contents are listed after the waits, so that they are read as late as possible.
                 new_waits.splice(0..0, previous_wave);
-                let listed = graph.add(DeleteAction::ListContents(containers), new_waits);
-                before.push((listed, Edge::Follows));
+                let list = graph.add(DeleteAction::ListContents(containers), new_waits);
+                before.push((list, Edge::Follows));
             }
             let mut added = Vec::new();
             for live in wave {
-                let gone = self
+                let waits_for_dependents = self
                     .dependents_of(live)
                     .map(|dependent| (waits[&*dependent.uid], Edge::Needs));
-                let id = graph.add(DeleteAction::Delete(live), before.iter().copied().chain(gone));
-                added.push((&live.key, id));
+                let before = before.iter().copied().chain(waits_for_dependents);
+                added.push((&live.key, graph.add(DeleteAction::Delete(live), before)));
             }
-            // A postponed delete has deleted nothing yet, and its namespace or CRD must not be deleted before it.
+            // Not `EndedOrPostponed`: a postponed delete has deleted nothing yet. If the next wave began before that
+            // delete, it could delete the object's namespace or CRD, and the object with it.
             barrier = Some(graph.add_barrier(Barrier::Ended, added.iter().map(|(_, id)| *id)));
             deletes.extend(added);
         }

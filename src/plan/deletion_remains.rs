@@ -9,16 +9,15 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
 
-/// Objects of a set that exist after the last delete. The deletion has succeeded if none of them is
-/// `going` or `undeleted`.
+/// Objects of a set that exist after the last delete. The deletion has succeeded if `going` and `undeleted` are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remains {
-    /// Objects that a keep annotation or another owner keeps, their containers, and what they depend on.
+    /// Objects that a keep annotation or another owner keeps, their containers, and their dependencies.
     pub kept: Vec<Live>,
-    /// Objects that are being deleted, and those that are deleted with their owner.
+    /// Objects that are being deleted, and objects whose owner the run deletes.
     pub going: Vec<Live>,
-    /// Objects that should be gone: applied by another run, changed or filled since the plan, or
-    /// labeled by a field manager that the run does not know.
+    /// Objects that should be gone: applied by another run, changed since the plan, containers that were filled since
+    /// the plan, or objects labeled by a field manager that the run does not know.
     pub undeleted: Vec<Live>,
 }
 
@@ -27,8 +26,9 @@ impl Remains {
     /// deletes, `parent` is the disposition of the parent without members, and `containers_of_kept` are the
     /// UIDs of containers that are kept because an object in them has a keep annotation.
     ///
-    /// A member with another owner counts as kept. An applier labeled it, so a parent has to record it,
-    /// but its owner deletes it. A rerun could not delete it either, so a failure would have no remedy.
+    /// A member that another object owns counts as kept, so that the run does not fail because of it: only its owner
+    /// deletes it, and running the same command again would not help. The parent still has to record the member,
+    /// because an applier labeled it.
     pub fn classify(
         objects: Vec<Live>,
         set: &Set,
@@ -54,7 +54,8 @@ impl Remains {
             rest.into_iter().partition(|live| holds_parent_of(set, live));
         let undeleted = remains.keep_needed(rest);
         remains.undeleted.extend(undeleted);
-        // The parent's namespace and CRD are kept as long as the parent is.
+        // The parent's namespace and CRD are kept as long as the parent is kept: by its own disposition, or because it
+        // has to record kept members.
         if remains.kept.is_empty() && *parent == ParentDisposition::Goes {
             remains.undeleted.extend(parent_containers);
         } else {
@@ -63,7 +64,8 @@ impl Remains {
         remains
     }
 
-    /// Keeps those of `rest` that a kept object needs: its containers, and what it depends on. Returns the others.
+    /// Moves the objects of `rest` that a kept object needs to the kept objects: its containers, and its dependencies.
+    /// Returns the other objects.
     fn keep_needed(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
         loop {
             let kept: KeptObjects = self.kept.iter().map(|live| &live.key).collect();
@@ -80,7 +82,7 @@ impl Remains {
         }
     }
 
-    /// Returns all of them.
+    /// Returns all remaining objects.
     pub fn all(&self) -> impl Iterator<Item = &Live> {
         self.kept.iter().chain(&self.going).chain(&self.undeleted)
     }

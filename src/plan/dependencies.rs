@@ -1,4 +1,4 @@
-//! The order by dependency: steps of applies, in which each object comes after what it depends on.
+//! The order by dependency (`config.kubernetes.io/depends-on`): each object is applied after its dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,62 +13,63 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
 
-/// What is known of the objects that the manifests depend on.
+/// Objects that the manifests depend on, as they were read before the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownDependencies {
-    /// Those that were Current when they were read.
+    /// The dependencies that were Current when they were read.
     pub current: BTreeSet<ObjectKey>,
-    /// Those that are not among the manifests.
+    /// The dependencies that are not among the manifests.
     pub outside: BTreeMap<ObjectKey, Arc<Resource>>,
 }
 
-/// The edges that a run observes.
+/// The dependencies between objects that a run respects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Edges {
-    /// What is known of the objects that the manifests depend on.
+pub struct DependencyEdges {
+    /// The objects that the manifests depend on.
     pub known: KnownDependencies,
-    /// By objects to prune: those that depend on them, and have to be gone before.
+    /// Key: an object to prune. Value: its dependents, which have to be gone before it is deleted.
     pub prune_after: BTreeMap<ObjectKey, Vec<Live>>,
-    /// The objects that members depend on as they are in the cluster, each with one of these.
+    /// Key: an object that the annotation of a live member names as a dependency. Value: one such member.
     pub needed: BTreeMap<ObjectKey, ObjectKey>,
-    /// Dependencies of live objects that are ignored, each with the reason.
+    /// Warnings about dependencies of live objects that are ignored, each with the reason.
     pub ignored: Vec<String>,
 }
 
-/// Returns the objects that these live ones depend on, each with one of these.
+/// Returns the dependencies of live objects, as pairs of a dependency and the object that depends on it.
 pub(super) fn list_dependencies<'l>(
-    members: impl Iterator<Item = &'l Live>,
+    objects: impl Iterator<Item = &'l Live>,
 ) -> impl Iterator<Item = (&'l ObjectKey, &'l ObjectKey)> {
-    members.flat_map(|live| {
-        let objects = live.dependencies.objects.iter();
-        objects.map(|key| (key, &live.key))
+    objects.flat_map(|live| {
+        let dependencies = live.dependencies.objects.iter();
+        dependencies.map(|key| (key, &live.key))
     })
 }
 
-/// Returns the faults of what a live object depends on, each as a warning.
-pub(super) fn faults(live: &Live) -> Vec<String> {
+/// Returns the warnings about dependencies of a live object that are ignored: those of an invalid annotation, and a
+/// dependency on itself.
+pub(super) fn warn_of_ignored(live: &Live) -> Vec<String> {
     let Dependencies { objects, fault } = &live.dependencies;
-    let mut faults = Vec::new();
+    let mut warnings = Vec::new();
     if let Some(fault) = fault {
-        faults.push(format!(
+        warnings.push(format!(
             "{}: annotation {DEPENDS_ON} is ignored: {fault}",
             live.key
         ));
     }
     for key in objects.iter().filter(|key| **key == live.key) {
-        faults.push(format!(
+        warnings.push(format!(
             "{key}: annotation {DEPENDS_ON}: the dependency on itself is ignored"
         ));
     }
-    faults
+    warnings
 }
 
-/// Sorts applies into steps. Each is one wave, or the part of a wave that depends on no more than the
-/// steps before it.
-pub(super) fn steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
+/// Sorts applies into steps. Each step is a whole wave, or the part of a wave whose dependencies are all in earlier
+/// steps.
+pub(super) fn sort_into_steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
     let wave = |object: &DesiredObject| Wave::for_kind(&object.key.group_kind) as usize;
     let graph = desired::graph(&desired.members, wave);
-    // Manifests with a cycle are refused when they are read.
+    // `None` without dependencies. An error is not possible: manifests with a cycle are refused when they are read.
     let ranks = graph.and_then(|graph| graph.ranks().ok());
     let mut steps: BTreeMap<Rank, Vec<Apply>> = BTreeMap::new();
     for apply in applies {
@@ -82,8 +83,7 @@ pub(super) fn steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
 }
 
 impl Plan {
-    /// Returns a line for each object that others have to wait for before they are applied, with these
-    /// objects.
+    /// Returns a line for each object that must be Current before other objects are applied, with these other objects.
     pub fn apply_times(&self, desired: &Desired) -> Vec<String> {
         let applied: BTreeSet<usize> = self.all_applies().map(|apply| apply.index).collect();
         let keys: BTreeSet<&ObjectKey> = applied.iter().map(|index| &desired.members[*index].key).collect();
@@ -120,7 +120,7 @@ mod tests {
             ..Desired::default()
         };
         let name = |apply: &Apply| desired.members[apply.index].key.name.clone();
-        let steps = steps(&desired, applies.collect());
+        let steps = sort_into_steps(&desired, applies.collect());
         steps.iter().map(|step| step.iter().map(name).collect()).collect()
     }
 

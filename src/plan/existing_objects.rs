@@ -1,13 +1,14 @@
 //! Objects of the manifests that exist before the run: members of other sets, and objects in no set.
 //!
-//! An object belongs to one set at most (KEP-3659, "ApplySet member objects"): of two sets that apply it, each would prune
-//! what the other one needs. An apply makes an object in no set a member, so a later run prunes it once the manifests no
-//! longer hold it.
+//! An object belongs to one set at most (KEP-3659, "ApplySet member objects"). If two sets applied it, one set would
+//! prune it while the other still needs it.
+//!
+//! If an object is in no set, its apply makes it a member. A later run prunes it once the manifests no longer hold it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::prune_rules::judge;
+use super::prune_rules::judge_by_metadata;
 use super::{Judgement, Observed, Policy, Pruning, Refusal, defined_kind};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
@@ -17,7 +18,8 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::Set;
 
-/// Returns the kinds and namespaces of objects that are not members yet: these may be in another set.
+/// Returns the kinds and namespaces of desired objects that are not members yet. They have to be listed, because such
+/// an object may be a member of another set.
 pub fn scope_of_newcomers(desired: &Desired, members: &[Live]) -> ListTargets {
     let known: HashSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
     let mut resources: BTreeMap<_, Arc<Resource>> = BTreeMap::new();
@@ -42,19 +44,20 @@ pub fn scope_of_newcomers(desired: &Desired, members: &[Live]) -> ListTargets {
 pub struct OtherParents {
     /// Parents by the id of their set.
     pub found: BTreeMap<String, ParentIdentity>,
-    /// `true` if namespaces or kinds that may hold parents could not be listed.
-    pub some_unseen: bool,
+    /// `true` if namespaces or kinds that may hold parents could not be listed, so that a parent may exist that was not
+    /// found.
+    pub is_incomplete: bool,
 }
 
 /// The parent of another set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OtherParent {
-    /// It exists.
+    /// The parent exists.
     Found(ParentIdentity),
-    /// It does not exist anywhere in the cluster.
+    /// The parent does not exist anywhere in the cluster.
     Gone,
-    /// It is not in the namespaces and kinds that this user may list.
-    Unlisted,
+    /// The parent is not among the objects that this user may list.
+    GoneOrNotVisible,
 }
 
 impl OtherParents {
@@ -62,7 +65,7 @@ impl OtherParents {
     pub fn get(&self, id: &str) -> OtherParent {
         match self.found.get(id) {
             Some(parent) => OtherParent::Found(parent.clone()),
-            None if self.some_unseen => OtherParent::Unlisted,
+            None if self.is_incomplete => OtherParent::GoneOrNotVisible,
             None => OtherParent::Gone,
         }
     }
@@ -74,17 +77,17 @@ pub(super) fn refuse_members_of_other_sets(
     desired: &Desired,
     observed: &Observed,
 ) -> Vec<Refusal> {
-    let held: HashMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
+    let others: HashMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
     let overlaps: Vec<(&DesiredObject, String)> = desired
         .members
         .iter()
         .filter_map(|member| {
-            let id = held.get(&member.key)?.part_of.clone()?;
+            let id = others.get(&member.key)?.part_of.clone()?;
             Some((member, id))
         })
         .collect();
-    let sets: BTreeSet<&String> = overlaps.iter().map(|(_, id)| id).collect();
-    let all_in_one = sets.len() == 1 && overlaps.len() == desired.members.len();
+    let set_ids: BTreeSet<&String> = overlaps.iter().map(|(_, id)| id).collect();
+    let are_all_in_one_set = set_ids.len() == 1 && overlaps.len() == desired.members.len();
     let mut refusals = Vec::new();
     for (member, id) in overlaps {
         let parent = observed.other_parents.get(&id);
@@ -94,22 +97,24 @@ pub(super) fn refuse_members_of_other_sets(
             object: member.key.clone(),
             parent,
             id,
-            is_target_likely: has_our_name || all_in_one,
+            is_target_likely: has_our_name || are_all_in_one_set,
         });
     }
     refusals
 }
 
-/// Returns the reported reason for an object that was not in a set and becomes a member: what a later run
-/// does with it once the manifests no longer hold it.
+/// Returns the reason that is reported for an object that was not in a set and becomes a member. It says whether a
+/// later run prunes the object once the manifests no longer hold it.
 ///
-/// `live` is the object as it was read, without the labels of a member.
+/// `live` is the object as it was read, without the label of a member.
 pub fn unowned_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
+    const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
+    // The object as it will be after the apply.
     let member = Live {
         part_of: Some(set.id.to_string()),
         part_of_writers: policy.appliers.iter().cloned().collect(),
         presence: Presence::Present,
-        // A read of metadata does not show it.
+        // If only the metadata of a CRD were read, `live` lacks the kind that it defines.
         defines: defined_kind(object),
         ..live.clone()
     };
@@ -117,17 +122,15 @@ pub fn unowned_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &P
         pruning: Pruning::Enabled,
         ..policy.clone()
     };
-    match judge(&member, set, &policy) {
+    match judge_by_metadata(&member, set, &policy) {
         Judgement::Skip(reason) => format!("existed before; kept when removed from the manifests: {reason}"),
         Judgement::Prune | Judgement::Refuse(_) | Judgement::Ignore => PRUNED_LATER.to_owned(),
     }
 }
 
-const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
-
 /// Returns the objects of the manifests that are not members yet and may exist, each with the resource to
 /// read it through. `served` are the resources that the server serves, and `namespaces` has the
-/// namespaces that exist.
+/// existing namespaces as keys.
 pub fn newcomers<T>(
     desired: &Desired,
     members: &[Live],
@@ -206,7 +209,7 @@ mod tests {
             plan(&set(), manifests, observed, &policy()).refusals[0].hint()
         };
         assert!(hint(&manifests, &observed).contains("--take-ownership"));
-        observed.other_parents.some_unseen = true;
+        observed.other_parents.is_incomplete = true;
         let hidden = hint(&manifests, &observed);
         assert!(
             hidden.starts_with("find the set with") && hidden.ends_with(TAKE),

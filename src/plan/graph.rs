@@ -7,16 +7,16 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(usize);
 
-/// The relation of an action to an earlier one.
+/// The relation of an action to an earlier action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// It is skipped if the earlier one fails or is skipped.
+    /// The later action is skipped if the earlier action fails or is skipped.
     Needs,
-    /// It begins once the earlier one has ended, even if that failed or was skipped.
+    /// The later action begins once the earlier action has ended, even if that failed or was skipped.
     Follows,
 }
 
-/// Actions, each with those that come before it.
+/// Actions, each with the actions that come before it.
 #[derive(Debug, Clone)]
 pub struct Graph<A> {
     nodes: Vec<GraphNode<A>>,
@@ -25,23 +25,23 @@ pub struct Graph<A> {
 /// The condition under which a barrier between two steps opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Barrier {
-    /// All before it have ended.
+    /// All actions before the barrier have ended.
     Ended,
-    /// All before it have ended, or are postponed, or wait for what is postponed.
+    /// Each action before the barrier has ended, is postponed, or waits for a postponed action.
     EndedOrPostponed,
 }
 
 /// An action, or a barrier.
 #[derive(Debug, Clone)]
 pub struct GraphNode<A> {
-    /// The action, or the condition of a barrier.
+    /// `Ok` for an action, `Err` with the condition for a barrier.
     pub action: Result<A, Barrier>,
     /// The earlier actions and barriers, each with its edge.
     pub before: Vec<(ActionId, Edge)>,
 }
 
 impl ActionId {
-    /// Returns the index of the action in its graph.
+    /// Returns the index of the action or barrier in its graph.
     pub fn index(self) -> usize {
         self.0
     }
@@ -54,27 +54,28 @@ impl<A> Default for Graph<A> {
 }
 
 impl<A> Graph<A> {
-    /// Adds an action that comes after these.
+    /// Adds an action that comes after the actions `before`.
     ///
     /// # Panics
     ///
-    /// If one of these is not in the graph yet.
+    /// If one of the actions `before` is not in the graph yet.
     pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (ActionId, Edge)>) -> ActionId {
         self.push(Ok(action), before.into_iter().collect())
     }
 
-    /// Adds a barrier after these, so that later actions need one edge instead of one to each of them.
+    /// Adds a barrier after the actions `before`. A later action then needs one edge to the barrier, instead of one
+    /// edge to each action.
     pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = ActionId>) -> ActionId {
         let edges = before.into_iter().map(|id| (id, Edge::Follows));
         self.push(Err(barrier), edges.collect())
     }
 
-    /// Returns the action; `None` for a barrier.
+    /// Returns the action with this ID; `None` for a barrier.
     pub fn action(&self, id: ActionId) -> Option<&A> {
         self.nodes[id.0].action.as_ref().ok()
     }
 
-    /// Returns all actions and barriers, each after those that come before it.
+    /// Returns all actions and barriers in the order in which they were added: earlier ones first.
     pub fn nodes(&self) -> impl Iterator<Item = (ActionId, &GraphNode<A>)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.map(|(index, node)| (ActionId(index), node))
@@ -84,7 +85,7 @@ impl<A> Graph<A> {
         let id = ActionId(self.nodes.len());
         assert!(
             before.iter().all(|(earlier, _)| *earlier < id),
-            "an action comes after those that are there"
+            "an action comes after actions that are in the graph already"
         );
         self.nodes.push(GraphNode { action, before });
         id
@@ -92,7 +93,7 @@ impl<A> Graph<A> {
 }
 
 impl<A> FromIterator<A> for Graph<A> {
-    /// Creates a graph of actions in any order.
+    /// Creates a graph without edges: its actions may run in any order.
     fn from_iter<I: IntoIterator<Item = A>>(actions: I) -> Self {
         let nodes = actions.into_iter().map(|action| GraphNode {
             action: Ok(action),
@@ -106,10 +107,10 @@ impl<A> FromIterator<A> for Graph<A> {
 
 #[cfg(test)]
 impl<A> Graph<A> {
-    /// Returns a line for each action: its name, those that it needs, and after `|` those that it follows. Barriers are
-    /// named by the actions before them.
+    /// Returns a line for each action: its name, the actions that it needs, and after `|` the actions that it follows.
+    /// A barrier is named by the actions before it.
     pub(super) fn lines(&self, name: impl Fn(&A) -> String) -> Vec<String> {
-        let of = |id: &ActionId| {
+        let name_of = |id: &ActionId| {
             let before = self.nodes[id.0].before.iter();
             let before = before.filter_map(|(earlier, _)| self.action(*earlier));
             let barrier = || format!("[{}]", before.map(&name).collect::<Vec<_>>().join(" "));
@@ -120,7 +121,7 @@ impl<A> Graph<A> {
             .map(|node| {
                 let names = |edge| {
                     let before = node.before.iter().filter(|(_, its)| *its == edge);
-                    before.map(|(id, _)| of(id)).collect::<Vec<_>>().join(", ")
+                    before.map(|(id, _)| name_of(id)).collect::<Vec<_>>().join(", ")
                 };
                 let own = node.action.as_ref().map(&name).unwrap_or_default();
                 let (needs, follows) = (names(Edge::Needs), names(Edge::Follows));

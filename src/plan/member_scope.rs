@@ -1,8 +1,8 @@
 //! The scope of a set: the recorded kinds and namespaces and those of the manifests, as resources to
 //! list.
 //!
-//! A recorded kind that is gone has no members. One whose objects cannot be listed stays recorded. One
-//! whose group cannot be discovered may have members, and stops the run.
+//! A recorded kind that is gone has no members. A recorded kind whose objects cannot be listed stays in the record. A
+//! recorded kind whose group cannot be discovered may have members that the run would not see, so it stops the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -27,19 +27,19 @@ pub struct MemberScope {
     pub places: ListTargets,
     /// The record of the parent without the kinds that are gone.
     pub recorded: Record,
-    /// Recorded kinds that are gone, and that the manifests do not define again.
+    /// Recorded kinds that are gone and have no objects in the manifests.
     pub vanished: Vec<GroupKind>,
     /// Recorded kinds whose objects cannot be listed, and the reasons.
     pub kept: Vec<(GroupKind, KeptReason)>,
-    /// The record that is kept for them: these kinds, and every namespace that may hold their objects.
-    pub unlisted: Record,
+    /// The record of the `kept` kinds, with every namespace that may hold their objects.
+    pub record_to_keep: Record,
 }
 
 impl MemberScope {
     /// Returns the warnings about recorded kinds that the server does not list.
     ///
-    /// There are none about kinds that are gone if the set records CRDs: it has pruned CRDs of its own.
-    /// The server deletes these slowly, so their kinds leave the record only with the next run.
+    /// If the set records CRDs, there are no warnings about kinds that are gone: the set has probably pruned their CRDs
+    /// itself. The server deletes a CRD slowly, so its kind leaves the record only with the next run.
     pub fn warnings(&self) -> Vec<String> {
         let has_definitions = self
             .recorded
@@ -88,20 +88,20 @@ pub fn member_scope(
     desired: &Desired,
     discovery: &Discovery,
 ) -> Result<MemberScope, MemberScopeUnknown> {
-    let mut resources: BTreeMap<GroupKind, Arc<Resource>> = listable_kinds(desired, discovery);
+    let mut resources: Kinds = find_served_kinds(desired, discovery);
     let mut scope = MemberScope {
         places: ListTargets::default(),
         recorded: Record::default(),
         vanished: Vec::new(),
         kept: Vec::new(),
-        unlisted: Record::default(),
+        record_to_keep: Record::default(),
     };
     if let ParentStatus::Recorded(applyset_record) = parent_status {
         let kinds = sort_recorded_kinds(set, applyset_record, discovery, &mut scope)?;
         let kept_kinds = scope.kept.iter().map(|(kind, _)| kind.clone());
         scope.recorded.group_kinds = kinds.keys().cloned().chain(kept_kinds.clone()).collect();
         if !scope.kept.is_empty() {
-            scope.unlisted = Record {
+            scope.record_to_keep = Record {
                 group_kinds: kept_kinds.collect(),
                 additional_namespaces: applyset_record.additional_namespaces.clone(),
             };
@@ -121,26 +121,29 @@ pub fn member_scope(
             resources.entry(kind).or_insert(resource);
         }
     }
-    scope.places.namespaces = namespaces(set, desired, &scope.recorded.additional_namespaces);
+    scope.places.namespaces = list_namespaces(set, desired, &scope.recorded.additional_namespaces);
     scope.places.resources = resources.into_values().collect();
     Ok(scope)
 }
 
+type Kinds = BTreeMap<GroupKind, Arc<Resource>>;
+
 /// Returns the kinds of the manifests that the server serves already, each in the version of its
-/// manifests: only that version can be compared with them.
-fn listable_kinds(desired: &Desired, discovery: &Discovery) -> BTreeMap<GroupKind, Arc<Resource>> {
-    let mut kinds: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
-    let mut promised: BTreeSet<&GroupKind> = BTreeSet::new();
+/// manifests: only objects of that version can be compared with the manifests.
+fn find_served_kinds(desired: &Desired, discovery: &Discovery) -> Kinds {
+    let mut kinds = Kinds::new();
+    // Kinds of manifests in a version that the server does not serve yet. It may serve another version.
+    let mut not_yet_served: BTreeSet<&GroupKind> = BTreeSet::new();
     for DesiredObject { key, resource, .. } in &desired.members {
         if resource.origin == Origin::Served {
             kinds
                 .entry(key.group_kind.clone())
                 .or_insert_with(|| Arc::clone(resource));
         } else {
-            promised.insert(&key.group_kind);
+            not_yet_served.insert(&key.group_kind);
         }
     }
-    for kind in promised {
+    for kind in not_yet_served {
         if let KindLookup::Found(resource) = discovery.preferred(kind)
             && resource.origin == Origin::Served
         {
@@ -152,9 +155,7 @@ fn listable_kinds(desired: &Desired, discovery: &Discovery) -> BTreeMap<GroupKin
     kinds
 }
 
-type Kinds = BTreeMap<GroupKind, Arc<Resource>>;
-
-/// Returns the recorded kinds that the server serves. `scope` gets those that it does not.
+/// Returns the recorded kinds that the server serves. Adds the others to `scope`, as vanished or kept.
 fn sort_recorded_kinds(
     set: &Set,
     applyset_record: &ApplySetRecord,
@@ -174,12 +175,13 @@ fn sort_recorded_kinds(
                 kind: Some(kind),
                 reason,
             }) => scope.kept.push((kind.clone(), reason.clone())),
-            // The record names kinds, and of this one only the resource is known.
+            // This record of the deprecated form names a resource, and its kind is not known. It cannot be kept,
+            // because the run writes a record that names kinds.
             RecordedKind::Kept(KeptKind { kind: None, reason }) => {
                 return Err(not_listed(&name, reason));
             }
-            RecordedKind::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
-            RecordedKind::Unlisted(None) => {
+            RecordedKind::UnexpectedlyMissing(Some(expected)) => return Err(not_listed(&name, expected)),
+            RecordedKind::UnexpectedlyMissing(None) => {
                 return Err(not_listed(&name, &"discovery does not list it"));
             }
             RecordedKind::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
@@ -196,7 +198,7 @@ fn sort_recorded_kinds(
     if faults.is_empty() {
         Ok(served)
     } else {
-        Err(refuse(set, faults))
+        Err(refuse_record(set, faults))
     }
 }
 
@@ -206,7 +208,7 @@ fn not_listed(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
     )))
 }
 
-/// Refuses a record with namespaced kinds and without namespaces.
+/// Refuses the record of a cluster-scoped parent that has namespaced kinds and no namespaces.
 fn check_namespaces(
     set: &Set,
     kinds: &Kinds,
@@ -223,11 +225,11 @@ fn check_namespaces(
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(refuse(set, faults))
+        Err(refuse_record(set, faults))
     }
 }
 
-fn refuse(set: &Set, faults: Vec<ParentFault>) -> MemberScopeUnknown {
+fn refuse_record(set: &Set, faults: Vec<ParentFault>) -> MemberScopeUnknown {
     MemberScopeUnknown::Refused(
         faults
             .into_iter()
@@ -240,7 +242,7 @@ fn refuse(set: &Set, faults: Vec<ParentFault>) -> MemberScopeUnknown {
 }
 
 /// Returns the namespaces of the record, the parent and the manifests.
-pub(super) fn namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<String>) -> BTreeSet<String> {
+pub(super) fn list_namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<String>) -> BTreeSet<String> {
     let of_manifests = desired
         .members
         .iter()
@@ -367,8 +369,11 @@ mod tests {
         assert_eq!(found.vanished, [kind("Gone.example.com")]);
         let kinds = ["ConfigMap", "Stuck.example.com"].map(kind);
         assert_eq!(found.recorded.group_kinds, kinds.into());
-        assert_eq!(found.unlisted.group_kinds, [kind("Stuck.example.com")].into());
-        assert_eq!(found.unlisted.additional_namespaces, texts(&["b"]));
+        assert_eq!(
+            found.record_to_keep.group_kinds,
+            [kind("Stuck.example.com")].into()
+        );
+        assert_eq!(found.record_to_keep.additional_namespaces, texts(&["b"]));
         assert_eq!(found.warnings().len(), 2);
         // Manifests that bring the kind again do not let it vanish.
         let again = manifests(&[("Gone.example.com", Some("shop"))]);

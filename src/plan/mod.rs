@@ -1,7 +1,7 @@
 //! The plan of a run as a value: every apply, prune, kept object and refusal, with its reason.
 //!
-//! `plan` is pure: no client, no clock, no output. Each rule has a file of its own with a table of
-//! cases. `execute` carries the plan out.
+//! `plan` is pure: it uses no client, no clock and no output. Each rule has a file of its own, and its tests are a
+//! table of cases. `execute` carries the plan out.
 
 mod adopt_move_disband;
 mod applied_and_unchanged;
@@ -43,21 +43,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use adopt_move_disband::{
-    Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
-    judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
+    Candidate, FieldOwnership, FoundBy, MembershipChange, MembershipKeepReason, MembershipPlan,
+    MembershipSkip, judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move,
+    plan_release,
 };
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_order;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, is_leaving, note_replicas_left_to_autoscalers, target_of,
-    warn_of_kept_replicas, warn_of_removed_replicas,
+    autoscaler_kinds, autoscalers_by_target, is_leaving, note_replicas_left_to_autoscalers,
+    read_scale_target, warn_of_kept_replicas, warn_of_removed_replicas,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{KeptObjects, containers_of_plan, holds_parent_of, is_container, is_container_kind};
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
-pub use dependencies::{Edges, KnownDependencies};
+pub use dependencies::{DependencyEdges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
 pub use existing_objects::{OtherParent, OtherParents, newcomers, scope_of_newcomers, unowned_reason};
 pub use graph::{ActionId, Barrier, Edge, Graph};
@@ -66,7 +67,7 @@ pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
-pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
+pub use parent_judgement::{ParentJudgement, ParentStatus, judge_parent, judge_parent_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
@@ -77,7 +78,7 @@ pub use recreation::{
     Recreate, RecreationObstacle, adopts_pods, claims_after_recreation, data_of_volumes, loses_data,
 };
 pub use refusal::{
-    Refusal, annotations_too_large, describe_released_copies, refuse_hooks, with_keep_annotations,
+    Refusal, describe_released_copies, list_with_keep_annotations, refuse_hooks, refuse_large_annotations,
 };
 pub use skip_reason::{SkipReason, label_written_by};
 
@@ -92,40 +93,42 @@ use crate::model::set::Set;
 
 /// Decides what a run does.
 pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {
-    let dependent = unchanged_dependents(desired, observed);
-    let mut judge = judge_of(set, desired, observed, policy, &dependent);
+    let with_dependencies = find_unchanged_with_dependencies(desired, observed);
+    let mut judge = new_judge(set, desired, observed, policy, &with_dependencies);
     let (prunes, skips) = judge.divide(&observed.members);
     let dependents = Dependents::find(desired, observed, &prunes, &skips);
-    judge.let_go(prunes.iter(), &dependents);
-    // The run detaches them before it deletes anything.
+    judge.note_deleted(prunes.iter(), &dependents);
+    // Before its first delete, the run removes these owner references. The plan is judged as if they were removed.
     for detachment in &dependents.detachments {
         if judge.may_detach(detachment) {
             judge.note_owner_reference_removed(detachment);
         }
     }
     let desired_record = desired.record(&set.parent);
-    let mut record_after = desired_record.union(&observed.unlisted);
+    let mut record_after = desired_record.union(&observed.record_to_keep);
     for Skip { live, .. } in &skips {
         let namespace = live.key.namespace.as_deref();
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
-    let (prerequisites, waves, unchanged) = applied_and_unchanged::divide(set, desired, observed, policy);
+    let applied = applied_and_unchanged::divide(set, desired, observed, policy);
     let mut steps = PruneSteps::new(set, prunes, &skips);
-    steps
-        .ignored
-        .extend(dependent.iter().copied().flat_map(dependencies::faults));
+    let warnings = with_dependencies
+        .iter()
+        .copied()
+        .flat_map(dependencies::warn_of_ignored);
+    steps.ignored.extend(warnings);
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,
-        prerequisites,
-        waves,
-        unchanged,
+        prerequisites: applied.prerequisites,
+        waves: applied.waves,
+        unchanged: applied.unchanged,
         prunes: steps.regular,
         last_prunes: steps.last,
-        edges: Edges {
+        edges: DependencyEdges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
-            needed: dependencies::list_dependencies(dependent.iter().copied())
+            needed: dependencies::list_dependencies(with_dependencies.iter().copied())
                 .map(|(key, dependent)| (key.clone(), dependent.clone()))
                 .collect(),
             ignored: steps.ignored,
@@ -140,15 +143,16 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     plan
 }
 
-/// Returns the namespaces and CRDs that a run would prune. Their contents have to be read before it is
-/// planned: they would be deleted with them.
+/// Returns the namespaces and CRDs that a run would prune. Their contents would be deleted with them, so these have to
+/// be read before the run is planned.
 pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Live> {
     let (prunes, _) = divide_if_cluster_scoped(set, desired, observed, policy);
     prunes.into_iter().filter(is_container).collect()
 }
 
-/// Returns the namespaces and CRDs of desired and kept objects. Their owners have to be read before a run
-/// is planned: it may delete these owners. `parent` is the resource of the parent, if there is a parent.
+/// Returns the namespaces and CRDs of desired and kept objects. The run may delete an owner of such a namespace or CRD,
+/// so their owners have to be read before the run is planned. `parent` is the resource of the parent, if there is a
+/// parent.
 pub fn containers_of_kept_objects(
     set: &Set,
     parent: Option<&Arc<Resource>>,
@@ -160,8 +164,10 @@ pub fn containers_of_kept_objects(
     containers::containers_of_kept_objects(set, parent, desired, prunes.iter(), &skips)
 }
 
-/// Divides the members into prunes and skips if any of them is cluster-scoped. Without one, a run prunes
-/// neither a container nor an owner of one, so the division is of no use before the plan.
+/// Divides the members into prunes and skips if any member is cluster-scoped; otherwise, both lists are empty.
+///
+/// A container, and every owner of a container, is cluster-scoped. If no member is, there is nothing to read about
+/// containers, and the division can wait until the plan is made.
 fn divide_if_cluster_scoped(
     set: &Set,
     desired: &Desired,
@@ -172,33 +178,35 @@ fn divide_if_cluster_scoped(
     if members.all(|live| live.key.namespace.is_some()) {
         return (Vec::new(), Vec::new());
     }
-    let dependent = unchanged_dependents(desired, observed);
-    judge_of(set, desired, observed, policy, &dependent).divide(&observed.members)
+    let with_dependencies = find_unchanged_with_dependencies(desired, observed);
+    new_judge(set, desired, observed, policy, &with_dependencies).divide(&observed.members)
 }
 
-/// Creates the judge of a plan that is still to be made.
-fn judge_of<'a>(
+/// Creates the judge of a plan that is still to be made. `with_dependencies` are the unchanged members whose live
+/// objects name dependencies.
+fn new_judge<'a>(
     set: &'a Set,
     desired: &'a Desired,
     observed: &'a Observed,
     policy: &'a Policy,
-    dependent: &[&'a Live],
+    with_dependencies: &[&'a Live],
 ) -> Judge<'a> {
     let keys: HashSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
     let desired_live = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_live.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
-    judge.need(dependencies::list_dependencies(dependent.iter().copied()));
+    judge.note_needed(dependencies::list_dependencies(with_dependencies.iter().copied()));
     judge
 }
 
-/// Returns the members that name dependencies and are as their manifests have them. The dependencies of all
-/// others may change with the apply.
-fn unchanged_dependents<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'a Live> {
+/// Returns the members that match their manifests and whose live objects name dependencies.
+///
+/// Changed members are left out: an apply may change their dependencies, so those in their manifests count instead.
+fn find_unchanged_with_dependencies<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'a Live> {
     let members = observed.members.iter();
-    let mut dependent: Vec<&Live> = members.filter(|live| !live.dependencies.is_empty()).collect();
-    if dependent.is_empty() {
-        return dependent;
+    let mut found: Vec<&Live> = members.filter(|live| !live.dependencies.is_empty()).collect();
+    if found.is_empty() {
+        return found;
     }
     let unchanged: HashSet<&ObjectKey> = observed
         .comparisons
@@ -206,6 +214,6 @@ fn unchanged_dependents<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'
         .filter(|(_, verdict)| **verdict == Verdict::Unchanged)
         .filter_map(|(index, _)| Some(&desired.members.get(*index)?.key))
         .collect();
-    dependent.retain(|live| unchanged.contains(&live.key));
-    dependent
+    found.retain(|live| unchanged.contains(&live.key));
+    found
 }

@@ -1,5 +1,5 @@
-//! Members that may be parents of other sets. They are read before they are applied: the apply could
-//! remove their record.
+//! Members that may be parents of other sets. The run reads such a member before it applies it, because the apply could
+//! remove the record of the other set.
 
 use super::LiveMembership;
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -8,8 +8,10 @@ use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::GroupKind;
 
 /// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
-/// The default manager owns no record, unless others write one under its name. The labels of an object
-/// that already is a member have been read.
+///
+/// An apply removes only fields that its own manager owns. The default manager owns no record, so its applies are safe.
+/// The exception is a member that is known to be a parent, from its labels: another client may have written the record
+/// under the name of the default manager.
 pub fn may_hold_record(
     object: &DesiredObject,
     live_membership: &LiveMembership,
@@ -25,14 +27,14 @@ pub fn may_hold_record(
     }
 }
 
-/// Returns whether objects of this kind may be parents. Labels of CRDs, which permit custom resources, are
-/// not read here: every custom resource may be one.
+/// Returns whether objects of this kind may be parents. A custom resource may be one only if its CRD has the label that
+/// permits it. That label is not read here, so every custom resource counts.
 fn may_be_parent(object: &DesiredObject) -> bool {
     let kind = &object.key.group_kind;
-    let is_plain = ["Secret", "ConfigMap"]
+    let is_secret_or_config_map = ["Secret", "ConfigMap"]
         .iter()
         .any(|name| *kind == GroupKind::new("", *name));
-    is_plain || !is_built_in(&object.resource.api_version(), &kind.kind)
+    is_secret_or_config_map || !is_built_in(&object.resource.api_version(), &kind.kind)
 }
 
 #[cfg(test)]

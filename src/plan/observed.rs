@@ -16,14 +16,14 @@ use crate::model::live::Live;
 pub struct Observed {
     /// The record of the parent; empty if there is no parent yet.
     pub recorded: Record,
-    /// The part of the record that stays, because a list of members does not show all that it leads to: kinds whose
-    /// objects cannot be listed, and objects that have lost their label before their set ends.
-    pub unlisted: Record,
+    /// Kinds and namespaces that stay in the record although `members` has no object there: kinds whose objects cannot
+    /// be listed now, and the places of objects that have lost their label before their set is deleted.
+    pub record_to_keep: Record,
     /// Objects that carry the set's part-of label.
     pub members: Vec<Live>,
     /// Members of other sets, of the kinds and namespaces of the manifests.
     pub others: Vec<Live>,
-    /// The parents of those sets.
+    /// The parents of the sets that `others` are members of.
     pub other_parents: OtherParents,
     /// Objects of the manifests that exist and are not members of this set; empty unless the policy
     /// refuses objects that are not in a set.
@@ -32,11 +32,11 @@ pub struct Observed {
     pub comparisons: BTreeMap<usize, Verdict>,
     /// What is known of the objects that the manifests depend on.
     pub dependencies: KnownDependencies,
-    /// Namespaces that are being deleted, with everything in them.
+    /// Namespaces that are being deleted. The objects in them are deleted with them.
     pub terminating_namespaces: BTreeSet<String>,
     /// Contents of the namespaces and CRDs that would be pruned; see [`super::containers()`].
     pub contents: BTreeMap<ObjectKey, Contents>,
-    /// The annotations of the parent without those of ApplySets.
+    /// The parent's annotations, without the ApplySet annotations.
     pub parent_annotations: Pairs,
     /// The parent, if it exists and has owners.
     pub parent: Option<Dependent>,
@@ -46,8 +46,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Drops what only planning needs: the members that the manifests hold, and how they compare. Otherwise
-    /// those of a large set would stay in memory for the whole run.
+    /// Frees what only planning needs: the members that the manifests hold, and their comparisons. Otherwise the
+    /// members of a large set would stay in memory for the whole run.
     pub fn forget_desired(&mut self, desired: &Desired) {
         let keys: HashSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         self.members.retain(|live| !keys.contains(&live.key));

@@ -1,7 +1,7 @@
 //! The disposition of a set's parent once its members are deleted or released: deleted, or kept without
 //! the record.
 //!
-//! A parent that has another use is kept, and so is one of which that is not known.
+//! A parent that has another use is kept. If it is not known whether a parent has another use, it is kept, too.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,30 +12,30 @@ use crate::model::set::Set;
 /// The disposition of the parent once it has no members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParentDisposition {
-    /// It has no other use, and is deleted.
+    /// The parent has no other use, and is deleted.
     Goes,
-    /// It is used for something else: it is kept, and its ApplySet metadata are removed.
+    /// The parent has another use for this reason: it is kept, and its ApplySet metadata are removed.
     Stays(ParentKeptReason),
 }
 
 /// The reason to keep a parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParentKeptReason {
-    /// It is a member of this other set.
+    /// The parent is a member of the set with this id.
     MemberOf(String),
-    /// Another object owns it.
+    /// Another object owns the parent.
     Owned(OwnerReference),
-    /// An annotation or label of its own keeps it.
+    /// An annotation or label of the parent keeps it.
     Protected {
         /// The annotation or label, as `key: value`.
         keep_annotation: String,
     },
-    /// Other field managers wrote data into it.
+    /// Other field managers wrote data into the parent.
     HasContents {
-        /// These field managers.
+        /// The other field managers.
         writers: Vec<String>,
     },
-    /// The server has no field managers for it, so others may have written data into it.
+    /// The parent has no `managedFields`, so other field managers may have written data into it.
     Untracked,
 }
 
@@ -55,9 +55,9 @@ impl fmt::Display for ParentKeptReason {
 
 /// Judges the parent as it was read.
 ///
-/// `content_writers` are the field managers that own fields outside of its metadata, and `managers` are
-/// those of this set's applies. A custom resource is always created by users, to be a parent: its fields
-/// prove no other use.
+/// `content_writers` are the field managers that own fields outside of the parent's metadata, and `managers` are the
+/// field managers of this set's applies. The fields of a custom resource are not evidence of another use: users create
+/// the custom resource, with its fields, to be a parent.
 pub fn parent_disposition(
     set: &Set,
     parent: &Live,
@@ -76,15 +76,15 @@ pub fn parent_disposition(
             keep_annotation: keep_annotation.clone(),
         });
     }
-    let is_plain = parent.key.group_kind.group.is_empty();
-    if is_plain && parent.tracking == Tracking::Off {
+    let is_core_kind = parent.key.group_kind.group.is_empty();
+    if is_core_kind && parent.tracking == Tracking::Off {
         return ParentDisposition::Stays(ParentKeptReason::Untracked);
     }
     let others = content_writers
         .iter()
         .filter(|writer| !managers.contains(*writer));
     let writers: Vec<String> = others.cloned().collect();
-    if is_plain && !writers.is_empty() {
+    if is_core_kind && !writers.is_empty() {
         return ParentDisposition::Stays(ParentKeptReason::HasContents { writers });
     }
     ParentDisposition::Goes

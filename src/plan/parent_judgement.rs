@@ -1,5 +1,5 @@
-//! The judgement of a parent before a run writes its set: it is a parent, its ApplySet metadata are valid,
-//! and this program manages it or takes it over.
+//! The judgement of a parent before a run writes its set: whether it is a parent, whether its ApplySet metadata are
+//! valid, and whether this program manages it or has to take it over.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,18 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
 use crate::model::set::{ParentObject, Set};
 
-/// A parent that this run may write, as far as it exists.
+/// The status of a parent that this run may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParentStatus {
-    /// It does not exist, or has no record.
+    /// The parent does not exist, or has no record.
     New,
+    /// The parent exists and has this record.
     Recorded(ApplySetRecord),
 }
 
 impl ParentStatus {
-    /// Returns the status of a set whose first run may have ended after it created the parent's own
-    /// namespace or CRD, as members, and before it recorded them.
+    /// Returns the status of a set whose first run may have been interrupted: after it created the parent's own
+    /// namespace or CRD, which are members of these `kinds`, and before it created the parent, which would record them.
     pub fn for_unfinished_run(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
         Self::Recorded(ApplySetRecord {
             tooling: set.tooling.clone(),
@@ -34,19 +35,20 @@ impl ParentStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentJudgement {
     pub status: ParentStatus,
-    /// The reason why it has to be taken over, if it has: another tool manages it, or it is not a parent yet.
+    /// The refusal to lift if the parent has to be taken over: another tool manages it, or it is not a parent yet.
     pub take_over: Option<Refusal>,
 }
 
 impl ParentJudgement {
-    fn own(status: ParentStatus) -> Self {
+    /// Creates the judgement of a parent that need not be taken over.
+    fn without_take_over(status: ParentStatus) -> Self {
         Self {
             status,
             take_over: None,
         }
     }
 
-    /// Returns the status, if the parent need not be taken over, or only as it was `accepted`.
+    /// Returns the status, unless the parent has to be taken over and the refusal is not among the `accepted` ones.
     pub fn accept(self, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
         match self.take_over {
             Some(refusal) if !refusal.is_within_any_of(accepted) => Err(vec![refusal]),
@@ -55,29 +57,32 @@ impl ParentJudgement {
     }
 }
 
-/// Judges the parent as it was read.
-pub fn judge(set: &Set, found: Option<&ParentObject>) -> Result<ParentJudgement, Vec<Refusal>> {
+/// Judges the parent as it was read, for a run that applies to the set or changes its members. `found` is `None` if the
+/// parent does not exist.
+pub fn judge_parent(set: &Set, found: Option<&ParentObject>) -> Result<ParentJudgement, Vec<Refusal>> {
     let Some(found) = found else {
-        return Ok(ParentJudgement::own(ParentStatus::New));
+        return Ok(ParentJudgement::without_take_over(ParentStatus::New));
     };
     if found.presence == Presence::Terminating {
         return Err(vec![Refusal::ParentTerminating {
             parent: set.parent.clone(),
         }]);
     }
-    judge_for_deletion(set, found)
+    judge_parent_for_deletion(set, found)
 }
 
-/// Judges the parent as it was read, for a run that deletes the set. The parent may already be in
-/// deletion.
-pub fn judge_for_deletion(set: &Set, found: &ParentObject) -> Result<ParentJudgement, Vec<Refusal>> {
+/// Judges the parent as it was read, for a run that deletes the set. A parent that is already being deleted is not
+/// refused: the run can still delete its members.
+pub fn judge_parent_for_deletion(set: &Set, found: &ParentObject) -> Result<ParentJudgement, Vec<Refusal>> {
     let parent = set.parent.clone();
     let (status, take_over) = match &found.reading {
         Reading::NoRecord => {
-            let is_plain = set.parent.group_kind.group.is_empty();
+            // An existing Secret or ConfigMap without a record may belong to an application. A custom resource without
+            // a record was created to become a parent.
+            let may_have_other_use = set.parent.group_kind.group.is_empty();
             (
                 ParentStatus::New,
-                is_plain.then_some(Refusal::NotAParent { parent }),
+                may_have_other_use.then_some(Refusal::NotAParent { parent }),
             )
         }
         Reading::Unfinished(tooling) => (ParentStatus::New, refuse_other_tooling(set, tooling)),
@@ -138,7 +143,7 @@ mod tests {
     }
 
     fn judged(found: &ParentObject, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
-        judge(&set(), Some(found)).and_then(|judgement| judgement.accept(accepted))
+        judge_parent(&set(), Some(found)).and_then(|judgement| judgement.accept(accepted))
     }
 
     fn not_a_parent() -> Refusal {
@@ -155,8 +160,8 @@ mod tests {
 
     #[test]
     fn a_parent_that_is_not_there_is_new() {
-        let new = ParentJudgement::own(ParentStatus::New);
-        assert_eq!(judge(&set(), None), Ok(new));
+        let new = ParentJudgement::without_take_over(ParentStatus::New);
+        assert_eq!(judge_parent(&set(), None), Ok(new));
     }
 
     #[test]
@@ -182,8 +187,8 @@ mod tests {
         assert_eq!(judged(&parent, &[not_a_parent()]), Ok(ParentStatus::New));
         let mut custom = set();
         custom.parent.group_kind = GroupKind::new("company.com", "ApplySet");
-        let new = ParentJudgement::own(ParentStatus::New);
-        assert_eq!(judge(&custom, Some(&parent)), Ok(new));
+        let new = ParentJudgement::without_take_over(ParentStatus::New);
+        assert_eq!(judge_parent(&custom, Some(&parent)), Ok(new));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
-use super::{Dependents, Edges, Preconditions, Refusal, SkipReason};
+use super::{DependencyEdges, Dependents, Preconditions, Refusal, SkipReason};
 use crate::compare::changes::Reason;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
@@ -9,29 +9,29 @@ use crate::model::live::Live;
 /// Everything that one run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The record before the first member is written: the old and the new one together.
+    /// The widened record, which is written before the first member: the old and the new record together.
     pub record_during: Record,
-    /// The record after everything has succeeded.
+    /// The narrowed record, which is written once everything has succeeded.
     pub record_after: Record,
-    /// Members that have to exist before the parent, one step after the other: its namespace, its CRD.
+    /// Members to apply before the parent, one step after the other: the parent's namespace, the CRD of its kind.
     pub prerequisites: Vec<Vec<Apply>>,
-    /// The other members, one wave after the other.
+    /// The other members to apply, one wave after the other.
     pub waves: Vec<Vec<Apply>>,
     /// Members that are as the manifests have them, in the order of the manifests.
     pub unchanged: Vec<Unchanged>,
     /// Members to delete, one wave after the other.
     pub prunes: Vec<Vec<Live>>,
-    /// Members to delete after all these, one wave after the other.
+    /// Members to delete after all `prunes`, one wave after the other (`PruneLast=true`).
     pub last_prunes: Vec<Vec<Live>>,
-    /// The order by dependency, as far as waves do not show it.
-    pub edges: Edges,
+    /// The dependencies between objects, as far as the order of the waves does not show them.
+    pub edges: DependencyEdges,
     /// Members that the manifests no longer hold, and that are kept.
     pub skips: Vec<Skip>,
-    /// Desired or kept objects that the prunes endanger by owner references.
+    /// Desired or kept objects that have owner references to pruned objects.
     pub dependents: Dependents,
-    /// Refusals that the user has confirmed.
+    /// Losses of data that the user has confirmed.
     pub accepted: Vec<Refusal>,
-    /// What the objects have to be when they are written.
+    /// The UID and content that each object must have when it is written.
     pub preconditions: Preconditions,
     /// Reasons for which the plan may not be carried out.
     pub refusals: Vec<Refusal>,
@@ -46,8 +46,8 @@ pub struct Apply {
     pub live_membership: LiveMembership,
 }
 
-/// One member that is as its manifest has it. A set may have many of them, so it holds only what a run
-/// reports.
+/// One member that matches its manifest. A set may have many such members, so this holds only what a run reports of
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unchanged {
     /// Index in `Desired::members`.
@@ -59,31 +59,31 @@ pub struct Unchanged {
 /// State in the cluster of a member that the manifests hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveMembership {
-    /// Not a member. The object may exist or not.
+    /// Not a member of any set. The object may exist or not.
     NotAMember,
-    /// A member of another set, which this set takes.
+    /// A member of another set, which becomes a member of this set.
     OfAnotherSet,
-    /// A member, with this resourceVersion.
+    /// A member of this set.
     Member {
         /// `metadata.uid`.
         uid: String,
         /// `metadata.resourceVersion`. The apply changed nothing if it is the same afterwards.
         resource_version: String,
-        /// Reason for which it counts as changed.
+        /// Reason for which the member counts as changed; `None` if it was not compared with its manifest.
         reason: Option<Reason>,
         /// `true` if client-side apply owns fields, which the apply has to take over first, or an earlier
         /// run applied `stringData`.
         client_side_apply: bool,
-        /// `true` if it has the id label of a set, and so is its parent.
+        /// `true` if the member is the parent of another set: it has the id label of that set.
         is_parent: bool,
     },
-    /// A member that is being deleted, or whose namespace is. The server would accept an apply, and the
-    /// object would be gone a moment later.
+    /// A member that is being deleted, or an object whose namespace is being deleted. The server would accept an apply,
+    /// and the object would be gone a moment later.
     Terminating,
 }
 
 impl LiveMembership {
-    /// Returns the UID of a member that is not being deleted; `None` for all other objects.
+    /// Returns the UID of a member of this set that is not being deleted; `None` for all other objects.
     pub fn uid(&self) -> Option<&str> {
         match self {
             Self::Member { uid, .. } => Some(uid),
@@ -102,8 +102,8 @@ pub struct Skip {
 }
 
 impl Skip {
-    /// Returns whether it stays: it is not being deleted, not kept only because pruning is disabled, and
-    /// not a copy that is deleted with its owner.
+    /// Returns whether the object stays in the cluster for its own sake: it is not being deleted, and it is not a copy
+    /// that is deleted with its owner. An object that is kept only because pruning is disabled does not count.
     pub fn stays_in_cluster(&self) -> bool {
         !matches!(
             self.reason,
@@ -135,7 +135,7 @@ impl Plan {
         self.prune_waves().flatten()
     }
 
-    /// Returns the kept members that a run reports: all that it concerns, unless pruning is disabled.
+    /// Returns the kept members that a run reports: all but those that are kept because pruning is disabled.
     pub fn reported_skips(&self) -> impl Iterator<Item = &Skip> {
         self.skips.iter().filter(|skip| skip.reason.is_reported())
     }

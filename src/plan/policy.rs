@@ -17,12 +17,12 @@ pub struct Policy {
     /// Time of the prunes.
     #[serde(default)]
     pub prune_when: PruneWhen,
-    /// A run that keeps no member of the set: without manifests, or with those of another set. A wrong directory, a
-    /// wrong set or an empty pipe is the usual reason.
+    /// Treatment of a run that keeps no member of the set, because there are no manifests, or only manifests of another
+    /// set. The usual reason is a wrong directory, a wrong set or an empty pipe.
     pub prune_all: Risk,
-    /// Treatment of members that are as the manifests have them.
+    /// Treatment of members that match their manifests.
     pub unchanged: UnchangedMembers,
-    /// Objects of the manifests that are members of other sets, and become members of this one.
+    /// Treatment of objects of the manifests that are members of other sets, and would become members of this set.
     pub take_ownership: Risk,
     /// Treatment of objects that exist and are not in a set.
     #[serde(default)]
@@ -33,11 +33,13 @@ pub struct Policy {
     /// The members that are recreated if the server refuses to update them.
     #[serde(default)]
     pub recreate: Recreate,
-    /// Prunes that cannot be undone: of storage, and of containers with objects of others.
+    /// Treatment of prunes that cannot be undone: those of storage, of containers with objects outside of the set, of
+    /// parents of other sets, and of owners of objects that stay.
     pub data_loss: Risk,
-    /// The most objects that one run may prune.
+    /// The most objects that one run may prune; `None` for any number.
     pub max_prune: Option<usize>,
-    /// Field managers whose part-of labels make an object a member, which may be pruned.
+    /// Field managers whose part-of label makes an object a member. An object with a label of another field manager is
+    /// not pruned: a controller may have copied the label.
     pub appliers: BTreeSet<String>,
 }
 
@@ -45,11 +47,11 @@ pub struct Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Pruning {
-    /// They are deleted.
+    /// The members are deleted.
     Enabled,
-    /// They are kept and stay recorded.
+    /// The members are kept, and their kinds and namespaces stay in the record.
     Disabled,
-    /// They are deleted, and so are the parent and its namespace or CRD: the set is deleted.
+    /// The set is deleted: all its members, the parent, and the parent's namespace or CRD if that is a member.
     WholeSet,
 }
 
@@ -64,13 +66,13 @@ pub enum PruneWhen {
     Ready,
 }
 
-/// Treatment of members that are as the manifests have them.
+/// Treatment of members that match their manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UnchangedMembers {
-    /// Nothing is sent for them.
+    /// The run sends nothing for these members.
     LeftAlone,
-    /// They are sent like the others; the server finds that nothing changes.
+    /// The run applies these members like changed ones, and the server finds that nothing changes.
     Sent,
 }
 
@@ -78,27 +80,27 @@ pub enum UnchangedMembers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Unowned {
-    /// They become members.
+    /// The objects become members.
     #[default]
     TakenIn,
-    /// They become members if the user has agreed to a plan that shows them.
+    /// The objects become members if the user has agreed to a plan that shows them.
     Shown,
-    /// They stop the run.
+    /// The objects stop the run.
     Refused,
 }
 
-/// Treatment of what is often a mistake, or takes something from others.
+/// Treatment of an action that is often a mistake, or takes something from other owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Risk {
-    /// It stops the run.
+    /// The action stops the run.
     Refused,
-    /// The user has allowed it by a flag.
+    /// The user has allowed the action by a flag.
     Allowed,
 }
 
 impl Risk {
-    /// Reads the flag that allows it.
+    /// Returns `Allowed` if the flag that allows the action is set.
     pub fn allowed_if(flag: bool) -> Self {
         if flag { Self::Allowed } else { Self::Refused }
     }

@@ -1,7 +1,6 @@
-//! The preconditions of a plan's writes: what each object has to be at that moment.
+//! The preconditions of a plan's writes: the UID and content that each object must have when it is written.
 //!
-//! An object is compared by its UID and its content. Changes that are not made on purpose, such as
-//! its status, are ignored.
+//! Fields that change without anyone's decision, such as the status, are not part of the content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +16,10 @@ use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 
-/// Fields of the metadata that any write changes.
-const PASSING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
+/// Fields of the metadata that any write changes. They are not part of the content.
+const CHANGED_BY_ANY_WRITE: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
-/// Random salt of all digests of one plan, so that short values cannot be looked
-/// up.
+/// Random salt of all digests of one plan. Without it, a short value could be found by a table of digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Salt(String);
 
@@ -31,36 +29,36 @@ pub struct Salt(String);
 pub struct Seen {
     /// `metadata.uid`.
     pub uid: String,
-    /// `metadata.resourceVersion`; empty for an object that is only left alone.
+    /// `metadata.resourceVersion`; empty for an object that the plan does not write.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// Digest of the content; empty for an object that is only left alone.
+    /// Digest of the content; empty for an object that the plan does not write, or whose content is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }
 
-/// The preconditions of a plan. By default there are none beyond those of the judgement of each
-/// object; a plan that was made earlier and approved is bound to the objects of that time.
+/// The preconditions of a plan. A plan that is carried out at once has none: only the judgement of each object counts.
+/// A saved plan is bound to the objects as they were when it was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Preconditions(Option<Bound>);
+pub struct Preconditions(Option<BoundObjects>);
 
-/// The objects that a plan is bound to.
+/// The objects that a saved plan is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Bound {
+struct BoundObjects {
     salt: Salt,
-    /// `None` for an object that must not exist.
+    /// The objects that the plan knows; `None` for an object that must not exist.
     objects: BTreeMap<ObjectKey, Option<Seen>>,
-    /// The parent, if it has a manifest and was there.
+    /// The parent, if it has a manifest and existed when the plan was made.
     parent: Option<Seen>,
-    /// The fields that the set leaves to others, by the UIDs of their objects.
+    /// Key: the UID of an object. Value: the fields of it that the set leaves to others, and that may change.
     ignored: BTreeMap<String, Vec<Pointer>>,
     /// The objects that the plan recreates.
     recreated: BTreeSet<ObjectKey>,
 }
 
-impl Bound {
-    /// Returns what is remembered of a live object, without its ignored fields.
-    fn seen(&self, object: &Value) -> Option<Seen> {
+impl BoundObjects {
+    /// Returns what to remember of a live object, without its ignored fields.
+    fn to_seen(&self, object: &Value) -> Option<Seen> {
         let uid = object.pointer("/metadata/uid")?.as_str()?;
         Seen::from_object_without(
             object,
@@ -73,7 +71,7 @@ impl Bound {
 /// The precondition of the write of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition<'a> {
-    /// There is none.
+    /// The object may have any content, and may exist or not.
     None,
     /// The object must not exist.
     Absent,
@@ -82,7 +80,7 @@ pub enum Precondition<'a> {
 }
 
 impl<'a> Precondition<'a> {
-    /// Returns what the write is locked to, if anything.
+    /// Returns the object that has to be unchanged; `None` if the write is not locked to the state of an object.
     pub fn lock(self) -> Option<&'a Seen> {
         match self {
             Self::Unchanged(seen) => Some(seen),
@@ -92,7 +90,7 @@ impl<'a> Precondition<'a> {
 }
 
 impl Salt {
-    /// Returns a new one.
+    /// Returns a new random salt.
     ///
     /// # Errors
     ///
@@ -103,11 +101,12 @@ impl Salt {
         Ok(Self(hexadecimal(&bytes)))
     }
 
-    /// Returns the digest of a value; `what` distinguishes equal values of different fields.
-    pub(super) fn digest(&self, what: &str, value: &Value) -> String {
+    /// Returns the digest of a value. `field` is part of the digest, so that equal values of different fields have
+    /// different digests.
+    pub(super) fn digest(&self, field: &str, value: &Value) -> String {
         let mut hash = Sha256::new();
-        for part in [self.0.as_bytes(), what.as_bytes(), value.to_string().as_bytes()] {
-            // The length keeps the parts apart.
+        for part in [self.0.as_bytes(), field.as_bytes(), value.to_string().as_bytes()] {
+            // Without the lengths, `ab` + `c` and `a` + `bc` would have the same digest.
             hash.update(part.len().to_be_bytes());
             hash.update(part);
         }
@@ -115,19 +114,20 @@ impl Salt {
     }
 }
 
-/// Returns the digest of a value that is not secret.
+/// Returns the digest of a content that is not secret, without a salt.
 pub(super) fn plain_digest(content: impl AsRef<[u8]>) -> String {
     format!("sha256:{}", sha256(content))
 }
 
 impl Seen {
-    /// Returns what to remember of a live object that the plan writes; `None` if it is not a JSON object.
+    /// Returns what to remember of a live object that the plan writes; `None` if it is not a Kubernetes object with a
+    /// UID.
     pub fn from_object(object: &Value, salt: &Salt) -> Option<Self> {
         let text = |pointer| object.pointer(pointer)?.as_str();
         let mut content = object.clone();
         content.as_object_mut()?.remove("status");
         let metadata = content.get_mut("metadata")?.as_object_mut()?;
-        for field in PASSING {
+        for field in CHANGED_BY_ANY_WRITE {
             metadata.remove(field);
         }
         Some(Self {
@@ -137,7 +137,8 @@ impl Seen {
         })
     }
 
-    /// Returns the same without these fields: the set leaves them to others, so they may change.
+    /// Returns what to remember of a live object that the plan writes, like [`Self::from_object`], but without the
+    /// `ignored` fields: the set leaves them to others, so they may change.
     pub fn from_object_without(object: &Value, ignored: &[Pointer], salt: &Salt) -> Option<Self> {
         if ignored.is_empty() {
             return Self::from_object(object, salt);
@@ -145,8 +146,10 @@ impl Seen {
         Self::from_object(&ignore::without(object, ignored), salt)
     }
 
-    /// Returns what to remember of a live parent whose own manifest is applied. Its record and its
-    /// history are not part of the content: the run writes them, too, and the record is compared separately.
+    /// Returns what to remember of a live parent whose own manifest is applied.
+    ///
+    /// The record and the history of the parent are not part of the content. Otherwise the run's own writes to them
+    /// would count as changes. The record is compared separately.
     pub fn from_parent(object: &Value, salt: &Salt) -> Option<Self> {
         let mut content = object.clone();
         let metadata = content.get_mut("metadata")?.as_object_mut()?;
@@ -162,7 +165,7 @@ impl Seen {
         Self::from_object(&content, salt)
     }
 
-    /// Returns the version of a live object, without its content.
+    /// Returns the UID and resourceVersion of a live object, without a digest of its content.
     pub fn version(object: &Value) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         Self {
@@ -184,9 +187,9 @@ impl Seen {
 
 impl Preconditions {
     /// Binds a plan to these objects as they are now, and to the parent, if it has a manifest and
-    /// is there. Objects that are not named must not be there.
+    /// exists. Objects that are not in `objects` must not exist.
     pub fn bound(salt: Salt, objects: BTreeMap<ObjectKey, Option<Seen>>, parent: Option<Seen>) -> Self {
-        Self(Some(Bound {
+        Self(Some(BoundObjects {
             salt,
             objects,
             parent,
@@ -195,7 +198,7 @@ impl Preconditions {
         }))
     }
 
-    /// Returns the same preconditions, except for these fields: the set leaves them to others.
+    /// Exempts these fields from the preconditions, because the set leaves them to others.
     #[must_use]
     pub fn with_ignored_fields(mut self, fields: &BTreeMap<ObjectKey, Vec<Pointer>>) -> Self {
         if let Some(bound) = &mut self.0 {
@@ -209,18 +212,18 @@ impl Preconditions {
         self
     }
 
-    /// Returns the same, with these objects to be recreated.
+    /// Sets the objects that the plan recreates.
     #[must_use]
     pub fn with_recreated(self, recreated: BTreeSet<ObjectKey>) -> Self {
-        Self(self.0.map(|bound| Bound { recreated, ..bound }))
+        Self(self.0.map(|bound| BoundObjects { recreated, ..bound }))
     }
 
-    /// Returns whether an object may be recreated. A plan that is bound names the objects.
+    /// Returns whether an object may be recreated. A saved plan permits it only for the objects that it names.
     pub fn admit_recreation(&self, key: &ObjectKey) -> bool {
         self.0.as_ref().is_none_or(|bound| bound.recreated.contains(key))
     }
 
-    /// Returns whether the plan is bound to the objects of the time when it was made: each must be unchanged.
+    /// Returns whether each object must be as it was when the plan was made: the plan is a saved one.
     pub fn require_unchanged(&self) -> bool {
         self.0.is_some()
     }
@@ -234,26 +237,27 @@ impl Preconditions {
         seen.map_or(Precondition::Absent, Precondition::Unchanged)
     }
 
-    /// Returns what was seen of the parent.
+    /// Returns the parent as it was when the plan was made; `None` if the plan is not bound to it.
     pub fn parent(&self) -> Option<&Seen> {
         self.0.as_ref()?.parent.as_ref()
     }
 
-    /// Returns the live parent as it is now, if nothing but its record has changed since it was seen.
+    /// Returns the parent as it is `now`, if only its record, history or resourceVersion have changed since the plan
+    /// was made; `None` if it has changed otherwise, or the plan is not bound to it.
     pub fn unchanged_parent(&self, now: Option<&Value>) -> Option<Seen> {
         let seen = self.parent()?;
         let now = Seen::from_parent(now?, &self.0.as_ref()?.salt)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
-    /// Returns the live object as it is now, if it is what was `seen` of it; only its
-    /// resourceVersion may be another one.
+    /// Returns the object as it is `now`, if it has the UID and content of `seen`. The resourceVersion may have
+    /// changed.
     pub fn unchanged_since(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
-        let now = self.0.as_ref()?.seen(now?)?;
+        let now = self.0.as_ref()?.to_seen(now?)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
-    /// Returns whether an object may be written as it is now.
+    /// Returns whether an existing object that looks like `now` may be written.
     pub fn admit(&self, key: &ObjectKey, now: &Value) -> bool {
         match self.for_object(key) {
             Precondition::None => true,
@@ -262,8 +266,9 @@ impl Preconditions {
         }
     }
 
-    /// Returns what the run has made of an object, by the answer to its write.
+    /// Returns what to remember of an object after a write of the run. `object` is the server's answer to that write.
+    /// Later writes of the run require this state instead of the planned one.
     pub fn after_write(&self, object: &Value) -> Option<Seen> {
-        self.0.as_ref()?.seen(object)
+        self.0.as_ref()?.to_seen(object)
     }
 }

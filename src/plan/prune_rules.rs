@@ -1,4 +1,4 @@
-//! Rules for pruning one object by itself: its owners, its keep annotation, and the writers of its label.
+//! Rules for pruning that need only the object itself: its owners, its keep annotation, and the writers of its label.
 //!
 //! If a rule cannot decide, the object is kept, with the reason. `judge` adds the rules that depend on
 //! other objects.
@@ -12,29 +12,30 @@ use crate::model::set::Set;
 /// The judgement of an object that might be pruned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
-    /// It is deleted.
+    /// The object is deleted.
     Prune,
-    /// It is kept, and stays recorded.
+    /// The object is kept, and its kind and namespace stay in the record.
     Skip(SkipReason),
-    /// It is not this set's to delete.
+    /// The set does not delete the object: it is desired, the set's parent, or not labeled as a member.
     Ignore,
-    /// It may not be deleted, for this reason.
+    /// The object may not be deleted, for this reason.
     Refuse(Refusal),
 }
 
 /// Judges an object that the manifests do not hold by its own metadata. [`super::Judge`] adds the rules
 /// about other objects.
-pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
+pub(super) fn judge_by_metadata(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if set.is_parent(live) || live.part_of.as_deref() != Some(set.id.as_str()) {
         return Judgement::Ignore;
     }
-    let reason = reason_to_stay(live, set, &policy.appliers);
+    // An object that is already being deleted is reported as such, even if pruning is disabled.
     if policy.pruning == Pruning::Disabled && live.presence == Presence::Present {
         return Judgement::Skip(SkipReason::PruningDisabled);
     }
-    let holds_parent = policy.pruning != Pruning::WholeSet && holds_parent_of(set, live);
-    match reason {
-        None | Some(SkipReason::CopiedLabel { .. }) if holds_parent => {
+    let would_delete_parent = policy.pruning != Pruning::WholeSet && holds_parent_of(set, live);
+    match reason_to_stay(live, set, &policy.appliers) {
+        // The advice for a copied label is to delete the object, and that would delete the parent.
+        None | Some(SkipReason::CopiedLabel { .. }) if would_delete_parent => {
             Judgement::Skip(SkipReason::HoldsParent)
         }
         None => Judgement::Prune,
@@ -42,16 +43,15 @@ pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     }
 }
 
-/// Returns the reason of its own to keep an object with the set's part-of label, whatever the run does:
-/// it is already being deleted, another object owns it, it has a keep annotation, or its label is
-/// a copy.
+/// Returns the reason to keep an object with the set's part-of label, whatever the run does to other objects: it is
+/// already being deleted, another object owns it, it has a keep annotation, or its label is a copy.
 pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> Option<SkipReason> {
     if live.presence == Presence::Terminating {
         return Some(SkipReason::Terminating {
             waits_for: live.waits_for.clone(),
         });
     }
-    let copied = copied_label(live, appliers);
+    let copied = reason_for_copied_label(live, appliers);
     if let Some(owner) = live.foreign_owner(set.parent_uid.as_deref()) {
         return Some(match copied {
             Some(_) => SkipReason::OwnedCopy(owner.clone()),
@@ -67,8 +67,8 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
         .or(copied)
 }
 
-/// Returns whether the object has a copied label and is owned by another object. It is not a member, and
-/// is deleted when its owner is.
+/// Returns whether the object is owned by another object and its part-of label is a copy. Such an object is not a
+/// member, and is deleted with its owner.
 pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> bool {
     live.is_owned_copy(set.parent_uid.as_deref(), appliers)
 }
@@ -84,10 +84,11 @@ pub fn reason_not_a_member(
         owner: owner.clone(),
         keep_annotation: None,
     });
-    owned.or_else(|| copied_label(live, appliers))
+    owned.or_else(|| reason_for_copied_label(live, appliers))
 }
 
-fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+/// Returns the reason to keep an object whose part-of label no applier wrote; `None` if an applier wrote it.
+fn reason_for_copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
     (!live.is_labeled_by(appliers)).then(|| SkipReason::CopiedLabel {
         writers: live.part_of_writers.clone(),
     })
@@ -103,7 +104,7 @@ mod tests {
     fn judged(change: impl FnOnce(&mut Live)) -> Judgement {
         let mut candidate = live("ConfigMap", Some("shop"), "a");
         change(&mut candidate);
-        judge(&candidate, &set(), &policy())
+        judge_by_metadata(&candidate, &set(), &policy())
     }
 
     fn reason(judgement: Judgement) -> SkipReason {
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn the_parent_is_never_pruned() {
         assert_eq!(judged(|live| live.key = set().parent), Judgement::Ignore);
-        // The same object as another group serves it.
+        // The parent, as another API group serves it: with another key and the same UID.
         let uid = set().parent_uid.expect("a UID");
         assert_eq!(judged(|live| live.uid = uid), Judgement::Ignore);
     }
@@ -224,7 +225,7 @@ mod tests {
         definition.defines = Some(custom.parent.group_kind.clone());
         definition.part_of = Some(custom.id.to_string());
         assert_eq!(
-            reason(judge(&definition, &custom, &policy())),
+            reason(judge_by_metadata(&definition, &custom, &policy())),
             SkipReason::HoldsParent
         );
     }
@@ -236,7 +237,7 @@ mod tests {
             ..policy()
         };
         let namespace = live("Namespace", None, "shop");
-        assert_eq!(judge(&namespace, &set(), &policy), Judgement::Prune);
+        assert_eq!(judge_by_metadata(&namespace, &set(), &policy), Judgement::Prune);
     }
 
     #[test]
@@ -259,7 +260,7 @@ mod tests {
             pruning: Pruning::Disabled,
             ..policy()
         };
-        let judgement = judge(&live("ConfigMap", Some("shop"), "a"), &set(), &policy);
+        let judgement = judge_by_metadata(&live("ConfigMap", Some("shop"), "a"), &set(), &policy);
         assert_eq!(reason(judgement), SkipReason::PruningDisabled);
     }
 
@@ -267,10 +268,10 @@ mod tests {
     fn the_namespace_of_the_parent_is_kept() {
         let mut namespace = live("Namespace", None, "shop");
         assert_eq!(
-            reason(judge(&namespace, &set(), &policy())),
+            reason(judge_by_metadata(&namespace, &set(), &policy())),
             SkipReason::HoldsParent
         );
         namespace.key.name = "other".to_owned();
-        assert_eq!(judge(&namespace, &set(), &policy()), Judgement::Prune);
+        assert_eq!(judge_by_metadata(&namespace, &set(), &policy()), Judgement::Prune);
     }
 }

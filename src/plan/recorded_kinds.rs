@@ -1,6 +1,6 @@
 //! The kinds that a parent records, compared with discovery.
 //!
-//! Pure, and the only reading of recorded kinds: `plan` derives the scope of a run from it,
+//! Pure. All other code reads recorded kinds through this module: `plan` derives the scope of a run from it, and
 //! `found_set` and `verify` derive the findings about a set.
 
 use std::collections::BTreeSet;
@@ -13,35 +13,37 @@ use crate::model::resource::{Origin, Resource};
 /// State of a recorded kind on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordedKind<'d> {
-    /// The server serves it.
+    /// The server serves the kind.
     Served(&'d Resource),
     /// The server serves the kind under another spelling, such as `configmaps` for
-    /// `ConfigMap`. Treating it as a vanished kind would leak its objects.
+    /// `ConfigMap`. If it counted as gone, its objects would leave the record and become orphans.
     Misspelled(&'d Resource),
-    /// Nothing defines or serves it: it has no objects.
+    /// Nothing defines or serves the kind, so it has no objects.
     Gone,
-    /// Its objects cannot be listed now, and it may have some: it stays in the record.
+    /// The kind may have objects, and they cannot be listed now: it stays in the record.
     Kept(&'d KeptKind),
-    /// Discovery does not list it although it should, or the reason is unknown: nothing may be
-    /// concluded.
-    Unlisted(Option<&'d Expected>),
-    /// Its state could not be determined.
+    /// Discovery does not list the kind, although it should for the reason given; `None` if it was not determined why
+    /// it is missing. The kind may have objects.
+    UnexpectedlyMissing(Option<&'d Expected>),
+    /// Discovery of the kind's group failed.
     Unknowable(&'d FailedVersion),
 }
 
-/// The recorded kinds that discovery does not list, under their names in the record. What is
-/// known of them has to come from a discovery that is younger than the record.
+/// Returns the recorded kinds that discovery does not list, under their names in the record.
+///
+/// To learn why a kind is missing, the caller has to use a discovery that is younger than the record: an older one may
+/// lack a kind that has been defined since.
 pub fn find_undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
     let entries = entries(kinds, discovery).into_iter();
-    let unlisted = entries.filter(|(_, entry)| match entry {
-        RecordedKind::Gone | RecordedKind::Kept(_) | RecordedKind::Unlisted(_) => true,
+    let undiscovered = entries.filter(|(_, entry)| match entry {
+        RecordedKind::Gone | RecordedKind::Kept(_) | RecordedKind::UnexpectedlyMissing(_) => true,
         RecordedKind::Served(_) | RecordedKind::Misspelled(_) | RecordedKind::Unknowable(_) => false,
     });
-    unlisted.map(|(kind, _)| kind).collect()
+    undiscovered.map(|(kind, _)| kind).collect()
 }
 
-/// Each recorded kind under the name that it has in the record, and what the server says
-/// of it; an entry of the deprecated form stands as `resource.group`.
+/// Returns each recorded kind with its state on the server. It has the name that the record has; for an entry of the
+/// deprecated form, that is the plural of its resource instead of a kind.
 pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, RecordedKind<'d>)> {
     match kinds {
         RecordedKinds::GroupKinds(kinds) => kinds
@@ -70,7 +72,7 @@ fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discove
     match lookup {
         KindLookup::Found(resource) if resource.origin == Origin::Served => RecordedKind::Served(resource),
         KindLookup::GroupFailed(failure) => RecordedKind::Unknowable(failure),
-        // A kind that is not served yet may have a definition and objects already.
+        // A kind that the manifests define may have a CRD and objects in the cluster already.
         KindLookup::Found(_) | KindLookup::Absent => {
             if let Some(resource) = find_misspelled(kind, discovery) {
                 return RecordedKind::Misspelled(resource);
@@ -78,15 +80,15 @@ fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discove
             match discovery.missing_kind(kind) {
                 Some(MissingKind::Gone) => RecordedKind::Gone,
                 Some(MissingKind::Kept(kept)) => RecordedKind::Kept(kept),
-                Some(MissingKind::Expected(expected)) => RecordedKind::Unlisted(Some(expected)),
-                None => RecordedKind::Unlisted(None),
+                Some(MissingKind::Expected(expected)) => RecordedKind::UnexpectedlyMissing(Some(expected)),
+                None => RecordedKind::UnexpectedlyMissing(None),
             }
         }
     }
 }
 
-/// Finds a served kind that the entry spells differently: by its resource, in
-/// other letters, or with a version between kind and group.
+/// Finds a served kind that the entry spells differently: as a resource (`configmaps`), in other case, or with a
+/// version between kind and group (`Deployment.v1.apps`).
 fn find_misspelled<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
     let named = |text: &str| match discovery.resource_argument(text) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
@@ -98,7 +100,7 @@ fn find_misspelled<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'
             return Some(resource);
         }
     }
-    // The core group has no name, so the version stands where a group would.
+    // In the core group, such as `ConfigMap.v1`, the version stands where another entry has its group.
     let bare = named(&entry.kind)?;
     (bare.group.is_empty() && bare.version == entry.group).then_some(bare)
 }
@@ -141,7 +143,7 @@ mod tests {
             let reported = match entry(&GroupKind::new(group, kind), &discovery) {
                 RecordedKind::Served(resource) => format!("served {}", resource.group_kind()),
                 RecordedKind::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
-                RecordedKind::Unlisted(None) => "unlisted".to_owned(),
+                RecordedKind::UnexpectedlyMissing(None) => "unlisted".to_owned(),
                 other => format!("{other:?}"),
             };
             assert_eq!(reported, expected, "{text}");
@@ -156,7 +158,10 @@ mod tests {
         let entries = entries(&recorded, &discovery);
         assert!(matches!(entries[0], (_, RecordedKind::Served(_))));
         let gone = GroupKind::new("apps", "gones");
-        assert_eq!(entries[1], (gone.clone(), RecordedKind::Unlisted(None)));
+        assert_eq!(
+            entries[1],
+            (gone.clone(), RecordedKind::UnexpectedlyMissing(None))
+        );
         assert_eq!(find_undiscovered(&recorded, &discovery), BTreeSet::from([gone]));
     }
 }

@@ -1,4 +1,4 @@
-//! The refusal of a run that keeps no member of a set: the sign of a wrong directory or a wrong set.
+//! The refusal of a run that keeps no member of a set. The usual cause is a wrong directory or a wrong set.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use crate::manifest::desired::Desired;
 use crate::model::generated_name::without_content_hash;
 use crate::model::identity::{GroupKind, ObjectKey};
 
-/// The fewest members of a set for which manifests of other objects are refused. A set of one or two is
-/// often replaced on purpose.
-const FEWEST: usize = 3;
+/// The fewest members that a set must have for [`Refusal::PrunesAll`]. The members of a smaller set are often replaced
+/// by others on purpose.
+const FEWEST_MEMBERS: usize = 3;
 
-/// Returns the refusal of a run without manifests, or with manifests of no member.
-pub(super) fn refusal(
+/// Refuses a run without manifests, or whose manifests hold no member of the set.
+pub(super) fn refuse_to_prune_all(
     plan: &Plan,
     desired: &Desired,
     observed: &Observed,
@@ -22,26 +22,27 @@ pub(super) fn refusal(
         return None;
     }
     let objects: Vec<ObjectKey> = plan.all_prunes().map(|live| live.key.clone()).collect();
-    // The parent's own manifest is not of a member: alone it counts as empty.
+    // If there is only the manifest of the parent, which is not a member, and members would be pruned, that counts as
+    // empty, too.
     if desired.members.is_empty() && (desired.parent.is_none() || !objects.is_empty()) {
         return Some(Refusal::EmptyManifests { objects });
     }
-    let leaving = objects.len() + plan.skips.len();
+    let not_desired = objects.len() + plan.skips.len();
     let staying = plan.skips.iter().filter(|skip| skip.stays_in_cluster());
     let kept = staying
         .filter(|skip| !matches!(skip.reason, SkipReason::CopiedLabel { .. }))
         .count();
-    let is_current = observed.members.len() > leaving;
-    let lost = not_renamed(plan, desired);
-    if is_current || lost == 0 || lost + kept < FEWEST {
+    let is_any_member_desired = observed.members.len() > not_desired;
+    let lost = count_lost(plan, desired);
+    if is_any_member_desired || lost == 0 || lost + kept < FEWEST_MEMBERS {
         return None;
     }
     Some(Refusal::PrunesAll { objects })
 }
 
-/// Counts the prunes that no object of the manifests replaces under another hash, as kustomize's
-/// generators do when the content changes.
-fn not_renamed(plan: &Plan, desired: &Desired) -> usize {
+/// Counts the prunes that have no successor in the manifests. A successor is an object whose name differs only in the
+/// content hash, as kustomize's generators write it.
+fn count_lost(plan: &Plan, desired: &Desired) -> usize {
     let objects = desired.members.iter();
     let stems: BTreeSet<_> = objects.map(|object| without_hash(&object.key)).collect();
     let prunes = plan.all_prunes();
@@ -50,7 +51,7 @@ fn not_renamed(plan: &Plan, desired: &Desired) -> usize {
         .count()
 }
 
-/// The key with the name's stem.
+/// Returns the parts of a key, with the name without its content hash.
 fn without_hash(key: &ObjectKey) -> (&GroupKind, Option<&str>, &str) {
     let stem = without_content_hash(&key.name).unwrap_or(&key.name);
     (&key.group_kind, key.namespace.as_deref(), stem)
@@ -103,7 +104,7 @@ mod tests {
             (&hashed, &["settings"], false),
             (&hashed, &["settings-gkmt2h7f9b-2"], true),
             (&hashed, &["other-2456789bcd"], true),
-            // One such object says nothing of the others.
+            // A successor of one member is not enough if all others are lost.
             (&large, &["settings-gkmt2h7f9b"], true),
             (&large, &["settings-gkmt2h7f9b", "a"], false),
             (
@@ -112,7 +113,7 @@ mod tests {
                 false,
             ),
             (&all_hashed, &["x-gkmt2h7f9b"], false),
-            // These are not hashes.
+            // The ends of these names are not hashes.
             (&all(&["a", "b", "web-frontend"]), &["web-database"], true),
             (&all(&["a", "b", "c-1"]), &["c-2"], true),
         ];

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::refusal::losses;
+use super::refusal::describe_losses;
 use crate::model::identity::ObjectKey;
 use crate::model::live::OwnerReference;
 use crate::model::text::shell_word;
@@ -10,56 +10,56 @@ use crate::model::text::shell_word;
 /// The reason to keep a member that the manifests no longer hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkipReason {
-    /// The user said `--prune=false`.
+    /// The user disabled pruning with `--prune=false`.
     PruningDisabled,
-    /// It is already being deleted.
+    /// The member is already being deleted.
     Terminating {
-        /// Conditions that its deletion waits for; empty if unknown.
+        /// Conditions that the deletion waits for; empty if unknown.
         waits_for: Vec<String>,
     },
-    /// Another object owns it. The owner's controller or garbage collection deletes it.
+    /// Another object owns the member. The owner's controller or the garbage collector deletes the member.
     Owned {
         owner: OwnerReference,
-        /// The annotation or label of its own that keeps it as well, as `key: value`.
+        /// The annotation or label of the member that would keep it, too, as `key: value`.
         keep_annotation: Option<String>,
     },
-    /// Another object owns it, and no applier wrote its part-of label: a controller made it and copied
-    /// the labels of its owner. It is not a member, and keeps nothing.
+    /// Another object owns the object, and no applier wrote its part-of label: a controller made the object and copied
+    /// the labels of the owner. The object is not a member, so its namespace and its dependencies need not be kept.
     OwnedCopy(OwnerReference),
-    /// An annotation or label of its own keeps it.
+    /// An annotation or label of the member keeps it.
     Protected {
         /// The annotation or label, as `key: value`.
         keep_annotation: String,
     },
-    /// It is the namespace of the set's parent, or the CRD of its kind.
+    /// The member is the namespace of the set's parent, or the CRD of the parent's kind.
     HoldsParent,
-    /// It holds an object that is kept.
+    /// The member contains an object that is kept.
     HoldsKept { kept: ObjectKey },
-    /// It holds an object outside of the set that an annotation or label keeps.
+    /// The member contains an object outside of the set that an annotation or label keeps.
     HoldsAnnotated {
         /// The object with the annotation or label.
         annotated: ObjectKey,
         /// The annotation or label, as `key: value`.
         keep_annotation: String,
     },
-    /// It has gained objects since its deletion was planned, or may have.
+    /// The member is a namespace or CRD that has gained objects since its deletion was planned, or may have.
     FilledSincePlan {
-        /// Objects that would be lost with it.
+        /// Objects that would be lost with the member.
         lost: Vec<ObjectKey>,
         /// Resources that could not be listed.
         unknown: Vec<String>,
     },
-    /// The manifests hold it as a hook, and hooks are not applied.
+    /// The manifests hold the member as a hook, and hooks are not applied.
     Hook {
-        /// The annotation of its manifest, as `key: value`.
+        /// The annotation of the manifest, as `key: value`.
         hook_annotation: String,
     },
-    /// An object depends on it that is kept, or that the manifests hold.
+    /// An object that is kept, or that the manifests hold, depends on the member.
     Needed {
-        /// That object.
+        /// The object that depends on the member.
         dependent: ObjectKey,
     },
-    /// No applier wrote its part-of label: a controller copied it.
+    /// No applier wrote the part-of label of the object, so a controller may have copied it.
     CopiedLabel {
         /// The field managers that own the label; empty if none does.
         writers: Vec<String>,
@@ -67,7 +67,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// Returns whether it keeps a member. An object whose label is a copy is none.
+    /// Returns whether the kept object is a member. An object whose label is a copy is not a member.
     pub fn is_of_member(&self) -> bool {
         !matches!(self, Self::OwnedCopy(_) | Self::CopiedLabel { .. })
     }
@@ -80,7 +80,7 @@ impl SkipReason {
         }
     }
 
-    /// Returns whether a run reports the object: pruning is not disabled.
+    /// Returns whether a run reports the kept object. If pruning is disabled, it does not report each member.
     pub fn is_reported(&self) -> bool {
         !matches!(self, Self::PruningDisabled)
     }
@@ -106,7 +106,11 @@ impl fmt::Display for SkipReason {
             Self::Needed { dependent } => write!(f, "{dependent} depends on it"),
             Self::HoldsParent => f.write_str("it contains the set's parent"),
             Self::FilledSincePlan { lost, unknown } => {
-                write!(f, "deleting it would now also delete {}", losses(lost, unknown))
+                write!(
+                    f,
+                    "deleting it would now also delete {}",
+                    describe_losses(lost, unknown)
+                )
             }
             Self::Owned {
                 owner,
@@ -135,7 +139,7 @@ impl fmt::Display for SkipReason {
 
 const REMOVE_LABEL: &str = "remove the label with `kubectl label KIND/NAME applyset.kubernetes.io/part-of-`";
 
-/// Names the field managers that own the part-of label of an object which no applier labeled.
+/// Describes the field managers that own the part-of label of an object, none of which is an applier.
 pub fn label_written_by(writers: &[String]) -> String {
     if writers.is_empty() {
         "no field manager owns its part-of label".to_owned()

@@ -107,7 +107,7 @@ impl FoundSet {
         let has_unknowable = entries(recorded, discovery).iter().any(|(_, entry)| {
             matches!(
                 entry,
-                RecordedKind::Unknowable(_) | RecordedKind::Unlisted(_) | RecordedKind::Kept(_)
+                RecordedKind::Unknowable(_) | RecordedKind::UnexpectedlyMissing(_) | RecordedKind::Kept(_)
             )
         });
         if self.unread.is_empty() && !has_unknowable {
@@ -211,7 +211,7 @@ fn recorded_resources(
             }
             RecordedKind::Gone
             | RecordedKind::Kept(_)
-            | RecordedKind::Unlisted(_)
+            | RecordedKind::UnexpectedlyMissing(_)
             | RecordedKind::Unknowable(_) => None,
         })
         .collect()

@@ -103,6 +103,6 @@ pub async fn parents_of_other_sets(
     }
     OtherParents {
         found,
-        some_unseen: !doubts.is_empty() || !look.unread.is_empty(),
+        is_incomplete: !doubts.is_empty() || !look.unread.is_empty(),
     }
 }

@@ -144,7 +144,7 @@ impl SetRead {
         let record = self.state.observed.recorded.union(added);
         let nothing = Pairs::new();
         let annotations = self.parent().map_or(&nothing, |parent| &parent.annotations);
-        let refusal = plan::annotations_too_large(&record, &self.named.set, annotations);
+        let refusal = plan::refuse_large_annotations(&record, &self.named.set, annotations);
         (record, refusal)
     }
 

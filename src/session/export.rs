@@ -14,7 +14,7 @@ use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
-use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, target_of};
+use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, read_scale_target};
 use crate::read::{self, Cluster, Definitions, definitions_by_kind, whole_members, whole_objects};
 use crate::report::ManifestText;
 
@@ -83,7 +83,7 @@ impl ExportSource<'_> {
             .iter()
             .filter(|(key, _)| autoscaler_kinds().contains(&key.group_kind));
         let scaled: BTreeSet<ObjectKey> = autoscalers
-            .filter_map(|(key, object)| target_of(&key.group_kind, object, key.namespace.as_deref()))
+            .filter_map(|(key, object)| read_scale_target(&key.group_kind, object, key.namespace.as_deref()))
             .filter(|target| !run.deleted.contains(target))
             .collect();
         let only_labeled = &members.only_labeled;

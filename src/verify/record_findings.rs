@@ -56,7 +56,7 @@ fn finding_of_entry(
             kept.reason.to_string(),
             "fix or delete its CustomResourceDefinition, or ask for the permission",
         ),
-        RecordedKind::Unlisted(expected) => unknowable(
+        RecordedKind::UnexpectedlyMissing(expected) => unknowable(
             expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string),
             "run the same command again; `kubectl api-resources` shows which kinds are served",
         ),
@@ -148,7 +148,7 @@ pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) ->
                 }
                 RecordedKind::Gone
                 | RecordedKind::Kept(_)
-                | RecordedKind::Unlisted(_)
+                | RecordedKind::UnexpectedlyMissing(_)
                 | RecordedKind::Unknowable(_) => None,
             })
             .collect(),

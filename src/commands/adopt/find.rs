@@ -17,7 +17,7 @@ use crate::model::list_targets::Reach;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::write_settings::Hooks;
-use crate::plan::{Left, MembershipKeepReason};
+use crate::plan::{MembershipKeepReason, MembershipSkip};
 use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::adopt_move_disband::SetRead;
 use crate::settings::{AdoptOptions, Choice};
@@ -101,7 +101,7 @@ pub(super) async fn find_named(
     for ((key, resource), candidate) in wanted.into_iter().zip(candidates) {
         match candidate {
             Some(candidate) => found.candidates.push(candidate),
-            None => found.missing.push(Left {
+            None => found.missing.push(MembershipSkip {
                 key,
                 resource,
                 uid: None,

@@ -21,7 +21,7 @@ use crate::model::live::Tracking;
 use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
+use crate::plan::{self, Candidate, FoundBy, MembershipPlan, MembershipSkip, Proposal, Refusal, SkipReason};
 use crate::read::{Cluster, NamedSet, named_set, parents_of_other_sets};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -73,7 +73,7 @@ struct PlannedAdopt {
 struct FoundObjects {
     candidates: Vec<Candidate>,
     /// Objects of the manifests or of the inventory that do not exist.
-    missing: Vec<Left>,
+    missing: Vec<MembershipSkip>,
     warnings: Vec<String>,
     /// Notes on manifests that were left out.
     notes: Vec<String>,
@@ -143,10 +143,10 @@ impl Script for AdoptScript<'_> {
             set,
             &membership.appliers,
         ));
-        let mut needed = permissions::to_relabel(&plan.changes);
+        let mut needed = permissions::needed_to_relabel(&plan.changes);
         if plan.takes_any() {
             let (resource, record) = (&read.named.resource, &planned.record);
-            needed.extend(permissions::to_record(
+            needed.extend(permissions::needed_to_record(
                 set,
                 resource,
                 read.parent(),
@@ -199,7 +199,7 @@ impl PlannedAdopt {
         let advice = self.found.advice.as_ref()?;
         // An object without a UID does not exist.
         let has_left_out_objects =
-            self.plan.left.iter().any(|left| left.uid.is_some()) || !self.found.warnings.is_empty();
+            self.plan.skips.iter().any(|skip| skip.uid.is_some()) || !self.found.warnings.is_empty();
         Some(if has_left_out_objects {
             format!("{advice}; first adopt or delete the objects that were left out")
         } else {
@@ -257,7 +257,7 @@ async fn read_and_plan(
 fn warn_of_never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let labeled = candidates.iter().filter(|candidate| {
         let live = &candidate.live;
-        let is_copy = matches!(candidate.way, FoundBy::Selected(Creator::Others(_)));
+        let is_copy = matches!(candidate.found_by, FoundBy::Selected(Creator::Others(_)));
         !is_copy && live.part_of.as_deref() == Some(set.id.as_str()) && live.tracking != Tracking::Off
     });
     let warnings = labeled.filter_map(|candidate| {

@@ -40,7 +40,7 @@ impl ObjectSelection {
     /// Returns the live object as a candidate for the adoption. `object` has its whole metadata.
     pub(super) fn to_candidate(&self, object: &Value, live: Live) -> Candidate {
         let metadata = &object["metadata"];
-        let way = match self {
+        let found_by = match self {
             Self::Named => FoundBy::Named,
             Self::Selected(_, appliers) => FoundBy::Selected(ownership::creator(metadata, appliers)),
             Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.compare_mark(
@@ -54,7 +54,11 @@ impl ObjectSelection {
             Self::Tracked(tracked) => tracked.move_field_ownership(metadata, &live),
             Self::Named | Self::Selected(..) => FieldOwnership::Kept,
         };
-        Candidate { live, way, fields }
+        Candidate {
+            live,
+            found_by,
+            fields,
+        }
     }
 
     /// Returns the label selector that an object has to match when the run writes it.

@@ -119,7 +119,7 @@ impl LeftSet<'_> {
                     ParentAim::Narrow | ParentAim::RemoveRecord => TerminatingObjects::Reported,
                 },
             },
-            unlisted: self.state.observed.unlisted.clone(),
+            unlisted: self.state.observed.record_to_keep.clone(),
             // Content from the set's manifests keeps the parent, too: these commands delete no data.
             managers: record_managers(),
         };

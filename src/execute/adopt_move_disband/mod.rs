@@ -22,7 +22,7 @@ use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::write_settings::DryRun;
-use crate::plan::{Left, MembershipChange, MembershipPlan};
+use crate::plan::{MembershipChange, MembershipPlan, MembershipSkip};
 use crate::read::{ClusterState, ListTargets};
 
 /// Context for carrying out a plan of `adopt`, `move` or `disband`.
@@ -99,7 +99,7 @@ impl MembershipExecution<'_> {
         };
         // A run that was to take objects and takes none fails: a script would next apply the set that the objects
         // should have joined, although they are still where they were.
-        let takes_none = !self.plan.takes_any() && !self.plan.left.is_empty();
+        let takes_none = !self.plan.takes_any() && !self.plan.skips.is_empty();
         let Some(joined) = self.joined.filter(|_| ending == Ending::Done && takes_none) else {
             return Ok(ending);
         };
@@ -241,13 +241,13 @@ fn outcomes_of_others(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutco
         action: Action::Unchanged,
         ..untouched(live)
     });
-    settled.chain(plan.left.iter().map(outcome_of_left))
+    settled.chain(plan.skips.iter().map(outcome_of_skip))
 }
 
-fn outcome_of_left(left: &Left) -> ObjectOutcome {
-    let subject = Subject::new(&left.key, &left.resource, left.uid.as_deref());
-    if left.is_failure() {
-        return ObjectOutcome::failed(subject, left.reason.to_string());
+fn outcome_of_skip(skip: &MembershipSkip) -> ObjectOutcome {
+    let subject = Subject::new(&skip.key, &skip.resource, skip.uid.as_deref());
+    if skip.is_failure() {
+        return ObjectOutcome::failed(subject, skip.reason.to_string());
     }
-    ObjectOutcome::with_reason(subject, Action::Skipped, left.reason.to_string())
+    ObjectOutcome::with_reason(subject, Action::Skipped, skip.reason.to_string())
 }

@@ -119,7 +119,7 @@ impl LabelWriter<'_> {
                 // An earlier attempt of this write was carried out although its answer was lost, or another run has
                 // written the same label.
                 MembershipChange::Settled => return done(),
-                MembershipChange::Leave(reason) => return skipped(&changed_during_run(&reason)),
+                MembershipChange::Keep(reason) => return skipped(&changed_during_run(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
                     return failed(format!("it became a member of another set ({id}) during the run").into());
                 }

@@ -16,7 +16,9 @@ use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, with_keep_annotations};
+use crate::plan::{
+    Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, list_with_keep_annotations,
+};
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
 /// Limit of how often an object is judged that keeps changing. After that many the delete of the object fails.
@@ -212,7 +214,7 @@ impl DeleteContext<'_> {
                 subject,
                 format!(
                     "not deleted: the garbage collector would then delete {}",
-                    with_keep_annotations(&dependents, &keep_annotations)
+                    list_with_keep_annotations(&dependents, &keep_annotations)
                 ),
             )),
             Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(

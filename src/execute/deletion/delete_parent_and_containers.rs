@@ -234,7 +234,7 @@ impl Execution<'_> {
 
     /// Returns the part of the record that has to stay: the kinds of it whose members a list may not show.
     fn unlisted(&self) -> &Record {
-        &self.state.observed.unlisted
+        &self.state.observed.record_to_keep
     }
 
     /// Returns the context for listing what is left of the set, without these containers of its parent. `deleted` are
@@ -382,7 +382,7 @@ impl Execution<'_> {
             return self.predict_deletion_of(self.parent_containers(), sink).await;
         };
         // A skipped object does not keep the parent if the garbage collector deletes it with its owner.
-        let going = &self.plan.dependents.going;
+        let going = &self.plan.dependents.deleted;
         let kept = self.plan.skips.iter().filter(|skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
         });

@@ -62,7 +62,7 @@ impl Execution<'_> {
         &self,
         parent: Option<&Arc<Resource>>,
     ) -> Result<Dependents, OwnerReferencesUnread> {
-        let namespaces = DependentNamespaces::prunes_of(self.plan);
+        let namespaces = DependentNamespaces::for_prunes(self.plan);
         let (members, parent, container_owners) = try_join3(
             self.list_members_in(&namespaces),
             self.read_parent_in(&namespaces, parent),

@@ -8,7 +8,7 @@ use crate::execute::ParentWriting;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::set::ParentObject;
-use crate::plan::{ParentStatus, judge_for_deletion, member_scope, recorded_kinds};
+use crate::plan::{ParentStatus, judge_parent_for_deletion, member_scope, recorded_kinds};
 use crate::read::{self, KindWait, ListTargets, METADATA_LIST, list_labeled_objects};
 
 impl ParentRelease<'_> {
@@ -44,7 +44,7 @@ impl ParentRelease<'_> {
         }
         let ParentWriting { server, set, .. } = self.writing;
         let mut discovery = discovery::fetch(server).await?;
-        let parent_status = judge_for_deletion(set, parent)
+        let parent_status = judge_parent_for_deletion(set, parent)
             .and_then(|judged| judged.accept(&[]))
             .map_err(ParentWriteError::Refused)?;
         if let ParentStatus::Recorded(applyset_record) = &parent_status {
@@ -54,7 +54,7 @@ impl ParentRelease<'_> {
             read::settle(server, &mut discovery, unlisted, &wait).await?;
         }
         let member_scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
-        self.unlisted = self.unlisted.union(&member_scope.unlisted);
+        self.unlisted = self.unlisted.union(&member_scope.record_to_keep);
         let ListTargets {
             resources,
             namespaces,

@@ -267,10 +267,10 @@ impl ParentWriting<'_> {
         for attempt in 0..ATTEMPTS {
             let judged = match (&parent, writer.only_uid) {
                 (Some(parent), Some(only_uid)) if parent.uid == only_uid => {
-                    plan::judge_for_deletion(self.set, parent)
+                    plan::judge_parent_for_deletion(self.set, parent)
                 }
                 (_, Some(_)) => return Err(ParentWriteError::Gone),
-                (parent, None) => plan::judge(self.set, parent.as_ref()),
+                (parent, None) => plan::judge_parent(self.set, parent.as_ref()),
             };
             let status = judged
                 .and_then(|judged| judged.accept(self.accepted))

@@ -1,7 +1,7 @@
 //! The plan of `adopt`, `move` and `disband`: the objects whose part-of label is written, the fields that
-//! move to our field manager with it, and the reasons to keep the other objects as they are.
+//! move to our field manager, and the reasons to keep the other objects as they are.
 //!
-//! Kept objects are reported. An object of another set stops the run.
+//! A run reports the objects that are kept as they are. An object of another set stops the run.
 
 mod objects_outside_inventory_namespace;
 
@@ -24,23 +24,23 @@ use crate::model::set::Set;
 /// The change to the membership of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipChange {
-    /// Its part-of label is written, and the ownership of its fields changes like this.
+    /// The part-of label is written, and the ownership of the object's fields changes as given.
     Write(FieldOwnership),
-    /// Its part-of label is already correct.
+    /// The part-of label is already correct.
     Settled,
-    /// It is kept as it is.
-    Leave(MembershipKeepReason),
-    /// It is a member of the set with this id, which stops the run.
+    /// The object is kept as it is, for this reason.
+    Keep(MembershipKeepReason),
+    /// The object is a member of the set with this id, which stops the run.
     OfAnotherSet(String),
 }
 
 /// The change to the ownership of an object's fields when it becomes a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FieldOwnership {
-    /// It stays as it is.
+    /// The ownership stays as it is.
     #[default]
     Kept,
-    /// The fields of the tool that the object is adopted from become ours: its new
+    /// The fields of the tool that the object is adopted from move to our field manager. The value is the object's new
     /// `metadata.managedFields`.
     Moved(Value),
 }
@@ -48,34 +48,34 @@ pub enum FieldOwnership {
 /// The reason to keep an object as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipKeepReason {
-    /// The user named it, and it does not exist.
+    /// The user named the object, and it does not exist. The run fails because of it.
     NotFound,
-    /// An inventory lists it, and it does not exist.
+    /// An inventory lists the object, and it does not exist.
     Missing,
-    /// It is being deleted.
+    /// The object is being deleted.
     Terminating,
-    /// Another object owns it; a controller or the garbage collector deletes it with its owner.
+    /// Another object owns the object; a controller or the garbage collector deletes it with its owner.
     Owned(OwnerReference),
-    /// It is the parent of the set that it would be in.
+    /// The object is the parent of the set that it would become a member of.
     IsParent,
-    /// A label selector found it, and neither a user nor an apply created it: a controller may have copied
+    /// A label selector found the object, and neither a user nor an apply created it: a controller may have copied
     /// the labels.
     MadeByOthers {
-        /// The field managers that may have created it; empty if none is known.
+        /// The field managers that may have created the object; empty if none is known.
         managers: Vec<String>,
     },
-    /// No applier wrote its part-of label.
+    /// No applier wrote the object's part-of label.
     CopiedLabel {
         /// The field managers that own the label; empty if none does.
         writers: Vec<String>,
     },
-    /// It no longer has the labels by which it was selected.
+    /// The object no longer has the labels by which it was selected.
     NotSelected,
-    /// It is not in the set that it would leave.
+    /// The object is not in the set that it would leave.
     NotAMember,
-    /// The tool that it would be taken from does not manage it, for this reason.
+    /// The tool that owns the inventory does not manage the object, for this reason.
     TrackedElsewhere(String),
-    /// It is listed in an inventory and does not point back at it, for this reason.
+    /// An inventory lists the object, and the object does not refer back to the inventory, for this reason.
     Unmarked(String),
 }
 
@@ -113,22 +113,22 @@ impl fmt::Display for MembershipKeepReason {
 /// The way in which a candidate was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundBy {
-    /// The user named it.
+    /// The user named the candidate.
     Named,
-    /// A label selector matches it.
+    /// A label selector matches the candidate, which has this creator.
     Selected(Creator),
-    /// The inventory of another tool lists it, and it has this mark.
+    /// The inventory of another tool lists the candidate, which has this mark of the tool.
     Tracked(Mark),
 }
 
 /// A candidate for adoption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// As it was read.
+    /// The object as it was read.
     pub live: Live,
-    /// The way in which it was found.
-    pub way: FoundBy,
-    /// The ownership of its fields once it is adopted.
+    /// The way in which the candidate was found.
+    pub found_by: FoundBy,
+    /// The change to the ownership of the object's fields if it is adopted.
     pub fields: FieldOwnership,
 }
 
@@ -137,29 +137,30 @@ pub struct Candidate {
 pub struct MembershipPlan {
     /// Objects whose part-of label is written.
     pub changes: Vec<Live>,
-    /// The new `metadata.managedFields` of those of them whose fields move to our field manager, by UID.
+    /// The objects of `changes` whose fields move to our field manager. Key: the UID. Value: the new
+    /// `metadata.managedFields`.
     pub moved_fields: BTreeMap<String, Value>,
     /// Objects whose part-of label is already correct.
     pub settled: Vec<Live>,
     /// Objects that are kept as they are.
-    pub left: Vec<Left>,
+    pub skips: Vec<MembershipSkip>,
     /// Reasons for which the plan may not be carried out.
     pub refusals: Vec<Refusal>,
 }
 
 /// One object that is kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct MembershipSkip {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// The resource that it is or would be read through.
+    /// The resource through which the object is read.
     pub resource: Arc<Resource>,
-    /// `metadata.uid`, if it exists.
+    /// `metadata.uid`; `None` if the object does not exist.
     pub uid: Option<String>,
     pub reason: MembershipKeepReason,
 }
 
-impl Left {
+impl MembershipSkip {
     fn new(live: &Live, reason: MembershipKeepReason) -> Self {
         Self {
             key: live.key.clone(),
@@ -169,7 +170,7 @@ impl Left {
         }
     }
 
-    /// Returns whether the run fails because of it.
+    /// Returns whether the run fails because of this object.
     pub fn is_failure(&self) -> bool {
         self.reason == MembershipKeepReason::NotFound
     }
@@ -184,22 +185,23 @@ impl MembershipPlan {
 
     /// Returns the number of objects that the user named and that do not exist.
     pub fn count_not_found(&self) -> usize {
-        self.left.iter().filter(|left| left.is_failure()).count()
+        self.skips.iter().filter(|skip| skip.is_failure()).count()
     }
 
     /// Returns the number of objects that a run reports.
     pub fn objects(&self) -> usize {
-        self.changes.len() + self.settled.len() + self.left.len()
+        self.changes.len() + self.settled.len() + self.skips.len()
     }
 
-    /// Returns whether the set has a member after the run: without one, no parent is created.
+    /// Returns whether at least one of the objects is a member of the set after the run. If none is, the run creates no
+    /// parent.
     pub fn takes_any(&self) -> bool {
         !(self.changes.is_empty() && self.settled.is_empty())
     }
 
-    /// Returns the refusal of a disband that the user has not confirmed; `None` if it releases nothing. An
-    /// object that an apply would keep because its label is a copy does not count as a member.
-    pub fn forgets(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
+    /// Refuses a disband, until the user confirms it; `None` if the disband releases no object. An object whose label
+    /// is a copy does not count as a member.
+    pub fn refuse_to_forget(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
         let (members, copies): (Vec<&Live>, Vec<&Live>) =
             self.changes.iter().partition(|live| live.is_labeled_by(appliers));
         (!self.changes.is_empty()).then(|| Refusal::ForgetsSet {
@@ -218,7 +220,7 @@ impl MembershipPlan {
                 self.changes.push(live.clone());
             }
             MembershipChange::Settled => self.settled.push(live.clone()),
-            MembershipChange::Leave(reason) => self.left.push(Left::new(live, reason)),
+            MembershipChange::Keep(reason) => self.skips.push(MembershipSkip::new(live, reason)),
             MembershipChange::OfAnotherSet(id) => self.refusals.push(Refusal::OfAnotherSet {
                 object: live.key.clone(),
                 parent: parents.get(&id),
@@ -232,35 +234,35 @@ impl MembershipPlan {
 pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) -> MembershipChange {
     let live = &candidate.live;
     if set.is_parent(live) {
-        return MembershipChange::Leave(MembershipKeepReason::IsParent);
+        return MembershipChange::Keep(MembershipKeepReason::IsParent);
     }
     if live.presence == Presence::Terminating {
-        return MembershipChange::Leave(MembershipKeepReason::Terminating);
+        return MembershipChange::Keep(MembershipKeepReason::Terminating);
     }
     let is_tracked = live.tracking != Tracking::Off;
-    // A label without a field manager would never let the object be pruned.
+    // If no field manager owns the label, it is written again: the object would never be pruned with such a label.
     if live.part_of.as_deref() == Some(set.id.as_str()) && is_tracked {
         return match &candidate.fields {
-            // An earlier run left them with the tool; they move now.
-            FieldOwnership::Moved(_) if candidate.way == FoundBy::Tracked(Mark::Own) => {
+            // An earlier run wrote the label, but did not move the fields of the tool. They move now.
+            FieldOwnership::Moved(_) if candidate.found_by == FoundBy::Tracked(Mark::Own) => {
                 MembershipChange::Write(candidate.fields.clone())
             }
             FieldOwnership::Moved(_) | FieldOwnership::Kept => MembershipChange::Settled,
         };
     }
     if let Some(owner) = live.foreign_owner(set.parent_uid.as_deref()) {
-        return MembershipChange::Leave(MembershipKeepReason::Owned(owner.clone()));
+        return MembershipChange::Keep(MembershipKeepReason::Owned(owner.clone()));
     }
-    match &candidate.way {
+    match &candidate.found_by {
         FoundBy::Selected(Creator::Others(managers)) => {
             let managers = managers.clone();
-            return MembershipChange::Leave(MembershipKeepReason::MadeByOthers { managers });
+            return MembershipChange::Keep(MembershipKeepReason::MadeByOthers { managers });
         }
         FoundBy::Tracked(Mark::Other(reason)) => {
-            return MembershipChange::Leave(MembershipKeepReason::TrackedElsewhere(reason.clone()));
+            return MembershipChange::Keep(MembershipKeepReason::TrackedElsewhere(reason.clone()));
         }
         FoundBy::Tracked(Mark::Missing(reason)) => {
-            return MembershipChange::Leave(MembershipKeepReason::Unmarked(reason.clone()));
+            return MembershipChange::Keep(MembershipKeepReason::Unmarked(reason.clone()));
         }
         FoundBy::Named | FoundBy::Selected(Creator::Person) | FoundBy::Tracked(Mark::Own) => {}
     }
@@ -272,8 +274,10 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) ->
     }
 }
 
-/// Judges one object that is to leave `from` for `to`. An object that no applier labeled, or that has
-/// an owner, is kept: it became a member by accident, and a copied label follows its original.
+/// Judges one object that is to leave `from` for `to`.
+///
+/// An object that no applier labeled, or that has an owner, is kept as it is. A controller probably made it and copied
+/// the label from another object; once that object has moved, the controller copies the new label.
 pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>) -> MembershipChange {
     let set_id = live.part_of.as_deref();
     if set_id == Some(to.id.as_str()) {
@@ -286,7 +290,8 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     } else if live.presence == Presence::Terminating {
         MembershipKeepReason::Terminating
     } else if let Some(owner) = live.owners.first() {
-        // With an owner reference to the old parent, the object would be deleted with it.
+        // This includes an owner reference to the parent of `from`: if the move deletes that parent, the object would
+        // be deleted with it.
         MembershipKeepReason::Owned(owner.clone())
     } else if live.is_labeled_by(appliers) {
         return MembershipChange::Write(FieldOwnership::Kept);
@@ -295,7 +300,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
             writers: live.part_of_writers.clone(),
         }
     };
-    MembershipChange::Leave(reason)
+    MembershipChange::Keep(reason)
 }
 
 /// Judges one object that is to leave its set.
@@ -307,22 +312,22 @@ pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
     }
 }
 
-/// Decides which objects are adopted. `missing` were asked for and do not exist; `parents` are those of
-/// other sets.
+/// Decides which objects are adopted. `missing` are the requested objects that do not exist, and `parents` are the
+/// parents of other sets.
 pub fn plan_adoption(
     set: &Set,
     candidates: &[Candidate],
-    missing: Vec<Left>,
+    missing: Vec<MembershipSkip>,
     parents: &OtherParents,
     take_ownership: Risk,
 ) -> MembershipPlan {
     let mut plan = MembershipPlan {
-        left: missing,
+        skips: missing,
         ..MembershipPlan::default()
     };
     let mut seen = BTreeSet::new();
     for candidate in candidates {
-        // Two groups can serve one object.
+        // Two API groups can serve one object, which is then read twice.
         if seen.insert(candidate.live.uid.as_str()) {
             let change = judge_adoption(candidate, set, take_ownership);
             plan.add(&candidate.live, change, parents);
@@ -331,23 +336,27 @@ pub fn plan_adoption(
     plan
 }
 
-/// Decides which of `members` move. `asked` limits the move to these objects; those of them that are in
-/// neither set are reported.
+/// Decides which of `members` move. `members` are the members of both sets.
+///
+/// `requested` limits the move to these objects; with `None`, all members of `from` move. A requested object that is in
+/// neither set is reported with the reason that it has in `requested`.
 pub fn plan_move(
     from: &Set,
     to: &Set,
     members: &[Live],
-    asked: Option<Vec<Left>>,
+    requested: Option<Vec<MembershipSkip>>,
     appliers: &BTreeSet<String>,
 ) -> MembershipPlan {
     let mut plan = MembershipPlan::default();
-    let keys: Option<BTreeSet<ObjectKey>> = asked
+    let requested_keys: Option<BTreeSet<ObjectKey>> = requested
         .as_ref()
-        .map(|asked| asked.iter().map(|left| left.key.clone()).collect());
+        .map(|requested| requested.iter().map(|object| object.key.clone()).collect());
     let mut seen = BTreeSet::new();
     for live in members {
-        let is_asked = keys.as_ref().is_none_or(|keys| keys.contains(&live.key));
-        if is_asked && seen.insert(live.uid.as_str()) {
+        let is_requested = requested_keys
+            .as_ref()
+            .is_none_or(|keys| keys.contains(&live.key));
+        if is_requested && seen.insert(live.uid.as_str()) {
             plan.add(
                 live,
                 judge_move(live, from, to, appliers),
@@ -356,14 +365,16 @@ pub fn plan_move(
         }
     }
     let found: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
-    let strangers = asked.into_iter().flatten();
-    plan.left
-        .extend(strangers.filter(|left| !found.contains(&left.key)));
+    let requested = requested.into_iter().flatten();
+    plan.skips
+        .extend(requested.filter(|object| !found.contains(&object.key)));
     plan
 }
 
-/// Decides which objects are released: all with the set's label. An object that no applier labeled
-/// comes last: as a copy, it may be deleted with its original.
+/// Decides which objects are released: all objects with the set's label.
+///
+/// An object whose label is a copy comes last: it may be deleted together with the object that the label was copied
+/// from.
 pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
     let mut changes: Vec<Live> = members
         .into_iter()

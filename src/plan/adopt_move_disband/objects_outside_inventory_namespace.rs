@@ -1,36 +1,44 @@
-//! Bounds of another tool's inventory: everyone who can write one can list any object, so objects outside
-//! of one namespace need the user's confirmation.
+//! The refusal of another tool's inventory that reaches outside of one namespace. Everyone who can write the inventory
+//! can put any object of the cluster into it, so the user has to confirm objects outside of the namespace.
 
 use super::{MembershipKeepReason, MembershipPlan};
 use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
 
-/// Judges an adoption from an inventory, which the refusal names as the command line does: at least one object has to be
-/// adopted, and objects outside of the namespace `home` have to be confirmed. Members of the set need no confirmation
-/// again.
-pub fn judge_inventory(plan: &MembershipPlan, inventory: &str, home: Option<&str>) -> Option<Refusal> {
+/// Judges an adoption from an inventory. At least one object has to be adopted, and objects outside of the
+/// `trusted_namespace` have to be confirmed. Objects that are members already need no confirmation.
+///
+/// `inventory` is the inventory as the command line names it.
+pub fn judge_inventory(
+    plan: &MembershipPlan,
+    inventory: &str,
+    trusted_namespace: Option<&str>,
+) -> Option<Refusal> {
     let inventory = inventory.to_owned();
     if !plan.takes_any() {
         let is_unmarked = plan
-            .left
+            .skips
             .iter()
-            .any(|left| matches!(left.reason, MembershipKeepReason::Unmarked(_)));
-        return (plan.refusals.is_empty() && !plan.left.is_empty()).then_some(Refusal::NothingToAdopt {
+            .any(|skip| matches!(skip.reason, MembershipKeepReason::Unmarked(_)));
+        return (plan.refusals.is_empty() && !plan.skips.is_empty()).then_some(Refusal::NothingToAdopt {
             inventory,
             is_unmarked,
         });
     }
+    // A cluster-scoped object needs confirmation even if there is no trusted namespace, and both are `None`.
+    let needs_confirmation =
+        |key: &ObjectKey| key.namespace.is_none() || key.namespace.as_deref() != trusted_namespace;
     let mut objects: Vec<ObjectKey> = plan
         .changes
         .iter()
         .map(|live| live.key.clone())
-        .filter(|key| key.namespace.is_none() || key.namespace.as_deref() != home)
+        .filter(needs_confirmation)
         .collect();
     // Cluster-scoped objects come first: a message shows only the first ones.
     objects.sort_by(|one, other| (&one.namespace, one).cmp(&(&other.namespace, other)));
     (!objects.is_empty()).then(|| Refusal::ReachesOutside {
         inventory,
-        home: home.map(str::to_owned),
+        trusted_namespace: trusted_namespace.map(str::to_owned),
         objects,
     })
 }
@@ -52,7 +60,7 @@ mod tests {
                 live.part_of = None;
                 Candidate {
                     live,
-                    way: FoundBy::Tracked(mark.clone()),
+                    found_by: FoundBy::Tracked(mark.clone()),
                     fields: FieldOwnership::Kept,
                 }
             })
@@ -61,8 +69,8 @@ mod tests {
         plan_adoption(&set(), &candidates, Vec::new(), &parents, Risk::Refused)
     }
 
-    fn outside(plan: &MembershipPlan, home: Option<&str>) -> Vec<String> {
-        match judge_inventory(plan, "helm/web", home) {
+    fn outside(plan: &MembershipPlan, trusted_namespace: Option<&str>) -> Vec<String> {
+        match judge_inventory(plan, "helm/web", trusted_namespace) {
             None => Vec::new(),
             Some(Refusal::ReachesOutside { objects, .. }) => {
                 objects.iter().map(ToString::to_string).collect()

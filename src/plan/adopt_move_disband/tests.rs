@@ -18,12 +18,20 @@ fn owner(uid: &str) -> OwnerReference {
     }
 }
 
-fn adopted(way: FoundBy, take_ownership: Risk, change: impl FnOnce(&mut Live)) -> MembershipChange {
+fn adopted(found_by: FoundBy, take_ownership: Risk, change: impl FnOnce(&mut Live)) -> MembershipChange {
     let mut live = live("ConfigMap", Some("shop"), "a");
     live.part_of = None;
     change(&mut live);
     let fields = FieldOwnership::Kept;
-    judge_adoption(&Candidate { live, way, fields }, &set(), take_ownership)
+    judge_adoption(
+        &Candidate {
+            live,
+            found_by,
+            fields,
+        },
+        &set(),
+        take_ownership,
+    )
 }
 
 fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
@@ -32,7 +40,7 @@ fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
 
 #[test]
 fn adoption_takes_what_is_free_and_leaves_the_rest() {
-    use MembershipChange::{Leave, OfAnotherSet, Settled};
+    use MembershipChange::{Keep, OfAnotherSet, Settled};
     use MembershipKeepReason::{IsParent, MadeByOthers, Owned, Terminating, TrackedElsewhere, Unmarked};
     assert_eq!(named(|_| {}), WRITE);
     assert_eq!(named(|live| live.part_of = Some(set().id.to_string())), Settled);
@@ -46,36 +54,36 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
         named(|live| live.part_of = Some(OTHER.to_owned())),
         OfAnotherSet(OTHER.to_owned())
     );
-    assert_eq!(named(|live| live.key = set().parent), Leave(IsParent));
+    assert_eq!(named(|live| live.key = set().parent), Keep(IsParent));
     assert_eq!(
         named(|live| live.presence = Presence::Terminating),
-        Leave(Terminating)
+        Keep(Terminating)
     );
     assert_eq!(
         named(|live| live.owners.push(owner("w"))),
-        Leave(Owned(owner("w")))
+        Keep(Owned(owner("w")))
     );
     assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), WRITE);
     let table = [
         (FoundBy::Selected(Creator::Person), WRITE),
         (
             FoundBy::Selected(Creator::Others(vec!["operator".to_owned()])),
-            Leave(MadeByOthers {
+            Keep(MadeByOthers {
                 managers: vec!["operator".to_owned()],
             }),
         ),
         (FoundBy::Tracked(Mark::Own), WRITE),
         (
             FoundBy::Tracked(Mark::Other("other".to_owned())),
-            Leave(TrackedElsewhere("other".to_owned())),
+            Keep(TrackedElsewhere("other".to_owned())),
         ),
         (
             FoundBy::Tracked(Mark::Missing("none".to_owned())),
-            Leave(Unmarked("none".to_owned())),
+            Keep(Unmarked("none".to_owned())),
         ),
     ];
-    for (way, change) in table {
-        assert_eq!(adopted(way, Risk::Refused, |_| {}), change);
+    for (found_by, change) in table {
+        assert_eq!(adopted(found_by, Risk::Refused, |_| {}), change);
     }
     assert_eq!(
         adopted(FoundBy::Named, Risk::Allowed, |live| live.part_of =
@@ -87,10 +95,18 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
 #[test]
 fn fields_move_with_the_label_or_after_it_and_only_from_the_tool_that_marked_the_object() {
     let moved = || FieldOwnership::Moved(json!([{"manager": "ours"}]));
-    let judged = |way: FoundBy, part_of: Option<&str>, fields: FieldOwnership| {
+    let judged = |found_by: FoundBy, part_of: Option<&str>, fields: FieldOwnership| {
         let mut live = live("ConfigMap", Some("shop"), "a");
         live.part_of = part_of.map(str::to_owned);
-        judge_adoption(&Candidate { live, way, fields }, &set(), Risk::Refused)
+        judge_adoption(
+            &Candidate {
+                live,
+                found_by,
+                fields,
+            },
+            &set(),
+            Risk::Refused,
+        )
     };
     let (own, id) = (|| FoundBy::Tracked(Mark::Own), set().id.to_string());
     let moves = || MembershipChange::Write(moved());
@@ -115,7 +131,7 @@ fn each_object_of_another_set_is_refused_by_name() {
         live.part_of = Some(OTHER.to_owned());
         Candidate {
             live,
-            way: FoundBy::Named,
+            found_by: FoundBy::Named,
             fields: FieldOwnership::Kept,
         }
     };
@@ -147,7 +163,7 @@ fn new_set() -> Set {
 
 #[test]
 fn members_move_and_objects_with_a_copied_label_are_kept() {
-    use MembershipChange::{Leave, Settled};
+    use MembershipChange::{Keep, Settled};
     let moved = |change: fn(&mut Live)| {
         let mut live = live("ConfigMap", Some("shop"), "a");
         change(&mut live);
@@ -160,23 +176,23 @@ fn members_move_and_objects_with_a_copied_label_are_kept() {
     );
     assert_eq!(
         moved(|live| live.part_of = None),
-        Leave(MembershipKeepReason::NotAMember)
+        Keep(MembershipKeepReason::NotAMember)
     );
     assert_eq!(
         moved(|live| live.key = new_set().parent),
-        Leave(MembershipKeepReason::IsParent)
+        Keep(MembershipKeepReason::IsParent)
     );
     assert_eq!(
         moved(|live| live.presence = Presence::Terminating),
-        Leave(MembershipKeepReason::Terminating)
+        Keep(MembershipKeepReason::Terminating)
     );
     assert_eq!(
         moved(|live| live.owners.push(owner("uid-of-parent"))),
-        Leave(MembershipKeepReason::Owned(owner("uid-of-parent")))
+        Keep(MembershipKeepReason::Owned(owner("uid-of-parent")))
     );
     assert_eq!(
         moved(|live| live.part_of_writers = vec!["controller".to_owned()]),
-        Leave(MembershipKeepReason::CopiedLabel {
+        Keep(MembershipKeepReason::CopiedLabel {
             writers: vec!["controller".to_owned()]
         })
     );
@@ -189,11 +205,12 @@ fn only_what_was_asked_for_moves_and_strangers_are_reported() {
         live("ConfigMap", Some("shop"), "b"),
     ];
     let stranger = live("ConfigMap", Some("shop"), "c");
-    let asked = [&members[0], &stranger].map(|live| Left::new(live, MembershipKeepReason::NotAMember));
+    let asked =
+        [&members[0], &stranger].map(|live| MembershipSkip::new(live, MembershipKeepReason::NotAMember));
     let appliers = policy().appliers;
     let some = plan_move(&set(), &new_set(), &members, Some(asked.to_vec()), &appliers);
     assert_eq!(some.changes, members[..1]);
-    assert_eq!(some.left, asked[1..]);
+    assert_eq!(some.skips, asked[1..]);
     let all = plan_move(&set(), &new_set(), &members, None, &appliers);
     assert_eq!(all.changes, members);
 }
@@ -209,14 +226,16 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
     let members = vec![copy.clone(), own.clone(), stranger];
     let plan = plan_release(&set(), members, &policy().appliers);
     assert_eq!(plan.changes, [own, copy]);
-    let forgets = plan.forgets(&set(), &policy().appliers).expect("a refusal");
+    let forgets = plan
+        .refuse_to_forget(&set(), &policy().appliers)
+        .expect("a refusal");
     assert_eq!(
         forgets.to_string().split_once("; ").expect("two parts").1,
         "1 object kept; the label is also removed from 1 object that is not a member: \
          configmap/a in namespace shop"
     );
     assert_eq!(
-        MembershipPlan::default().forgets(&set(), &policy().appliers),
+        MembershipPlan::default().refuse_to_forget(&set(), &policy().appliers),
         None
     );
 }

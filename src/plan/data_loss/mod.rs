@@ -9,30 +9,30 @@ use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
-/// The objects that are deleted in any case.
+/// The objects that the run deletes. Their loss with a container is not a loss beyond the plan.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Going {
+pub(super) struct DeletedObjects {
     pub(super) uids: BTreeSet<String>,
-    /// The names of `APIService`s. They are deleted before the namespaces, and with them the API goes that may hold
-    /// objects.
+    /// The names of the `APIService`s among the objects. A run deletes an `APIService` before namespaces, and its API
+    /// goes with it. So if that API does not answer, the objects that it may have in a namespace do not count.
     api_services: BTreeSet<String>,
 }
 
-impl Going {
-    /// These objects.
+impl DeletedObjects {
     pub(super) fn new<'l>(objects: impl Iterator<Item = &'l Live>) -> Self {
-        let mut going = Self::default();
+        let mut deleted = Self::default();
         for live in objects {
             if live.key.group_kind == GroupKind::new("apiregistration.k8s.io", "APIService") {
-                going.api_services.insert(live.key.name.clone());
+                deleted.api_services.insert(live.key.name.clone());
             }
-            going.uids.insert(live.uid.clone());
+            deleted.uids.insert(live.uid.clone());
         }
-        going
+        deleted
     }
 
-    /// Returns what of the contents could not be listed.
-    fn unknown(&self, contents: &Contents) -> Vec<String> {
+    /// Returns the resources of a container that could not be listed, except those of `APIService`s that the run
+    /// deletes.
+    fn find_unknown(&self, contents: &Contents) -> Vec<String> {
         let mut unknown = contents.unknown.clone();
         for (name, reason) in &contents.unanswering {
             if !self.api_services.contains(name) {
@@ -43,21 +43,22 @@ impl Going {
     }
 }
 
-/// Returns the refusals to delete an object because of what would be lost with it. `contents` is what it holds.
-pub(super) fn loss(
+/// Returns the refusals to delete an object because of what would be lost with it. `contents` are the objects in it, if
+/// it is a container.
+pub(super) fn refuse_losses(
     live: &Live,
     contents: Option<&Contents>,
-    going: &Going,
+    deleted: &DeletedObjects,
     operation: Operation,
 ) -> Vec<Refusal> {
     let mut losses = Vec::new();
     if let Some(contents) = contents {
-        let lost = lost_objects(contents, &[], &going.uids);
-        let unknown = going.unknown(contents);
+        let lost = find_lost_objects(contents, &[], &deleted.uids);
+        let unknown = deleted.find_unknown(contents);
         if !lost.is_empty() || !unknown.is_empty() {
             losses.push(Refusal::HoldsOthers {
                 container: live.key.clone(),
-                lost: keys(&lost),
+                lost: to_keys(&lost),
                 uids: lost.iter().map(|held| held.uid.clone()).collect(),
                 unknown,
                 operation,
@@ -85,30 +86,30 @@ pub(super) fn loss(
     losses
 }
 
-/// Returns the reason to keep a container that holds `now`, if it has gained objects since its deletion
-/// was planned, when it held what was `seen`.
+/// Returns the reason to keep a container that has gained objects since its deletion was planned. `planned` are its
+/// contents when the plan was made, and `now` its contents right before the delete.
 pub(super) fn reason_to_keep_filled(
-    seen: Option<&Contents>,
+    planned: Option<&Contents>,
     now: &Contents,
-    going: &Going,
+    deleted: &DeletedObjects,
 ) -> Option<SkipReason> {
-    // What it held then was not a loss, or the user has agreed to lose it.
-    let seen_objects = seen.map_or(&[][..], |seen| &seen.objects);
-    let was_unknown = seen.map_or_else(Vec::new, |seen| going.unknown(seen));
-    let mut unknown = going.unknown(now);
-    unknown.retain(|name| !was_unknown.contains(name));
-    let lost = lost_objects(now, seen_objects, &going.uids);
+    // The planned contents were not a loss, or the user has agreed to lose them.
+    let agreed_objects = planned.map_or(&[][..], |planned| &planned.objects);
+    let agreed_unknown = planned.map_or_else(Vec::new, |planned| deleted.find_unknown(planned));
+    let mut unknown = deleted.find_unknown(now);
+    unknown.retain(|name| !agreed_unknown.contains(name));
+    let lost = find_lost_objects(now, agreed_objects, &deleted.uids);
     (!lost.is_empty() || !unknown.is_empty()).then(|| SkipReason::FilledSincePlan {
-        lost: keys(&lost),
+        lost: to_keys(&lost),
         unknown,
     })
 }
 
-fn keys(objects: &[&HeldObject]) -> Vec<ObjectKey> {
+fn to_keys(objects: &[&HeldObject]) -> Vec<ObjectKey> {
     objects.iter().map(|held| held.key.clone()).collect()
 }
 
-/// Returns the objects with a keep annotation.
+/// Returns the objects of a container that have a keep annotation.
 pub(super) fn objects_with_keep_annotation(contents: &Contents) -> impl Iterator<Item = &HeldObject> {
     contents
         .objects
@@ -116,27 +117,28 @@ pub(super) fn objects_with_keep_annotation(contents: &Contents) -> impl Iterator
         .filter(|held| held.keep_annotation.is_some())
 }
 
-/// Returns the objects that would be lost, without those that are `going` in any case, or were `seen`
-/// when the user agreed to lose them.
+/// Returns the objects of a container that would be lost with it. Two kinds of objects are not a loss: those that the
+/// run deletes anyway (`deleted`), and those that the user has agreed to lose (`agreed`).
 ///
-/// An object that a controller makes for another one is not a loss of its own: it is omitted if a chain
-/// of its owners ends in an object that is counted, going or agreed to. Owners that own each other end
-/// nowhere, and an owner that exists in every namespace ends no chain. An object that also has an owner
-/// outside which stays would outlive the others, so it is a loss of its own.
-fn lost_objects<'c>(
+/// An object that a controller makes for another object is not a loss of its own. It is omitted if following its owners
+/// leads to an object that is reported as lost, deleted anyway, or agreed to. Objects that own each other lead to none
+/// of these, so they are reported; and an owner that exists in every namespace, such as `kube-root-ca.crt`, does not
+/// count. An object that also has an owner outside of the container which stays would have outlived its owners inside,
+/// so it is a loss of its own.
+fn find_lost_objects<'c>(
     contents: &'c Contents,
-    seen: &[HeldObject],
-    going: &BTreeSet<String>,
+    agreed: &[HeldObject],
+    deleted: &BTreeSet<String>,
 ) -> Vec<&'c HeldObject> {
     let objects = &contents.objects;
     let everywhere: HashSet<&str> = objects
         .iter()
-        .chain(seen)
+        .chain(agreed)
         .filter(|held| is_in_every_namespace(held))
         .map(|held| held.uid.as_str())
         .collect();
-    let agreed: HashSet<&str> = seen.iter().map(|held| held.uid.as_str()).collect();
-    let is_settled = |uid: &str| going.contains(uid) || (agreed.contains(uid) && !everywhere.contains(uid));
+    let agreed: HashSet<&str> = agreed.iter().map(|held| held.uid.as_str()).collect();
+    let is_settled = |uid: &str| deleted.contains(uid) || (agreed.contains(uid) && !everywhere.contains(uid));
     let inside: HashSet<&str> = objects.iter().map(|held| held.uid.as_str()).collect();
     let services: HashMap<&str, &str> = objects
         .iter()
@@ -144,23 +146,26 @@ fn lost_objects<'c>(
         .map(|held| (held.key.name.as_str(), held.uid.as_str()))
         .collect();
 
-    let mut counted = HashSet::new();
+    // Objects that are reported as lost in any case.
+    let mut reported = HashSet::new();
+    // Objects that are reported, settled, or owned by a settled object.
     let mut accounted_for = Vec::new();
+    // Key: an owner. Value: the objects in the container that it owns.
     let mut owned: HashMap<&str, Vec<&str>> = HashMap::new();
     for held in objects
         .iter()
         .filter(|held| !everywhere.contains(held.uid.as_str()))
     {
         let uid = held.uid.as_str();
-        // The garbage collector deletes an object only after its last owner.
+        // The garbage collector deletes an object only once its last owner is gone.
         let mut staying = held.owners.iter().filter(|owner| !is_settled(owner));
         let has_staying_owner = staying.any(|owner| !inside.contains(owner.as_str()));
-        let mut owners: Vec<&str> = owners(held, &services).collect();
+        let mut owners: Vec<&str> = list_owners(held, &services).collect();
         owners.retain(|uid| is_settled(uid) || (inside.contains(uid) && !everywhere.contains(uid)));
-        // The data are a loss of their own, even if the claim was made for another object.
+        // The data of a PersistentVolumeClaim are a loss of their own, even if the claim was made for another object.
         let is_claim = held.key.group_kind == GroupKind::new("", "PersistentVolumeClaim");
         if is_claim || has_staying_owner || owners.is_empty() {
-            counted.insert(uid);
+            reported.insert(uid);
             accounted_for.push(uid);
         } else if is_settled(uid) || owners.iter().any(|owner| is_settled(owner)) {
             accounted_for.push(uid);
@@ -169,13 +174,14 @@ fn lost_objects<'c>(
             owned.entry(owner).or_default().push(uid);
         }
     }
+    // Whatever an accounted-for object owns, directly or not, is accounted for, too.
     let mut omitted = HashSet::new();
     while let Some(uid) = accounted_for.pop() {
         if omitted.insert(uid) {
             accounted_for.extend(owned.get(uid).into_iter().flatten());
         }
     }
-    omitted.retain(|uid| !counted.contains(uid));
+    omitted.retain(|uid| !reported.contains(uid));
     let mut lost: Vec<&HeldObject> = objects.iter().collect();
     lost.retain(|held| {
         let uid = held.uid.as_str();
@@ -184,17 +190,17 @@ fn lost_objects<'c>(
     lost
 }
 
-/// Returns the UIDs of the objects that an object was made for. Endpoints are made for the Service of
-/// their name.
-fn owners<'h>(held: &'h HeldObject, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
+/// Returns the UIDs of the objects that an object was made for: its owners, and for Endpoints the Service of the same
+/// name, because the endpoints controller sets no owner reference.
+fn list_owners<'h>(held: &'h HeldObject, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
     let is_endpoints = held.key.group_kind == GroupKind::new("", "Endpoints");
     let service = is_endpoints.then(|| services.get(held.key.name.as_str()).copied());
     let owners = held.owners.iter().map(String::as_str);
     owners.chain(service.flatten())
 }
 
-/// Returns whether a controller makes the object in every namespace. Neither is such an object a loss,
-/// nor does it account for the objects that it owns.
+/// Returns whether a controller makes the object in every namespace. Such an object is not a loss, but an object that
+/// it owns may be one.
 fn is_in_every_namespace(held: &HeldObject) -> bool {
     let kind = &held.key.group_kind;
     match (kind.group.as_str(), kind.kind.as_str()) {

@@ -274,17 +274,17 @@ fn owners_hide_only_what_is_made_for_an_object_that_is_counted() {
     let going = BTreeSet::from([going.uid]);
     for (objects, expected) in table {
         let contents = holding(objects);
-        let lost = lost_objects(&contents, &[], &going).into_iter();
+        let lost = find_lost_objects(&contents, &[], &going).into_iter();
         let mut lost: Vec<&str> = lost.map(|held| held.key.name.as_str()).collect();
         lost.sort_unstable();
         assert_eq!(lost, expected, "{contents:?}");
     }
-    // Nor does the account hide what came in since it was seen, unless it goes itself.
+    // A new object that the account owns is a loss, unless the run deletes the account.
     let seen = holding(vec![account.clone()]);
     let new = stranger("Secret", "new", &[&account]);
     let account = account.uid;
     let now = holding(vec![new]);
-    let lost = |going| lost_objects(&now, &seen.objects, &going).len();
+    let lost = |going| find_lost_objects(&now, &seen.objects, &going).len();
     assert_eq!((lost(BTreeSet::new()), lost(BTreeSet::from([account]))), (1, 0));
 }
 
@@ -347,7 +347,7 @@ fn what_came_in_since_the_plan_keeps_its_container() {
         (Some(holding(vec![])), unlisted, Some((0, 1))),
     ];
     for (seen, now, expected) in table {
-        let going = Going::new(plan.prunes.iter().flatten());
+        let going = DeletedObjects::new(plan.prunes.iter().flatten());
         let reason = reason_to_keep_filled(seen.as_ref(), &now, &going);
         let counts = reason.map(|reason| match reason {
             SkipReason::FilledSincePlan { lost, unknown } => (lost.len(), unknown.len()),
@@ -434,7 +434,7 @@ fn what_a_controller_creates_again_is_not_a_loss() {
     for (live, expected) in table {
         let key = live.key.clone();
         let contents = holding(vec![live, self::live("Service", Some("n"), "served")]);
-        let is_made = !keys(&lost_objects(&contents, &[], &BTreeSet::new())).contains(&key);
+        let is_made = !to_keys(&find_lost_objects(&contents, &[], &BTreeSet::new())).contains(&key);
         assert_eq!(is_made, expected, "{key}");
     }
 }

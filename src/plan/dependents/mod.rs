@@ -1,8 +1,8 @@
 //! Dependents of pruned objects that are desired or kept: the garbage collector would delete them after
 //! the prune, because of their owner references.
 //!
-//! An object is at risk as soon as one of its owners is deleted. The garbage collector keeps it as long as
-//! another owner exists, but how long that one stays is not known.
+//! An object counts as a dependent as soon as one of its owners is deleted. If it has another owner, the garbage
+//! collector keeps the object until that owner is deleted, too, but nobody knows when that will be.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -41,53 +41,55 @@ pub struct Detachment {
     pub dependent: Dependent,
     /// The UIDs of the owners that are deleted.
     pub owners: BTreeSet<String>,
-    /// The pruned objects that are these owners, or that these are deleted with.
+    /// The pruned objects that cause it: the `owners` themselves, or objects with which an owner is deleted.
     pub pruned: BTreeSet<ObjectKey>,
 }
 
 /// Dependents of pruned objects that are desired or kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dependents {
-    /// The UIDs of everything that is deleted, each with the pruned object that it is deleted with.
-    pub going: BTreeMap<String, ObjectKey>,
+    /// Key: the UID of an object that is deleted. Value: the pruned object that it is deleted with, which may be
+    /// itself.
+    pub deleted: BTreeMap<String, ObjectKey>,
     /// Owner references to remove before the deletes, in the order of keys.
     pub detachments: Vec<Detachment>,
-    /// Key: a pruned object. Value: objects that this run cannot keep: their manifests name a deleted
-    /// object as their owner, or they are the namespace or CRD of a kept object, and the pruned object
-    /// owns or may own them.
-    pub bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// Key: a pruned object. Value: dependents of it that the run cannot keep by removing owner references. There are
+    /// two kinds: desired objects whose manifests name a deleted object as their owner, and the namespace or CRD of a
+    /// kept object that the pruned object owns or may own.
+    pub undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
 impl Dependent {
-    /// Creates it from a live object.
+    /// Creates a dependent from a live object.
     pub fn from_live(live: &Live) -> Self {
         Self {
             key: live.key.clone(),
             resource: Arc::clone(&live.resource),
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
-            owners: uids(&live.owners),
+            owners: to_uids(&live.owners),
             part_of: live.part_of.clone(),
             keep_annotation: live.keep_annotation.clone(),
         }
     }
 
-    /// Creates it from a set's parent.
+    /// Creates a dependent from a set's parent.
     pub fn from_parent(key: &ObjectKey, resource: &Arc<Resource>, parent: &ParentObject) -> Self {
         Self {
             key: key.clone(),
             resource: Arc::clone(resource),
             uid: parent.uid.clone(),
             resource_version: parent.resource_version.clone(),
-            owners: uids(&parent.owners),
+            owners: to_uids(&parent.owners),
             part_of: parent.part_of.clone(),
-            // The parent of a set that is kept is not deleted, whatever its annotations say.
+            // The annotation is only reported as the reason to keep an object. The parent of a set that continues is
+            // kept whatever annotations it has.
             keep_annotation: None,
         }
     }
 }
 
-fn uids(owners: &[OwnerReference]) -> Vec<String> {
+fn to_uids(owners: &[OwnerReference]) -> Vec<String> {
     owners.iter().map(|owner| owner.uid.clone()).collect()
 }
 
@@ -101,29 +103,32 @@ impl Dependents {
         let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         let live = observed.members.iter().chain(&observed.others);
         let in_manifests = live.filter(|live| desired_keys.contains(&live.key));
-        let kept = skips.iter().filter(|skip| is_kept_from_owners(skip));
-        let mut guarded: BTreeMap<&str, Dependent> = BTreeMap::new();
+        let kept = skips.iter().filter(|skip| outlives_owners(skip));
+        // The objects with owner references that stay in the cluster, by UID.
+        let mut staying: BTreeMap<&str, Dependent> = BTreeMap::new();
         for live in in_manifests.chain(kept.map(|skip| &skip.live)) {
             if live.presence == Presence::Present && !live.owners.is_empty() {
-                guarded.insert(&live.uid, Dependent::from_live(live));
+                staying.insert(&live.uid, Dependent::from_live(live));
             }
         }
         if let Some(parent) = &observed.parent {
-            guarded.insert(&parent.uid, parent.clone());
+            staying.insert(&parent.uid, parent.clone());
         }
-        dependents.going = cascade(observed, prunes, &guarded);
-        for dependent in guarded.into_values() {
-            dependents.detachments.extend(dependents.detachment(dependent));
+        dependents.deleted = find_deleted(observed, prunes, &staying);
+        for dependent in staying.into_values() {
+            dependents
+                .detachments
+                .extend(dependents.new_detachment(dependent));
         }
         dependents
             .detachments
             .sort_by(|one, other| one.dependent.key.cmp(&other.dependent.key));
-        dependents.bind(desired, observed, prunes);
+        dependents.undetachable = dependents.find_undetachable(desired, observed, prunes);
         dependents
     }
 
-    /// Finds the dependents again right before a delete, in the cluster state `observed` by then.
-    /// An object that is no longer among its members is detached as planned.
+    /// Finds the dependents again right before a delete, in `observed`, the cluster state at that moment.
+    /// A planned detachment stays if its object is no longer among the members of `observed`.
     pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
         let prunes: Vec<Live> = plan.all_prunes().cloned().collect();
         let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
@@ -147,7 +152,7 @@ impl Dependents {
         found
     }
 
-    /// Returns whether removing these owner references was planned.
+    /// Returns whether these dependents include this detachment: of the same object, from the same or more owners.
     pub fn includes(&self, detachment: &Detachment) -> bool {
         let mut planned = self.detachments.iter();
         planned.any(|planned| {
@@ -155,7 +160,7 @@ impl Dependents {
         })
     }
 
-    /// Removes objects that were detached.
+    /// Removes the detachments of these objects, because their owner references were removed.
     #[must_use]
     pub fn without(mut self, detached: &BTreeSet<ObjectKey>) -> Self {
         self.detachments
@@ -163,12 +168,12 @@ impl Dependents {
         self
     }
 
-    /// Returns the owner references to remove from an object, if deleted objects own it.
-    fn detachment(&self, dependent: Dependent) -> Option<Detachment> {
+    /// Creates the detachment of an object from its deleted owners; `None` if it has no such owner.
+    fn new_detachment(&self, dependent: Dependent) -> Option<Detachment> {
         let (owners, pruned): (BTreeSet<String>, BTreeSet<ObjectKey>) = dependent
             .owners
             .iter()
-            .filter_map(|uid| Some((uid.clone(), self.going.get(uid)?.clone())))
+            .filter_map(|uid| Some((uid.clone(), self.deleted.get(uid)?.clone())))
             .unzip();
         (!pruned.is_empty()).then_some(Detachment {
             dependent,
@@ -183,15 +188,21 @@ impl Dependents {
         detachments.any(|detachment| detachment.dependent.key == *key && detachment.owners.contains(owner))
     }
 
-    /// Finds the dependents that this run cannot keep.
-    fn bind(&mut self, desired: &Desired, observed: &Observed, prunes: &[Live]) {
-        let mut bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> = BTreeMap::new();
+    /// Finds the dependents that the run cannot keep; see [`Self::undetachable`].
+    fn find_undetachable(
+        &self,
+        desired: &Desired,
+        observed: &Observed,
+        prunes: &[Live],
+    ) -> BTreeMap<ObjectKey, BTreeSet<ObjectKey>> {
+        let mut undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> = BTreeMap::new();
         let mut add = |pruned: &ObjectKey, dependent: &ObjectKey| {
-            bound.entry(pruned.clone()).or_default().insert(dependent.clone());
+            let dependents = undetachable.entry(pruned.clone()).or_default();
+            dependents.insert(dependent.clone());
         };
         for object in desired.members.iter().chain(&desired.parent) {
-            for uid in owners_in_manifest(object) {
-                if let Some(pruned) = self.going.get(&uid) {
+            for uid in read_owners_of_manifest(object) {
+                if let Some(pruned) = self.deleted.get(&uid) {
                     add(pruned, &object.key);
                 }
             }
@@ -200,12 +211,12 @@ impl Dependents {
             match owners {
                 Owners::Known(uids) => {
                     for uid in uids.iter().filter(|uid| !self.is_detached(container, uid)) {
-                        if let Some(pruned) = self.going.get(uid) {
+                        if let Some(pruned) = self.deleted.get(uid) {
                             add(pruned, container);
                         }
                     }
                 }
-                // Any cluster-scoped object may be among them.
+                // The owners may not be read, and any cluster-scoped object may be one. Err on the side of refusal.
                 Owners::Forbidden => {
                     for live in prunes.iter().filter(|live| live.key.namespace.is_none()) {
                         add(&live.key, container);
@@ -213,20 +224,20 @@ impl Dependents {
                 }
             }
         }
-        self.bound = bound;
+        undetachable
     }
 }
 
-/// Returns whether an object is kept for its own sake. One that is kept only because of its owner is
-/// deleted with it.
-fn is_kept_from_owners(skip: &Skip) -> bool {
+/// Returns whether a kept object is to stay when its owners are deleted. An object that is kept only because another
+/// object owns it is deleted with its owner, as intended.
+fn outlives_owners(skip: &Skip) -> bool {
     let is_left_to_owner =
         matches!(skip.reason, SkipReason::Owned { .. }) && skip.live.keep_annotation.is_none();
     skip.stays_in_cluster() && !is_left_to_owner
 }
 
 /// Returns the UIDs that a manifest names as owners.
-fn owners_in_manifest(object: &DesiredObject) -> Vec<String> {
+fn read_owners_of_manifest(object: &DesiredObject) -> Vec<String> {
     const FIELD: &str = "ownerReferences";
     if !object.object.metadata_mentions(FIELD) {
         return Vec::new();
@@ -240,12 +251,13 @@ fn owners_in_manifest(object: &DesiredObject) -> Vec<String> {
     uids.map(str::to_owned).collect()
 }
 
-/// Returns the UIDs of everything that is deleted: the pruned objects, the objects in them, and the
-/// dependents of either that are not guarded. Each has the pruned object that it is deleted with.
-fn cascade(
+/// Returns the UIDs of all objects that are deleted, each with the pruned object that it is deleted with: the pruned
+/// objects, the objects in pruned containers, and the dependents of both. `staying` objects are not deleted, nor are
+/// objects that are deleted only with these.
+fn find_deleted(
     observed: &Observed,
     prunes: &[Live],
-    guarded: &BTreeMap<&str, Dependent>,
+    staying: &BTreeMap<&str, Dependent>,
 ) -> BTreeMap<String, ObjectKey> {
     let mut by_owner: HashMap<&str, Vec<&str>> = HashMap::new();
     for live in &observed.members {
@@ -258,42 +270,44 @@ fn cascade(
             by_owner.entry(owner).or_default().push(&held.uid);
         }
     }
-    let mut cascade: BTreeMap<String, ObjectKey> = BTreeMap::new();
-    let mut found: Vec<(&str, &ObjectKey)> = prunes.iter().map(|live| (&*live.uid, &live.key)).collect();
+    // A pruned object is deleted with itself, even if another pruned object owns it.
+    let mut deleted: BTreeMap<String, ObjectKey> = BTreeMap::new();
     for live in prunes {
-        cascade.insert(live.uid.clone(), live.key.clone());
+        deleted.insert(live.uid.clone(), live.key.clone());
     }
+    let mut to_follow: Vec<(&str, &ObjectKey)> = prunes.iter().map(|live| (&*live.uid, &live.key)).collect();
     for live in prunes {
         let held = observed.contents.get(&live.key);
         for object in held.into_iter().flat_map(|held| &held.objects) {
-            found.push((&object.uid, &live.key));
+            to_follow.push((&object.uid, &live.key));
         }
     }
-    while let Some((uid, pruned)) = found.pop() {
-        if guarded.contains_key(uid) {
+    while let Some((uid, pruned)) = to_follow.pop() {
+        if staying.contains_key(uid) {
             continue;
         }
-        cascade.entry(uid.to_owned()).or_insert_with(|| pruned.clone());
-        // Each list is followed once, so circles of owners end.
+        deleted.entry(uid.to_owned()).or_insert_with(|| pruned.clone());
+        // The objects of each owner are taken out of the map, so the loop ends even if objects own each other.
         let owned = by_owner.remove(uid).unwrap_or_default();
-        found.extend(owned.into_iter().map(|owned| (owned, pruned)));
+        to_follow.extend(owned.into_iter().map(|owned| (owned, pruned)));
     }
-    cascade
+    deleted
 }
 
-/// The namespaces that may hold dependents of deleted objects. For the garbage collector, an owner in
-/// another namespace is absent, and cluster-scoped objects have no namespaced owners.
+/// The namespaces that may hold dependents of deleted objects. The garbage collector ignores an owner in another
+/// namespace, and a namespaced owner of a cluster-scoped object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DependentNamespaces<'p> {
-    /// All namespaces, and cluster-scoped objects: an owner is cluster-scoped.
+    /// All namespaces, and cluster-scoped objects: a deleted object is cluster-scoped.
     Everywhere,
-    /// These namespaces.
+    /// Only these namespaces: all deleted objects are namespaced.
     In(BTreeSet<&'p str>),
 }
 
 impl<'p> DependentNamespaces<'p> {
-    /// The namespaces that may hold dependents of a plan's prunes.
-    pub fn prunes_of(plan: &'p Plan) -> Self {
+    /// Returns the namespaces that may hold dependents of a plan's prunes.
+    pub fn for_prunes(plan: &'p Plan) -> Self {
+        // `None` for the whole iterator as soon as one prune has no namespace.
         plan.all_prunes()
             .map(|live| live.key.namespace.as_deref())
             .collect::<Option<_>>()

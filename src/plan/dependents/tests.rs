@@ -116,7 +116,7 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
 
 #[test]
 fn owners_are_followed_through_what_is_deleted_with_them() {
-    // In a circle, and by two ways.
+    // Two objects own each other, and `desired` has two deleted owners.
     let between = config_map("between", &["pruned-1", "last"]);
     let last = config_map("last", &["between"]);
     let desired = config_map("desired", &["elsewhere", "last", "pruned-2"]);
@@ -162,7 +162,11 @@ fn what_a_container_holds_is_deleted_with_it() {
 
 fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
     let dependents = Dependents::find(&Desired::default(), observed, prunes, skips);
-    let bound = dependents.bound.values().flatten().map(ToString::to_string);
+    let bound = dependents
+        .undetachable
+        .values()
+        .flatten()
+        .map(ToString::to_string);
     bound.collect()
 }
 
@@ -191,7 +195,7 @@ fn containers_of_kept_objects_are_bound_to_their_owner() {
     let inside = config_map("pruned", &[]);
     let inside = std::slice::from_ref(&inside);
     assert!(bound(&observed(inside, Owners::Forbidden), inside, &[]).is_empty());
-    // It is detached.
+    // The owner references of a kept namespace can be removed.
     let namespace = Live {
         keep_annotation: Some("a: b".to_owned()),
         ..owned("Namespace", None, "shop", &["pruned"])
@@ -270,7 +274,7 @@ fn owner_references_that_appear_after_the_plan_count() {
         found_again(&[owned(&desired), owned(&annotated)]),
         ["desired", "kept"]
     );
-    // Of no member that the plan knows, and not desired.
+    // A dependent that is neither desired nor a member that the plan keeps.
     let stranger = config_map("stranger", &["pruned"]);
     assert_eq!(found_again(&[stranger]), Vec::<String>::new());
 }
@@ -287,7 +291,7 @@ fn dependents_are_near_their_owners() {
             },
             &policy(),
         );
-        let near = DependentNamespaces::prunes_of(&plan);
+        let near = DependentNamespaces::for_prunes(&plan);
         [Some("shop"), Some("away"), None].map(|namespace| near.holds(namespace))
     };
     let inside = config_map("a", &[]);

@@ -1,11 +1,11 @@
-//! The one judgement of a live object that the manifests do not hold: with all rules, when a plan is
-//! made, and again before the write if the object has changed by then.
+//! The judgement of a live object that the manifests do not hold, with all rules. A run judges each object when the
+//! plan is made, and again before the write if the object has changed by then.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 
 use super::containers::{ContainerIndex, KeptObjects};
-use super::data_loss::Going;
+use super::data_loss::DeletedObjects;
 use super::dependencies::list_dependencies;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
@@ -26,30 +26,32 @@ pub struct Judge<'a> {
     pub(super) set: &'a Set,
     pub(super) policy: &'a Policy,
     desired: HashSet<&'a ObjectKey>,
-    /// UIDs of desired objects. Two API groups can serve one object: one that is desired under one name
-    /// is not pruned under the other.
+    /// UIDs of desired objects. Two API groups can serve one object, such as an Event or an Ingress. If the manifests
+    /// hold it in one group, it is not pruned in the other.
     desired_uids: HashSet<String>,
+    /// The desired objects and the parent's manifest, by the containers that they are in.
     desired_index: ContainerIndex<'a>,
     /// Hooks among the manifests that are not applied.
     hooks: &'a [HookManifest],
     /// The contents of namespaces and CRDs when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// The objects in them that a keep annotation keeps, by container.
+    /// Key: a namespace or CRD. Value: the objects in it that have a keep annotation.
     annotated: HashMap<&'a ObjectKey, Vec<&'a HeldObject>>,
+    /// The objects that stay in the cluster although the manifests do not hold them.
     kept: KeptObjects,
     /// Key: an object that a kept object depends on. Value: one such kept object.
-    needed: HashMap<ObjectKey, ObjectKey>,
+    needed_by_kept: HashMap<ObjectKey, ObjectKey>,
     /// Key: an object that a desired object depends on, by its manifest or in the cluster. Value: one such
     /// desired object.
     needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
-    /// The objects that are deleted, and so are not a loss.
-    going: Going,
-    /// Key: a pruned object. Value: desired or kept objects with an owner reference to it, or to something
-    /// deleted with it.
+    /// The objects that the run deletes. If a container holds one, that is not a loss.
+    deleted: DeletedObjects,
+    /// Key: a pruned object. Value: desired or kept objects with an owner reference to the pruned object, or to an
+    /// object that is deleted with it.
     attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Dependent>>,
-    /// Key: a pruned object. Value: the objects that this run cannot keep; see [`Dependents::bound`].
-    bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-    /// Losses that the user has confirmed, by the object.
+    /// Key: a pruned object. Value: the objects that this run cannot keep; see [`Dependents::undetachable`].
+    undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// Key: an object. Value: the losses with this object that the user has confirmed.
     accepted: HashMap<&'a ObjectKey, Vec<&'a Refusal>>,
 }
 
@@ -77,16 +79,16 @@ impl<'a> Judge<'a> {
                 .map(|(container, held)| (container, data_loss::objects_with_keep_annotation(held).collect()))
                 .collect(),
             kept: KeptObjects::default(),
-            needed: HashMap::new(),
-            needed_by_desired: dependencies(desired).collect(),
-            going: Going::default(),
+            needed_by_kept: HashMap::new(),
+            needed_by_desired: list_manifest_dependencies(desired).collect(),
+            deleted: DeletedObjects::default(),
             attached: HashMap::new(),
-            bound: BTreeMap::new(),
+            undetachable: BTreeMap::new(),
             accepted: HashMap::new(),
         }
     }
 
-    /// Creates the judge for carrying out a plan, with the same rules as when it was made.
+    /// Creates the judge for carrying out a plan. It has the same rules as the judge with which the plan was made.
     /// `desired_uids` are the UIDs of the objects that were applied or are unchanged.
     pub fn for_plan(
         set: &'a Set,
@@ -97,9 +99,9 @@ impl<'a> Judge<'a> {
         desired_uids: HashSet<String>,
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
-        judge.need(plan.edges.needed.iter());
-        judge.keep_all(&plan.skips);
-        judge.let_go(plan.all_prunes(), &plan.dependents);
+        judge.note_needed(plan.edges.needed.iter());
+        judge.note_kept(&plan.skips);
+        judge.note_deleted(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
             if let Some(object) = refusal.object() {
                 judge.accepted.entry(object).or_default().push(refusal);
@@ -108,23 +110,28 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Adds pairs of a dependency in the cluster and a desired object that depends on it.
-    pub(super) fn need(&mut self, needed: impl Iterator<Item = (&'a ObjectKey, &'a ObjectKey)>) {
+    /// Notes dependencies of live objects: pairs of an object and a desired object that depends on it.
+    pub(super) fn note_needed(&mut self, needed: impl Iterator<Item = (&'a ObjectKey, &'a ObjectKey)>) {
         for (key, dependent) in needed {
             self.needed_by_desired.entry(key).or_insert(dependent);
         }
     }
 
-    /// Divides members into prunes and kept ones, each by itself and by what it holds.
+    /// Divides members into prunes and kept objects. Members that the manifests hold are in neither list.
     pub(super) fn divide(&mut self, members: &[Live]) -> (Vec<Live>, Vec<Skip>) {
-        self.divide_with(members, Vec::new())
+        self.divide_with_kept(members, Vec::new())
     }
 
-    /// Divides members as [`Self::divide`] does, where others are kept already.
-    pub(super) fn divide_with(&mut self, members: &[Live], mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
+    /// Divides members as [`Self::divide`] does, if the objects of `skips` are kept already. Returns them with the
+    /// kept members.
+    pub(super) fn divide_with_kept(
+        &mut self,
+        members: &[Live],
+        mut skips: Vec<Skip>,
+    ) -> (Vec<Live>, Vec<Skip>) {
         let mut prunes = Vec::new();
         for live in members {
-            match self.by_itself(live) {
+            match self.judge_by_itself(live) {
                 Judgement::Skip(reason) => skips.push(Skip {
                     live: live.clone(),
                     reason,
@@ -134,14 +141,15 @@ impl<'a> Judge<'a> {
             }
         }
         skips.sort_by(|one, other| one.live.key.cmp(&other.live.key));
-        // A kept object keeps its container.
+        // A kept object keeps its container and its dependencies, and these may keep others: repeat until nothing
+        // changes.
         loop {
-            self.keep_all(&skips);
-            self.going = Going::new(prunes.iter());
+            self.note_kept(&skips);
+            self.deleted = DeletedObjects::new(prunes.iter());
             let before = prunes.len();
             let mut rest = Vec::with_capacity(before);
             for live in prunes {
-                match self.keep(&live) {
+                match self.reason_to_keep_for_others(&live) {
                     Some(reason) => skips.push(Skip { live, reason }),
                     None => rest.push(live),
                 }
@@ -153,35 +161,40 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn keep_all(&mut self, skips: &[Skip]) {
+    /// Replaces the kept objects, and what they depend on.
+    fn note_kept(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
         let needed = list_dependencies(kept.map(|skip| &skip.live));
-        self.needed = needed
+        self.needed_by_kept = needed
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
     }
 
-    /// Notes the objects that are deleted.
-    pub(super) fn let_go<'l>(&mut self, prunes: impl Iterator<Item = &'l Live>, dependents: &Dependents) {
-        // The parent of a set that is deleted as a whole is deleted before its own namespace or CRD.
-        self.going = Going::new(prunes);
+    /// Replaces the objects that the run deletes, and the dependents of these objects.
+    pub(super) fn note_deleted<'l>(
+        &mut self,
+        prunes: impl Iterator<Item = &'l Live>,
+        dependents: &Dependents,
+    ) {
+        self.deleted = DeletedObjects::new(prunes);
         if self.policy.pruning == Pruning::WholeSet {
-            self.going.uids.extend(self.set.parent_uid.clone());
+            // The parent is deleted before its own namespace or CRD, so it is not a loss in them.
+            self.deleted.uids.extend(self.set.parent_uid.clone());
         }
         self.replace_dependents(dependents);
     }
 
-    /// Replaces the desired and kept objects that are owned by deleted ones.
+    /// Replaces the desired and kept objects that have owner references to deleted objects.
     pub fn replace_dependents(&mut self, dependents: &Dependents) {
-        self.bound.clone_from(&dependents.bound);
+        self.undetachable.clone_from(&dependents.undetachable);
         self.attached.clear();
         for detachment in &dependents.detachments {
             self.attach(detachment);
         }
     }
 
-    /// Notes a desired or kept object that is owned by a deleted one.
+    /// Notes a desired or kept object that has owner references to deleted objects.
     fn attach(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
@@ -190,7 +203,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Notes that the owner references of an object to deleted ones are removed.
+    /// Notes that the owner references of this detachment are removed, so that its object outlives its owners.
     pub fn note_owner_reference_removed(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             if let Some(attached) = self.attached.get_mut(pruned) {
@@ -199,22 +212,22 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns whether the manifests hold this object, also if another API group serves it there.
+    /// Returns whether the manifests hold this object, in the same API group or in another one that serves it.
     pub fn is_desired(&self, live: &Live) -> bool {
-        self.has_desired(&live.key, &live.uid)
+        self.is_key_or_uid_desired(&live.key, &live.uid)
     }
 
-    fn has_desired(&self, key: &ObjectKey, uid: &str) -> bool {
+    fn is_key_or_uid_desired(&self, key: &ObjectKey, uid: &str) -> bool {
         self.desired.contains(key) || self.desired_uids.contains(uid)
     }
 
-    /// Judges one object as it is now. A refusal is the first that is not overridden.
+    /// Judges one object as it is now. If there are several refusals, the judgement has the first.
     pub fn judge(&self, live: &Live) -> Judgement {
-        match self.by_itself(live) {
+        match self.judge_by_itself(live) {
             Judgement::Prune => {}
             judgement => return judgement,
         }
-        if let Some(reason) = self.keep(live) {
+        if let Some(reason) = self.reason_to_keep_for_others(live) {
             return Judgement::Skip(reason);
         }
         match self.refusals(live).into_iter().next() {
@@ -223,57 +236,60 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn by_itself(&self, live: &Live) -> Judgement {
+    /// Judges one object without regard to the other objects of the cluster.
+    fn judge_by_itself(&self, live: &Live) -> Judgement {
         if self.is_desired(live) {
             return Judgement::Ignore;
         }
-        match prune_rules::judge(live, self.set, self.policy) {
+        match prune_rules::judge_by_metadata(live, self.set, self.policy) {
             judgement @ (Judgement::Prune | Judgement::Skip(SkipReason::PruningDisabled)) => {
-                self.kept_hook(live).map_or(judgement, Judgement::Skip)
+                self.reason_to_keep_hook(live).map_or(judgement, Judgement::Skip)
             }
             judgement => judgement,
         }
     }
 
     /// Returns the reason to keep a member that the manifests still hold as a hook.
-    fn kept_hook(&self, live: &Live) -> Option<SkipReason> {
+    fn reason_to_keep_hook(&self, live: &Live) -> Option<SkipReason> {
         let hook = self.hooks.iter().find(|hook| hook.is_of(&live.key))?;
         let hook_annotation = hook.hook.annotation.clone();
         Some(SkipReason::Hook { hook_annotation })
     }
 
-    /// Returns the reason to keep an object because of other objects that are kept.
-    fn keep(&self, live: &Live) -> Option<SkipReason> {
+    /// Returns the reason to keep an object because other objects stay: it contains them, or they depend on it.
+    fn reason_to_keep_for_others(&self, live: &Live) -> Option<SkipReason> {
         if let Some(kept) = self.kept.kept_object_in(live) {
             return Some(SkipReason::HoldsKept { kept: kept.clone() });
         }
-        let dependent = self.needed.get(&live.key);
+        let dependent = self.needed_by_kept.get(&live.key);
         if let Some(dependent) = dependent.or_else(|| self.needed_by_desired.get(&live.key).copied()) {
             return Some(SkipReason::Needed {
                 dependent: dependent.clone(),
             });
         }
         let annotated = self.annotated.get(&live.key).into_iter().flatten().copied();
-        if let Some(reason) = self.holds_annotated(live, annotated) {
+        if let Some(reason) = self.reason_to_keep_container_of(live, annotated) {
             return Some(reason);
         }
-        // The parent is kept with its members, and its namespace and CRD with the parent.
+        // As long as any member is kept, the parent is kept to record it, and with the parent its namespace and CRD.
         (!self.kept.is_empty() && holds_parent_of(self.set, live)).then_some(SkipReason::HoldsParent)
     }
 
-    /// Returns the reason to keep a container that holds `annotated` objects. An object is deleted after the
-    /// last of its owners, whether the container is kept or not.
-    fn holds_annotated<'h>(
+    /// Returns the reason to keep a container because of the objects with a keep annotation in it.
+    ///
+    /// An annotated object that the run deletes anyway is no reason. Nor is one whose owners are all deleted: the
+    /// garbage collector deletes it, whether the container is kept or not.
+    fn reason_to_keep_container_of<'h>(
         &self,
         container: &Live,
         annotated: impl Iterator<Item = &'h HeldObject>,
     ) -> Option<SkipReason> {
-        let is_going = |uid: &String| *uid != container.uid && self.going.uids.contains(uid);
+        let is_deleted_anyway = |uid: &String| *uid != container.uid && self.deleted.uids.contains(uid);
         for held in annotated {
-            let is_left_without_owners = !held.owners.is_empty() && held.owners.iter().all(is_going);
-            let is_deleted = is_going(&held.uid) || is_left_without_owners;
-            if !is_deleted
-                && !self.has_desired(&held.key, &held.uid)
+            let has_lost_all_owners = !held.owners.is_empty() && held.owners.iter().all(is_deleted_anyway);
+            if !is_deleted_anyway(&held.uid)
+                && !has_lost_all_owners
+                && !self.is_key_or_uid_desired(&held.key, &held.uid)
                 && let Some(keep_annotation) = held.keep_annotation.clone()
             {
                 return Some(SkipReason::HoldsAnnotated {
@@ -295,32 +311,40 @@ impl<'a> Judge<'a> {
                 desired: desired.iter().map(|key| (*key).clone()).collect(),
             });
         }
-        if let Some(dependents) = self.bound.get(&live.key) {
-            refusals.push(Refusal::OwnsBound {
+        if let Some(dependents) = self.undetachable.get(&live.key) {
+            refusals.push(Refusal::OwnsUndetachable {
                 object: live.key.clone(),
                 dependents: dependents.iter().cloned().collect(),
             });
         }
+        // No flag overrides the refusals so far, so the ones that a flag overrides are not reported with them.
         if !refusals.is_empty() {
             return refusals;
         }
         if self.policy.data_loss == Risk::Refused {
             let contents = self.contents.get(&live.key);
-            refusals.extend(data_loss::loss(live, contents, &self.going, self.operation()));
+            refusals.extend(data_loss::refuse_losses(
+                live,
+                contents,
+                &self.deleted,
+                self.operation(),
+            ));
             refusals.retain(|refusal| !self.is_accepted(refusal));
         }
-        // Also if the loss is allowed: an object that is still attached would be lost.
-        refusals.extend(self.owns(live));
+        // Even if data loss is allowed or accepted: the run first has to remove the owner references. An object that
+        // still has them would be deleted by the garbage collector.
+        refusals.extend(self.refuse_to_delete_owner(live));
         refusals
     }
 
-    /// Refuses to delete the object if the garbage collector would delete desired or kept ones after it.
-    fn owns(&self, live: &Live) -> Option<Refusal> {
+    /// Refuses to delete the object if the garbage collector would then delete desired or kept objects.
+    fn refuse_to_delete_owner(&self, live: &Live) -> Option<Refusal> {
         let attached = self.attached.get(&live.key)?;
-        (!attached.is_empty()).then(|| self.owns_dependents(&live.key, attached.values()))
+        (!attached.is_empty()).then(|| self.new_owner_refusal(&live.key, attached.values()))
     }
 
-    fn owns_dependents<'d>(
+    /// Creates the refusal to delete `object`, which owns `dependents`.
+    fn new_owner_refusal<'d>(
         &self,
         object: &ObjectKey,
         dependents: impl Iterator<Item = &'d Dependent> + Clone,
@@ -340,7 +364,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns `Delete` without desired objects: there are no manifests to put an object back into.
+    /// Returns the operation for hints. Without desired objects it is `Delete`: a hint must not advise to restore an
+    /// object to the manifests, because there are none.
     fn operation(&self) -> Operation {
         if self.desired.is_empty() {
             Operation::Delete
@@ -349,8 +374,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns whether the object is the parent of a set that is deleted as a whole. It is detached from
-    /// members to be deleted after them, which needs no consent.
+    /// Returns whether the object is the parent of a set that is deleted as a whole. Its owner references to members
+    /// are removed, so that it is deleted after them. That needs no consent: the user wants the parent to be deleted.
     pub fn goes_last(&self, dependent: &Dependent) -> bool {
         self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependent.uid)
     }
@@ -363,31 +388,33 @@ impl<'a> Judge<'a> {
         }
         self.policy.data_loss == Risk::Allowed
             || detachment.pruned.iter().all(|pruned| {
-                self.is_accepted(&self.owns_dependents(pruned, iter::once(&detachment.dependent)))
+                self.is_accepted(&self.new_owner_refusal(pruned, iter::once(&detachment.dependent)))
             })
     }
 
+    /// Returns whether the user has confirmed this loss, or a larger one of the same object.
     fn is_accepted(&self, refusal: &Refusal) -> bool {
         let accepted = refusal.object().and_then(|object| self.accepted.get(object));
         accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter().copied()))
     }
 
-    /// Returns the reason to keep a namespace or CRD that was to be deleted and holds `now` right before
-    /// that: objects that it has gained since would be deleted with it.
+    /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `now`: objects that it
+    /// has gained since the plan was made would be deleted with it.
     pub fn reason_to_keep_filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
         let annotated = data_loss::objects_with_keep_annotation(now);
-        self.holds_annotated(container, annotated)
+        self.reason_to_keep_container_of(container, annotated)
             .or_else(|| match self.policy.data_loss {
                 Risk::Allowed => None,
                 Risk::Refused => {
-                    data_loss::reason_to_keep_filled(self.contents.get(&container.key), now, &self.going)
+                    let planned = self.contents.get(&container.key);
+                    data_loss::reason_to_keep_filled(planned, now, &self.deleted)
                 }
             })
     }
 }
 
-/// Pairs of a dependency by manifest and the desired object that depends on it.
-fn dependencies(desired: &Desired) -> impl Iterator<Item = (&ObjectKey, &ObjectKey)> {
+/// Returns the dependencies that manifests name: pairs of an object and a desired object that depends on it.
+fn list_manifest_dependencies(desired: &Desired) -> impl Iterator<Item = (&ObjectKey, &ObjectKey)> {
     desired.members.iter().flat_map(|member| {
         let depends_on = member.depends_on.iter();
         depends_on.map(|key| (key, &member.key))

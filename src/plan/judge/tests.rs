@@ -218,7 +218,7 @@ fn name(judgement: &Judgement) -> &'static str {
         Judgement::Refuse(Refusal::HoldsDesired { .. }) => "holds desired",
         Judgement::Refuse(Refusal::HoldsOthers { .. }) => "holds others",
         Judgement::Refuse(Refusal::OwnsDependents { .. }) => "owns",
-        Judgement::Refuse(Refusal::OwnsBound { .. }) => "bound",
+        Judgement::Refuse(Refusal::OwnsUndetachable { .. }) => "bound",
         Judgement::Skip(_) | Judgement::Refuse(_) => "something else",
     }
 }
@@ -423,7 +423,7 @@ fn what_came_into_a_container_keeps_it() {
     );
 }
 
-/// Takes minutes if anything is compared with everything.
+/// Takes minutes if an algorithm compares each object with each other object.
 #[test]
 fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
     const COUNT: usize = 10_000;

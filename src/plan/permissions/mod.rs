@@ -1,8 +1,8 @@
-//! Permissions that a planned run needs (`planned_run`, `relabeling`), permissions that a set needs for its whole life
+//! Permissions that a planned run needs (`planned_run`), permissions that a set needs for its whole life
 //! (`set_lifetime`), and the RBAC objects that grant them (`rbac_objects`).
 //!
-//! Pure: `session/permissions` has them checked before the first write, and `read/permissions` asks the server whether
-//! the user has them.
+//! This module only computes the permissions. `session/permissions` has them checked before the first write, and
+//! `read/permissions` asks the server whether the user has them.
 
 mod object_content;
 mod planned_run;
@@ -12,8 +12,8 @@ mod set_lifetime;
 use std::collections::BTreeSet;
 
 pub use planned_run::{needed_for_dry_run, needed_for_plan, needed_to_delete};
-pub use rbac_objects::{RbacSubject, name, objects};
-pub use set_lifetime::{Past, needed_for_set, to_recreate};
+pub use rbac_objects::{RbacSubject, name_for_set, objects_that_grant};
+pub use set_lifetime::{Past, needed_for_set, needed_to_recreate};
 
 use crate::model::applyset::Record;
 use crate::model::live::Live;
@@ -21,25 +21,27 @@ use crate::model::permission::{Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
 
-/// Permissions to write the labels of these objects. One that has changed is read again.
-pub fn to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
-    let rights = objects.iter().flat_map(|live| {
+/// Returns the permissions to write the labels of these objects. `get` is needed to read an object again if it has
+/// changed.
+pub fn needed_to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
+    let permissions = objects.iter().flat_map(|live| {
         [Verb::Get, Verb::Patch].map(|verb| Permission::on_object(verb, &live.resource, &live.key))
     });
-    rights.collect()
+    permissions.collect()
 }
 
-/// The permissions to write the parent of a run that takes in these objects; none if it writes nothing.
-pub fn to_record(
+/// Returns the permissions to write the parent in a run that labels `changes` as members and needs `record`. Returns
+/// none if the run does not write the parent.
+pub fn needed_to_record(
     set: &Set,
     resource: &Resource,
     parent: Option<&ParentObject>,
     record: &Record,
     changes: &[Live],
 ) -> Vec<Permission> {
-    let patch = on_parent(set, resource);
+    let patch = needed_to_patch_parent(set, resource);
     match parent {
-        // A bare parent is created by POST, which names no object.
+        // A parent without a manifest is created by POST. For RBAC, a POST names no object.
         None => vec![
             Permission::on(Verb::Create, resource, set.parent.namespace.as_deref()),
             patch,
@@ -49,14 +51,14 @@ pub fn to_record(
     }
 }
 
-/// The permission to narrow or remove the record of an existing parent.
-pub fn on_parent(set: &Set, resource: &Resource) -> Permission {
+/// Returns the permission to narrow or remove the record of an existing parent.
+pub fn needed_to_patch_parent(set: &Set, resource: &Resource) -> Permission {
     Permission::on_object(Verb::Patch, resource, &set.parent)
 }
 
-/// Permissions to end the set of an existing parent. Only in the end is it known if the parent is deleted
-/// or has to record kept members.
-pub fn to_release(set: &Set, resource: &Resource) -> [Permission; 2] {
+/// Returns the permissions to end the set of an existing parent: to delete the parent, and to patch it if it has to be
+/// kept. Which of them is needed is known only once the members are deleted.
+pub fn needed_to_end_set(set: &Set, resource: &Resource) -> [Permission; 2] {
     [Verb::Delete, Verb::Patch].map(|verb| Permission::on_object(verb, resource, &set.parent))
 }
 

@@ -1,7 +1,7 @@
-//! Permissions for the content of certain objects, in addition to those to write them: roles, bindings,
-//! admission policies, trust bundles.
+//! Permissions that the API server requires because of the content of an object, in addition to the permission to write
+//! the object: for roles, bindings, admission policies and trust bundles.
 //!
-//! Each rule names the file of Kubernetes that it follows.
+//! The comment of each rule names the file in the Kubernetes source that it follows.
 
 use serde_json::Value;
 
@@ -13,32 +13,32 @@ use crate::model::permission::{Permission, Verb};
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Returns the permissions that the content of an object needs.
-pub(super) fn permissions(
+pub(super) fn needed_for_content(
     object: &DesiredObject,
     desired: &Desired,
     discovery: &Discovery,
 ) -> Vec<Permission> {
     let GroupKind { group, kind } = &object.key.group_kind;
     match (group.as_str(), kind.as_str()) {
-        (RBAC, "Role" | "ClusterRole") => escalate(object).into_iter().collect(),
-        (RBAC, "RoleBinding" | "ClusterRoleBinding") => bind(object).into_iter().collect(),
+        (RBAC, "Role" | "ClusterRole") => needed_to_escalate(object).into_iter().collect(),
+        (RBAC, "RoleBinding" | "ClusterRoleBinding") => needed_to_bind(object).into_iter().collect(),
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy") => {
-            read_parameters(object, discovery).into_iter().collect()
+            needed_to_read_parameters(object, discovery).into_iter().collect()
         }
         (
             "admissionregistration.k8s.io",
             "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding",
-        ) => read_bound_parameters(object, desired, discovery)
+        ) => needed_to_read_bound_parameters(object, desired, discovery)
             .into_iter()
             .collect(),
-        ("certificates.k8s.io", "ClusterTrustBundle") => attest(object),
+        ("certificates.k8s.io", "ClusterTrustBundle") => needed_to_attest(object),
         _ => Vec::new(),
     }
 }
 
-/// A role needs `escalate`, unless it grants nothing: `pkg/registry/rbac/escalation_check.go`,
-/// `RoleEscalationAuthorized`.
-fn escalate(object: &DesiredObject) -> Option<Permission> {
+/// Returns the permission that a role needs: `escalate`, unless the role grants nothing. Source:
+/// `pkg/registry/rbac/escalation_check.go`, `RoleEscalationAuthorized`.
+fn needed_to_escalate(object: &DesiredObject) -> Option<Permission> {
     let value = object.object.value();
     let grants = |field: &str| value.get(field).is_some_and(|value| !is_empty(value));
     if !grants("rules") && !grants("aggregationRule") {
@@ -55,9 +55,9 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// A binding needs `bind` in its own namespace, also for a `ClusterRole`:
-/// `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`.
-fn bind(object: &DesiredObject) -> Option<Permission> {
+/// Returns the permission that a binding needs: `bind` for its role, in the namespace of the binding even if the role
+/// is a `ClusterRole`. Source: `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`.
+fn needed_to_bind(object: &DesiredObject) -> Option<Permission> {
     let value = object.object.value();
     let resource = match text(&value, "/roleRef/kind")? {
         "Role" => "roles",
@@ -73,9 +73,10 @@ fn bind(object: &DesiredObject) -> Option<Permission> {
     })
 }
 
-/// An admission policy needs `get` for all objects of its parameters' kind, or for any if the kind is
-/// unknown: `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`.
-fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Permission> {
+/// Returns the permission that an admission policy needs: `get` for all objects of its parameters' kind, or for all
+/// resources of the group if discovery does not list the kind. Source:
+/// `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`.
+fn needed_to_read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Permission> {
     let value = policy.object.value();
     let kind = text(&value, "/spec/paramKind/kind")?;
     let api_version = text(&value, "/spec/paramKind/apiVersion")?;
@@ -93,10 +94,10 @@ fn read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Perm
     })
 }
 
-/// A binding of an admission policy needs to read its parameters:
-/// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`. Their kind is known only
-/// if the manifests hold the policy.
-fn read_bound_parameters(
+/// Returns the permission that the binding of an admission policy needs: to read its parameters. The policy says of
+/// which kind they are, so the permission is known only if the manifests hold the policy. Source:
+/// `pkg/registry/admissionregistration/validatingadmissionpolicybinding/authz.go`.
+fn needed_to_read_bound_parameters(
     binding: &DesiredObject,
     desired: &Desired,
     discovery: &Discovery,
@@ -112,15 +113,17 @@ fn read_bound_parameters(
     let name = text(reference, "/name").filter(|name| !name.is_empty());
     Some(Permission {
         namespace: text(reference, "/namespace").map(str::to_owned),
+        // Without a name, a selector chooses the parameters.
         verb: if name.is_some() { Verb::Get } else { Verb::List },
         name: name.map(str::to_owned),
-        ..read_parameters(policy, discovery)?
+        ..needed_to_read_parameters(policy, discovery)?
     })
 }
 
-/// A trust bundle needs `attest` for its signer, not for the whole domain of the signer:
+/// Returns the permission that a trust bundle needs: `attest` for its signer. The server also accepts `attest` for the
+/// whole domain of the signer, which is more than needed. Source:
 /// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`.
-fn attest(bundle: &DesiredObject) -> Vec<Permission> {
+fn needed_to_attest(bundle: &DesiredObject) -> Vec<Permission> {
     let value = bundle.object.value();
     let signer = text(&value, "/spec/signerName").unwrap_or_default();
     if signer.is_empty() {

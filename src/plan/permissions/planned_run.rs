@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::to_release;
+use super::needed_to_end_set;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -11,11 +11,11 @@ use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
 use crate::plan::{Apply, Detachment, LiveMembership, Plan, is_not_yet_served, may_hold_record};
 
-/// Returns the permissions for everything that carrying out `plan` writes. `parent` is the parent as it
-/// was read, and `field_manager` applies members.
+/// Returns the permissions for all writes of `plan`, and for the reads that go with them. `parent` is the parent as it
+/// was read, and `field_manager` is the field manager that applies members.
 ///
-/// The verbs `escalate` and `bind` are not among them. The server does not need them if the user has the
-/// permissions of the role, which is expensive to find out.
+/// The permissions do not include `escalate` and `bind`. A user who has all permissions of a role does not need them to
+/// write that role or its binding, and finding out whether the user has these is expensive.
 pub fn needed_for_plan(
     set: &Set,
     parent_resource: &Resource,
@@ -27,33 +27,36 @@ pub fn needed_for_plan(
     let mut needed = NeededPermissions::default();
     let grants_permissions = applies_with_objects(desired, plan).any(|(_, object)| is_rbac(object));
     for (apply, object) in applies_with_objects(desired, plan) {
-        needed.expect_namespace(apply, object);
-        // Roles of the manifests, such as aggregated ones, may grant the permissions for a kind that
-        // the manifests define.
-        if !(grants_permissions && is_not_yet_served(object)) {
-            needed.apply(apply, object);
-            let is_read = may_hold_record(object, &apply.live_membership, field_manager);
-            if is_read || !object.ignored.is_empty() {
-                needed.read(&object.key, &object.resource);
-            }
+        needed.note_created_namespace(apply, object);
+        // If the run applies both a CRD and a role, the role may grant the permissions for the new kind. Then a check
+        // before the run could refuse what the user may do later, so it leaves the kind out.
+        if grants_permissions && is_not_yet_served(object) {
+            continue;
+        }
+        needed.add_apply(apply, object);
+        let is_read_for_record = may_hold_record(object, &apply.live_membership, field_manager);
+        if is_read_for_record || !object.ignored.is_empty() {
+            needed.add_read(&object.key, &object.resource);
         }
     }
     for (key, resource) in &plan.edges.known.outside {
-        needed.read(key, resource);
+        needed.add_read(key, resource);
     }
-    needed.delete(plan);
+    needed.add_deletes(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
-        let right = Permission::on_object(verb, parent_resource, &set.parent);
-        // A bare parent is created by POST, which names no object.
+        let permission = Permission::on_object(verb, parent_resource, &set.parent);
+        // A parent without a manifest is created by POST. For RBAC, a POST names no object.
         let is_posted = verb == Verb::Create && desired.parent.is_none();
-        needed
-            .rights
-            .insert(if is_posted { right.on_all() } else { right });
+        needed.rights.insert(if is_posted {
+            permission.on_all()
+        } else {
+            permission
+        });
     }
     needed
 }
 
-/// Returns the permissions for everything that deleting a set writes. `parent` is the parent, if it exists
+/// Returns the permissions for all writes of a run that deletes a set. `parent` is the parent, if it exists
 /// and has a record.
 pub fn needed_to_delete(
     set: &Set,
@@ -62,38 +65,38 @@ pub fn needed_to_delete(
     plan: &Plan,
 ) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
-    needed.delete(plan);
+    needed.add_deletes(plan);
     if parent.is_some() {
-        needed.rights.extend(to_release(set, parent_resource));
+        needed.rights.extend(needed_to_end_set(set, parent_resource));
     }
     needed
 }
 
-/// Returns the permissions for the dry runs and reads that predict a plan. A dry run needs the permissions
-/// of its write. Prunes have no dry run and need none.
+/// Returns the permissions for the dry runs and reads that predict a plan. The dry run of an apply needs the same
+/// permissions as the apply. Prunes are only read: they have no dry run, so `delete` is not needed.
 pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Plan) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
     for (apply, object) in applies_with_objects(desired, plan) {
-        needed.expect_namespace(apply, object);
+        needed.note_created_namespace(apply, object);
         if is_not_yet_served(object) {
             continue;
         }
-        needed.apply(apply, object);
-        needed.read(&object.key, &object.resource);
+        needed.add_apply(apply, object);
+        needed.add_read(&object.key, &object.resource);
     }
     for live in plan.all_prunes() {
-        needed.read(&live.key, &live.resource);
+        needed.add_read(&live.key, &live.resource);
     }
     for detachment in &plan.dependents.detachments {
-        needed.read(&detachment.dependent.key, &detachment.dependent.resource);
+        needed.add_read(&detachment.dependent.key, &detachment.dependent.resource);
     }
     if let Some(object) = desired
         .parent
         .as_ref()
         .filter(|object| !is_not_yet_served(object))
     {
-        let right = Permission::on_object(Verb::Patch, &object.resource, parent);
-        needed.rights.insert(right);
+        let patch = Permission::on_object(Verb::Patch, &object.resource, parent);
+        needed.rights.insert(patch);
     }
     needed
 }
@@ -108,24 +111,25 @@ fn applies_with_objects<'p>(
 }
 
 impl NeededPermissions {
-    /// Notes a namespace that the run creates: permissions in it cannot be checked before.
-    fn expect_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
+    /// Notes a namespace that the run may create. Permissions in it cannot be checked before it exists.
+    fn note_created_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
         let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");
         if is_namespace && apply.live_membership == LiveMembership::NotAMember {
             self.brought_namespaces.insert(object.key.name.clone());
         }
     }
 
-    fn read(&mut self, key: &ObjectKey, resource: &Resource) {
+    fn add_read(&mut self, key: &ObjectKey, resource: &Resource) {
         self.rights
             .insert(Permission::on_object(Verb::Get, resource, key));
     }
 
-    fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
+    fn add_apply(&mut self, apply: &Apply, object: &DesiredObject) {
         let key = &object.key;
         let verbs: &[Verb] = match apply.live_membership {
+            // The run does not apply the object.
             LiveMembership::Terminating => &[],
-
+            // The object is read to find the fields that client-side apply owns.
             LiveMembership::Member {
                 client_side_apply: true,
                 ..
@@ -134,49 +138,48 @@ impl NeededPermissions {
             LiveMembership::NotAMember => &[Verb::Patch, Verb::Create],
         };
         for verb in verbs {
-            let right = Permission::on_object(*verb, &object.resource, key);
+            let permission = Permission::on_object(*verb, &object.resource, key);
             if *verb == Verb::Create && !is_not_yet_served(object) {
                 let path = object.resource.path_of(key);
-                self.unless_present.insert(right.clone(), path);
+                self.unless_present.insert(permission.clone(), path);
             }
-            self.rights.insert(right);
+            self.rights.insert(permission);
         }
     }
 
-    /// Adds the permissions to delete the prunes, and to remove owner references before. An object that
-    /// has changed is read again before either.
-    fn delete(&mut self, plan: &Plan) {
+    /// Adds the permissions to delete the prunes, and to remove owner references before the deletes. Both include
+    /// `get`: an object that has changed since the plan is read again.
+    fn add_deletes(&mut self, plan: &Plan) {
         for live in plan.all_prunes() {
-            self.read_and(Verb::Delete, &live.key, &live.resource);
+            self.add_read_and(Verb::Delete, &live.key, &live.resource);
         }
         for Detachment { dependent, .. } in &plan.dependents.detachments {
-            self.read_and(Verb::Patch, &dependent.key, &dependent.resource);
+            self.add_read_and(Verb::Patch, &dependent.key, &dependent.resource);
         }
     }
 
-    fn read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
-        self.read(key, resource);
+    fn add_read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
+        self.add_read(key, resource);
         self.rights.insert(Permission::on_object(verb, resource, key));
     }
 }
 
-/// Returns the verbs of the writes to the parent. It was read already.
+/// Returns the verbs of the writes to the parent. `get` is not among them: the parent was read before the plan.
 fn verbs_on_parent(
     set: &Set,
     parent: Option<&ParentObject>,
     desired: &Desired,
     plan: &Plan,
 ) -> BTreeSet<Verb> {
-    let narrows = plan.record_during != plan.record_after;
     let mut verbs = BTreeSet::new();
     if parent.is_none() {
         verbs.insert(Verb::Create);
     }
-    if desired.parent.is_some()
-        || plan.applies() + plan.deletions() > 0
-        || narrows
-        || parent.is_some_and(|parent| !parent.has_record(&set.tooling, &plan.record_during))
-    {
+    // A run that writes or deletes a member also writes the history of runs into the parent.
+    let writes_members = plan.applies() + plan.deletions() > 0;
+    let widens = parent.is_some_and(|parent| !parent.has_record(&set.tooling, &plan.record_during));
+    let narrows = plan.record_during != plan.record_after;
+    if desired.parent.is_some() || writes_members || widens || narrows {
         verbs.insert(Verb::Patch);
     }
     verbs

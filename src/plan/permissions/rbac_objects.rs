@@ -13,25 +13,25 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// Subject that permissions are granted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RbacSubject {
-    /// A user, by the name that authentication gives.
+    /// A user, by the name that the server knows after authentication.
     User(String),
     /// All users of a group.
     Group(String),
     /// A service account.
     ServiceAccount {
-        /// Its namespace; by default that of the set.
+        /// The namespace of the service account; `None` for the namespace of the set.
         namespace: Option<String>,
         name: String,
     },
 }
 
-/// The name of all RBAC objects of a set: `applyset:NAMESPACE:NAME`, with the parent's
-/// kind before its name unless that is a Secret.
+/// Returns the name of all RBAC objects of a set: `applyset:NAMESPACE:NAME`. If the parent is not a Secret, its kind
+/// stands before its name.
 ///
-/// Sets share the names of cluster roles, and those of roles in a common namespace. Without the namespace
-/// in the name, two sets of the same name would overwrite each other's permissions. No part can contain a
-/// colon.
-pub fn name(parent: &ParentIdentity) -> String {
+/// The name includes the namespace of the set, because cluster roles have none, and because two sets may need roles in
+/// the same namespace. Otherwise two sets of the same name would overwrite each other's permissions. No part can
+/// contain a colon, so different sets have different names.
+pub fn name_for_set(parent: &ParentIdentity) -> String {
     let kind = &parent.group_kind;
     let mut parts = vec!["applyset".to_owned()];
     parts.extend(parent.namespace.clone());
@@ -45,30 +45,33 @@ pub fn name(parent: &ParentIdentity) -> String {
 }
 
 /// Returns the objects that grant these permissions to the subjects, in a fixed order: cluster-wide ones
-/// first, then by namespace, each role before its binding. `namespace` is the default for a service
-/// account.
-pub fn objects(
+/// first, then by namespace, each role before its binding. `default_namespace` is the namespace of a service
+/// account without one.
+pub fn objects_that_grant(
     name: &str,
-    rights: &BTreeSet<Permission>,
+    permissions: &BTreeSet<Permission>,
     subjects: &[RbacSubject],
-    namespace: &str,
+    default_namespace: &str,
 ) -> Vec<Value> {
-    let mut places: BTreeMap<Option<&str>, Vec<&Permission>> = BTreeMap::new();
-    for right in rights {
-        places.entry(right.namespace.as_deref()).or_default().push(right);
+    let mut by_namespace: BTreeMap<Option<&str>, Vec<&Permission>> = BTreeMap::new();
+    for permission in permissions {
+        let namespace = permission.namespace.as_deref();
+        by_namespace.entry(namespace).or_default().push(permission);
     }
     let subjects: Vec<Value> = subjects
         .iter()
-        .map(|subject| subject.document(namespace))
+        .map(|subject| subject.to_json(default_namespace))
         .collect();
-    places
+    by_namespace
         .into_iter()
-        .flat_map(|(place, rights)| role_and_binding(name, place, &rules(&rights), &subjects))
+        .flat_map(|(namespace, permissions)| {
+            new_role_and_binding(name, namespace, &group_into_rules(&permissions), &subjects)
+        })
         .collect()
 }
 
 impl RbacSubject {
-    fn document(&self, default_namespace: &str) -> Value {
+    fn to_json(&self, default_namespace: &str) -> Value {
         match self {
             Self::User(name) => json!({"apiGroup": GROUP, "kind": "User", "name": name}),
             Self::Group(name) => json!({"apiGroup": GROUP, "kind": "Group", "name": name}),
@@ -81,7 +84,13 @@ impl RbacSubject {
     }
 }
 
-fn role_and_binding(name: &str, namespace: Option<&str>, rules: &[Value], subjects: &[Value]) -> [Value; 2] {
+/// Creates a role with its binding; a `ClusterRole` with its `ClusterRoleBinding` if `namespace` is `None`.
+fn new_role_and_binding(
+    name: &str,
+    namespace: Option<&str>,
+    rules: &[Value],
+    subjects: &[Value],
+) -> [Value; 2] {
     let role_kind = if namespace.is_some() {
         "Role"
     } else {
@@ -106,42 +115,50 @@ fn role_and_binding(name: &str, namespace: Option<&str>, rules: &[Value], subjec
 
 type Verbs = BTreeSet<Verb>;
 
-/// Returns the fewest rules: names with the same verbs share one, and so do resources of a group. Verbs
-/// that hold for all objects of a resource are not repeated for single ones.
-fn rules(rights: &[&Permission]) -> Vec<Value> {
+/// Groups permissions of one namespace into as few rules as possible. Resources of a group share a rule if they have
+/// the same verbs, and so do names of a resource. A verb that holds for all objects of a resource is not repeated for
+/// single objects.
+fn group_into_rules(permissions: &[&Permission]) -> Vec<Value> {
+    // Key: group and resource.
     let mut on_all: BTreeMap<(&str, &str), Verbs> = BTreeMap::new();
-    for right in rights.iter().filter(|right| right.name.is_none()) {
-        let verbs = on_all.entry((&right.group, &right.resource)).or_default();
-        verbs.insert(right.verb);
+    for permission in permissions.iter().filter(|permission| permission.name.is_none()) {
+        let verbs = on_all
+            .entry((&permission.group, &permission.resource))
+            .or_default();
+        verbs.insert(permission.verb);
     }
+    // Key: group, resource and name.
     let mut on_one: BTreeMap<(&str, &str, &str), Verbs> = BTreeMap::new();
-    for right in rights {
+    for permission in permissions {
+        let (group, resource) = (permission.group.as_str(), permission.resource.as_str());
         let is_covered = on_all
-            .get(&(&right.group, &right.resource))
-            .is_some_and(|verbs| verbs.contains(&right.verb));
-        if let (Some(name), false) = (&right.name, is_covered) {
-            let verbs = on_one.entry((&right.group, &right.resource, name)).or_default();
-            verbs.insert(right.verb);
+            .get(&(group, resource))
+            .is_some_and(|verbs| verbs.contains(&permission.verb));
+        if let (Some(name), false) = (&permission.name, is_covered) {
+            let verbs = on_one.entry((group, resource, name)).or_default();
+            verbs.insert(permission.verb);
         }
     }
-    let mut resources: BTreeMap<(&str, Verbs), Vec<&str>> = BTreeMap::new();
+    let mut resources_by_verbs: BTreeMap<(&str, Verbs), Vec<&str>> = BTreeMap::new();
     for ((group, resource), verbs) in on_all {
-        resources.entry((group, verbs)).or_default().push(resource);
+        let resources = resources_by_verbs.entry((group, verbs)).or_default();
+        resources.push(resource);
     }
-    let mut same_verbs: BTreeMap<(&str, &str, Verbs), Vec<&str>> = BTreeMap::new();
+    let mut names_by_verbs: BTreeMap<(&str, &str, Verbs), Vec<&str>> = BTreeMap::new();
     for ((group, resource, name), verbs) in on_one {
-        same_verbs.entry((group, resource, verbs)).or_default().push(name);
+        let names = names_by_verbs.entry((group, resource, verbs)).or_default();
+        names.push(name);
     }
-    let unnamed = resources
+    let unnamed = resources_by_verbs
         .iter()
-        .map(|((group, verbs), resources)| rule(group, resources, None, verbs));
-    let named = same_verbs
+        .map(|((group, verbs), resources)| new_rule(group, resources, None, verbs));
+    let named = names_by_verbs
         .iter()
-        .map(|((group, resource, verbs), names)| rule(group, &[resource], Some(names), verbs));
+        .map(|((group, resource, verbs), names)| new_rule(group, &[resource], Some(names), verbs));
     unnamed.chain(named).collect()
 }
 
-fn rule(group: &str, resources: &[&str], names: Option<&[&str]>, verbs: &Verbs) -> Value {
+fn new_rule(group: &str, resources: &[&str], names: Option<&[&str]>, verbs: &Verbs) -> Value {
     let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
     let mut rule = json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     if let Some(names) = names {

@@ -1,15 +1,15 @@
-//! The order of prunes: the reverse of that of applying, but for objects that are pruned last, and for
-//! objects that others depend on.
+//! The order of prunes: the reverse of the order of applying, with two exceptions. Objects with `PruneLast=true` are
+//! pruned last, and an object is pruned after its dependents.
 //!
-//! A namespace or CRD that holds an object which is pruned last is pruned last as well: deleting it
-//! would delete the object before its turn. So is what such an object depends on.
+//! The namespace or CRD of an object that is pruned last is pruned last as well: deleting it earlier would delete the
+//! object with it. The dependencies of such an object are pruned last, too, because the object still needs them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::apply_order_of_kinds::Wave;
 use super::containers::holds_parent_of;
 use super::containers::{ContainerIndex, KeptObjects};
-use super::dependencies::faults;
+use super::dependencies::warn_of_ignored;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
 use crate::model::dependency_ranks::{DependencyGraph, Rank};
 use crate::model::identity::ObjectKey;
@@ -21,99 +21,105 @@ use crate::model::user_annotations::PruneOrder;
 /// The prunes in their order.
 #[derive(Debug)]
 pub(super) struct PruneSteps {
-    /// The steps that come first.
+    /// The steps of the other prunes, which come first.
     pub(super) regular: Vec<Vec<Live>>,
-    /// The steps of what is pruned last.
+    /// The steps of objects that are pruned last.
     pub(super) last: Vec<Vec<Live>>,
-    /// By pruned objects: those that depend on them, and have to be gone before.
+    /// Key: a pruned object. Value: its dependents, which have to be gone before it is deleted.
     pub(super) after: BTreeMap<ObjectKey, Vec<Live>>,
-    /// Dependencies that are ignored.
+    /// Warnings about dependencies that are ignored.
     pub(super) ignored: Vec<String>,
 }
 
 impl PruneSteps {
-    /// Sorts prunes into steps. `skips` may depend on them as well: what is being deleted already has
-    /// to be gone before. The parent's own namespace or CRD is deleted after the parent, so only such
-    /// objects may wait for one.
+    /// Sorts prunes into steps. An object of `skips` that is already being deleted may depend on a prune, and has to be
+    /// gone before that.
     pub(super) fn new(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
-        let read = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
+        let all = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
         let mut leaving = Leaving::new(set, &prunes, skips);
-        let mut ignored: Vec<String> = read.flat_map(faults).collect();
-        let ranks = leaving.ranks(&mut ignored);
-        let after = leaving.after();
-        let last = leaving.last();
+        let mut ignored: Vec<String> = all.flat_map(warn_of_ignored).collect();
+        let ranks = leaving.rank_prunes(&mut ignored);
+        let after = leaving.find_dependents();
+        let pruned_last = leaving.find_pruned_last();
         let mut regular: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
-        let mut lasts: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
+        let mut last: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
         for (live, rank) in prunes.into_iter().zip(ranks) {
-            let part = if last.contains(&live.key) {
-                &mut lasts
+            let part = if pruned_last.contains(&live.key) {
+                &mut last
             } else {
                 &mut regular
             };
             part.entry(rank).or_default().push(live);
         }
-        for wave in regular.values_mut().chain(lasts.values_mut()) {
+        for wave in regular.values_mut().chain(last.values_mut()) {
             wave.sort_by(|one, other| one.key.cmp(&other.key));
         }
         Self {
             regular: regular.into_values().collect(),
-            last: lasts.into_values().collect(),
+            last: last.into_values().collect(),
             after,
             ignored,
         }
     }
 }
 
+/// An edge between objects of [`Leaving`]: the first is deleted before the second. Both are indexes.
+type OrderEdge = (usize, usize);
+
 /// The objects that leave a set, with the order among them.
 struct Leaving<'l> {
-    /// The objects that the run deletes, and then those that are being deleted already: these may be
-    /// part of a cycle that an earlier run has begun to delete.
+    /// The objects that the run deletes, followed by the objects that are already being deleted: these may be part of a
+    /// dependency cycle that an earlier run has begun to delete.
     objects: Vec<&'l Live>,
-    /// The number of those that the run deletes.
-    prunes: usize,
-    /// The dependencies by their places: what depends on another object, and that object.
-    edges: BTreeSet<(usize, usize)>,
+    /// The number of `objects` that the run deletes.
+    prune_count: usize,
+    /// The dependencies: a dependent, and what it depends on.
+    edges: BTreeSet<OrderEdge>,
 }
 
 impl<'l> Leaving<'l> {
     fn new(set: &Set, prunes: &'l [Live], skips: &'l [Skip]) -> Self {
-        let going = skips
+        let terminating = skips
             .iter()
             .filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
-        let objects: Vec<&Live> = prunes.iter().chain(going.map(|skip| &skip.live)).collect();
-        let places: HashMap<&ObjectKey, usize> = places(&objects);
-        let is_home = |place: usize| holds_parent_of(set, objects[place]);
+        let objects: Vec<&Live> = prunes.iter().chain(terminating.map(|skip| &skip.live)).collect();
+        let indexes: HashMap<&ObjectKey, usize> = index_by_key(&objects);
+        let holds_parent = |index: usize| holds_parent_of(set, objects[index]);
         let mut edges = BTreeSet::new();
         for (dependent, live) in objects.iter().enumerate() {
             let dependencies = live.dependencies.objects.iter();
-            for dependency in dependencies.filter_map(|key| places.get(key).copied()) {
-                if dependency != dependent && (!is_home(dependent) || is_home(dependency)) {
+            for dependency in dependencies.filter_map(|key| indexes.get(key).copied()) {
+                // The parent's own namespace or CRD is deleted after the parent, and so after all other members. Those
+                // must not wait until it is gone, even if it depends on them.
+                let is_possible = !holds_parent(dependent) || holds_parent(dependency);
+                if dependency != dependent && is_possible {
                     edges.insert((dependent, dependency));
                 }
             }
         }
         Self {
-            prunes: prunes.len(),
+            prune_count: prunes.len(),
             objects,
             edges,
         }
     }
 
-    /// Ranks the prunes. Dependencies that are part of a cycle are forgotten, so that a set can always
-    /// be deleted; `ignored` gets the reason.
-    fn ranks(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
-        let mut ranks = self.all_ranks(ignored);
-        ranks.truncate(self.prunes);
+    /// Ranks the prunes. Dependencies that are part of a cycle are dropped, so that a set can always be deleted;
+    /// `ignored` gets a warning for each cycle.
+    fn rank_prunes(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
+        let mut ranks = self.rank_objects(ignored);
+        ranks.truncate(self.prune_count);
         ranks
     }
 
-    fn all_ranks(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
+    fn rank_objects(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
         if self.edges.is_empty() {
-            return self.ranks_by_wave();
+            return self.rank_by_wave();
         }
-        let mut fixed = self.held();
+        // DependencyEdges that are never dropped.
+        let mut fixed = self.order_contents_before_containers();
         loop {
-            let mut graph = DependencyGraph::new(self.objects.iter().map(|live| wave(live)));
+            let mut graph = DependencyGraph::new(self.objects.iter().map(|live| prune_wave_of(live)));
             for (earlier, later) in self.edges.iter().chain(&fixed) {
                 graph.add_edge(*earlier, *later);
             }
@@ -122,26 +128,28 @@ impl<'l> Leaving<'l> {
                 Err(cycle) => cycle,
             };
             let on_cycles = graph.on_cycles_with(cycle[0]);
-            let is_on = |edge: &(usize, usize)| on_cycles.contains(&edge.0) && on_cycles.contains(&edge.1);
-            let forgotten: Vec<(usize, usize)> = self.edges.iter().copied().filter(is_on).collect();
-            if forgotten.is_empty() {
-                // Containers that hold each other: any order is as good as another.
-                return self.ranks_by_wave();
+            let is_on_cycle = |edge: &OrderEdge| on_cycles.contains(&edge.0) && on_cycles.contains(&edge.1);
+            let dropped: Vec<OrderEdge> = self.edges.iter().copied().filter(is_on_cycle).collect();
+            if dropped.is_empty() {
+                // Only fixed edges form the cycle: containers that contain each other. No order satisfies all of them,
+                // so the order of the waves is as good as any.
+                return self.rank_by_wave();
             }
-            self.edges.retain(|edge| !is_on(edge));
-            // What one of them depends on comes after all of them, as one may be waiting for another.
-            let leading = self.edges.iter().filter(|edge| on_cycles.contains(&edge.0));
-            for (_, dependency) in leading {
-                fixed.extend(on_cycles.iter().map(|place| (*place, *dependency)));
+            self.edges.retain(|edge| !is_on_cycle(edge));
+            // While they are deleted, objects on the cycles may wait for each other. So a dependency of any of them is
+            // deleted only after all of them.
+            let leading_out = self.edges.iter().filter(|edge| on_cycles.contains(&edge.0));
+            for (_, dependency) in leading_out {
+                fixed.extend(on_cycles.iter().map(|index| (*index, *dependency)));
             }
-            ignored.push(self.cycle_text(&cycle, &forgotten));
+            ignored.push(self.warn_of_cycle(&cycle, &dropped));
         }
     }
 
-    /// Returns a warning about one cycle, which also names dependencies dropped from other cycles that share
-    /// objects with it.
-    fn cycle_text(&self, cycle: &[usize], forgotten: &[(usize, usize)]) -> String {
-        let name = |place: usize| self.objects[place].key.to_string();
+    /// Returns a warning about one cycle. It also names the dependencies that were dropped from other cycles which
+    /// share objects with this one.
+    fn warn_of_cycle(&self, cycle: &[usize], dropped: &[OrderEdge]) -> String {
+        let name = |index: usize| self.objects[index].key.to_string();
         let path: Vec<String> = cycle
             .iter()
             .chain(cycle.first())
@@ -151,7 +159,7 @@ impl<'l> Leaving<'l> {
             .collect();
         let next = cycle.iter().cycle().skip(1);
         let shown: BTreeSet<_> = next.copied().zip(cycle.iter().copied()).collect();
-        let others: Vec<String> = forgotten
+        let others: Vec<String> = dropped
             .iter()
             .filter(|edge| !shown.contains(edge))
             .map(|(dependent, dependency)| format!("{} -> {}", name(*dependent), name(*dependency)))
@@ -167,51 +175,52 @@ impl<'l> Leaving<'l> {
         }
     }
 
-    fn ranks_by_wave(&self) -> Vec<Rank> {
+    fn rank_by_wave(&self) -> Vec<Rank> {
         self.objects
             .iter()
-            .map(|live| Rank::for_wave(wave(live)))
+            .map(|live| Rank::for_wave(prune_wave_of(live)))
             .collect()
     }
 
-    /// Returns what containers hold, by places: the object, and the container. It is never forgotten:
-    /// deleting a container deletes what it holds.
-    fn held(&self) -> Vec<(usize, usize)> {
-        let places = places(&self.objects);
-        let index = ContainerIndex::new(self.objects.iter().map(|live| &live.key));
+    /// Returns an edge from each object in a container to the container. Deleting the container deletes its objects, so
+    /// these edges are never dropped.
+    fn order_contents_before_containers(&self) -> Vec<OrderEdge> {
+        let indexes = index_by_key(&self.objects);
+        let containers = ContainerIndex::new(self.objects.iter().map(|live| &live.key));
         let mut edges = Vec::new();
         for (container, live) in self.objects.iter().enumerate() {
-            let held = index.objects_in(live).iter().map(|key| (places[*key], container));
-            edges.extend(held.filter(|(held, _)| *held != container));
+            let contents = containers.objects_in(live).iter();
+            let before_container = contents.map(|key| (indexes[*key], container));
+            edges.extend(before_container.filter(|(object, _)| *object != container));
         }
         edges
     }
 
-    /// Returns the dependents of each prune that have to be gone before it.
-    fn after(&self) -> BTreeMap<ObjectKey, Vec<Live>> {
-        let mut after: BTreeMap<ObjectKey, Vec<Live>> = BTreeMap::new();
+    /// Returns the dependents of each prune. They have to be gone before the prune is deleted.
+    fn find_dependents(&self) -> BTreeMap<ObjectKey, Vec<Live>> {
+        let mut dependents_of: BTreeMap<ObjectKey, Vec<Live>> = BTreeMap::new();
         let edges = self.edges.iter();
-        for (dependent, dependency) in edges.filter(|(_, dependency)| *dependency < self.prunes) {
-            let dependents = after.entry(self.objects[*dependency].key.clone()).or_default();
+        for (dependent, dependency) in edges.filter(|(_, dependency)| *dependency < self.prune_count) {
+            let key = self.objects[*dependency].key.clone();
+            let dependents = dependents_of.entry(key).or_default();
             dependents.push(self.objects[*dependent].clone());
         }
-        after
+        dependents_of
     }
 
-    /// Returns the objects that are pruned last: by their annotation, because they hold one, or because
-    /// one depends on them.
-    fn last(&self) -> BTreeSet<ObjectKey> {
+    /// Returns the objects that are pruned last: objects with `PruneLast=true`, and their containers and dependencies.
+    fn find_pruned_last(&self) -> BTreeSet<ObjectKey> {
         let (mut last, mut others): (Vec<&Live>, Vec<&Live>) = self
             .objects
             .iter()
             .partition(|live| live.prune_order == PruneOrder::Last);
         loop {
-            let held: KeptObjects = last.iter().map(|live| &live.key).collect();
+            let last_keys: KeptObjects = last.iter().map(|live| &live.key).collect();
             let needed: HashSet<&ObjectKey> =
                 last.iter().flat_map(|live| &live.dependencies.objects).collect();
             let (more, rest): (Vec<&Live>, Vec<&Live>) = others
                 .into_iter()
-                .partition(|live| held.kept_object_in(live).is_some() || needed.contains(&live.key));
+                .partition(|live| last_keys.kept_object_in(live).is_some() || needed.contains(&live.key));
             if more.is_empty() {
                 return last.into_iter().map(|live| live.key.clone()).collect();
             }
@@ -221,25 +230,29 @@ impl<'l> Leaving<'l> {
     }
 }
 
-fn places<'l>(objects: &[&'l Live]) -> HashMap<&'l ObjectKey, usize> {
-    let places = objects.iter().enumerate();
-    places.map(|(place, live)| (&live.key, place)).collect()
+fn index_by_key<'l>(objects: &[&'l Live]) -> HashMap<&'l ObjectKey, usize> {
+    let indexes = objects.iter().enumerate();
+    indexes.map(|(index, live)| (&live.key, index)).collect()
 }
 
-fn wave(live: &Live) -> usize {
+/// Returns the index of the object's wave in the order of pruning, which is the reverse of [`Wave::ALL`].
+fn prune_wave_of(live: &Live) -> usize {
     Wave::ALL.len() - 1 - Wave::for_kind(&live.key.group_kind) as usize
 }
 
 impl Plan {
-    /// Returns the times of prunes as clauses, by UID. What only follows the applies has none.
+    /// Returns the times of prunes as clauses, such as `last, because of PruneLast=true`, by UID. A prune that only has
+    /// to follow the applies has none.
     pub fn prune_times(&self, policy: &Policy) -> HashMap<&str, String> {
         let last: HashSet<&str> = self.last_prunes.iter().flatten().map(|live| &*live.uid).collect();
         let prunes = self.all_prunes();
-        let times = prunes.map(|live| (&*live.uid, self.prune_time(live, &last, policy)));
+        let times = prunes.map(|live| (&*live.uid, self.describe_prune_time(live, &last, policy)));
         times.filter(|(_, time)| !time.is_empty()).collect()
     }
 
-    fn prune_time(&self, live: &Live, last: &HashSet<&str>, policy: &Policy) -> String {
+    /// Returns the time of one prune; empty if it only has to follow the applies. `last` are the UIDs of the last
+    /// prunes.
+    fn describe_prune_time(&self, live: &Live, last: &HashSet<&str>, policy: &Policy) -> String {
         let mut clauses = Vec::new();
         if policy.prune_when == PruneWhen::Ready {
             clauses.push("once all objects of the manifests are Current".to_owned());
@@ -257,7 +270,7 @@ impl Plan {
         clauses.join(", ")
     }
 
-    /// Returns a line for each time at which objects are pruned, with these objects.
+    /// Returns a line for each time of [`Self::prune_times`], with the objects that are pruned then.
     pub fn prune_time_lines(&self, policy: &Policy) -> Vec<String> {
         let times = self.prune_times(policy);
         let mut objects: BTreeMap<&str, Vec<&ObjectKey>> = BTreeMap::new();

@@ -121,7 +121,7 @@ fn a_cycle_through_what_is_being_deleted_is_ignored() {
     let [web, one, two] = ["web", "one", "two"].map(map);
     let namespace = live("Namespace", None, "shop");
     let pruned = after(web.clone(), &[&one]);
-    // The pruned object, what is being deleted, and how many cycles there are.
+    // The pruned object, the objects that are being deleted, and the number of cycles.
     let table = [
         (pruned.clone(), vec![after(one.clone(), &[])], 0),
         (pruned.clone(), vec![after(one.clone(), &[&web])], 1),
@@ -130,7 +130,7 @@ fn a_cycle_through_what_is_being_deleted_is_ignored() {
             vec![after(one.clone(), &[&two]), after(two.clone(), &[&web])],
             1,
         ),
-        // What is in a namespace is gone before it.
+        // The objects of a namespace are gone before it.
         (web.clone(), vec![after(namespace, &[&web])], 1),
         // Nothing waits for either of these, but the object itself is not one of them.
         (
@@ -167,7 +167,7 @@ fn a_cycle_does_not_cost_a_namespace_its_place_behind_what_it_holds() {
     let shop = live("Namespace", None, "shop");
     let between = live("ClusterRole.rbac.authorization.k8s.io", None, "between");
     let prunes = vec![
-        // By its dependent it comes late, as late as namespaces.
+        // Because of its dependent, a namespace, it is pruned as late as namespaces.
         after(inside.clone(), &[&shop]),
         after(other, &[&inside]),
         after(shop, &[&between]),
@@ -309,7 +309,8 @@ fn everything_is_gone_in_the_end() {
     let pairs: Vec<(usize, usize)> = (0..4)
         .flat_map(|one| (0..4).map(move |other| (one, other)))
         .filter(|(one, other)| one != other)
-        // Those that only wait for each other never go, and nothing can be done about it.
+        // Leave out dependencies between the two objects that are being deleted: if they wait for each other, they are
+        // never gone, and the run cannot change that.
         .filter(|(one, other)| *one < 2 || *other < 2)
         .collect();
     for chosen in 0_u32..1 << pairs.len() {
@@ -324,7 +325,7 @@ fn everything_is_gone_in_the_end() {
         let steps = PruneSteps::new(&set_elsewhere(), live[..2].to_vec(), &skips);
         let mut gone: BTreeSet<&ObjectKey> = BTreeSet::new();
         let settle = |gone: &mut BTreeSet<_>| {
-            // Each waits for all that depend on it.
+            // Each of these objects waits until all its dependents are gone.
             for _ in 0..2 {
                 let is_free = |going: &&Live| {
                     let mut others = live.iter();

@@ -1,7 +1,7 @@
-//! The prunes of a plan, judged again among the members as they are after a wait.
+//! The prunes of a plan, judged again after a wait, with the members as they are by then.
 //!
-//! While a run waits, a member may come to depend on an object that is to be pruned, or get a keep annotation. What
-//! it depends on is kept then, as if the plan had been made now. A prune that has vanished stays in the plan, and is
+//! While a run waits, another client may add a dependency on an object that is to be pruned, or a keep annotation. Such
+//! an object is kept, as if the plan were made after the wait. A prune that is gone by then stays in the plan, and is
 //! reported as pruned (`execute/deletion/delete`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,7 +16,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::user_annotations::PruneOrder;
 
-/// The judgement of prunes after a wait: what it depends on.
+/// The input for judging prunes again.
 #[derive(Debug, Clone, Copy)]
 pub struct PrunesJudgedAgain<'a> {
     pub set: &'a Set,
@@ -24,7 +24,7 @@ pub struct PrunesJudgedAgain<'a> {
     pub policy: &'a Policy,
     /// The desired objects.
     pub desired: &'a Desired,
-    /// The UIDs of those that were applied or are unchanged.
+    /// The UIDs of the desired objects that were applied or are unchanged.
     pub desired_uids: &'a HashSet<String>,
     /// The contents of namespaces and CRDs when the plan was made.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
@@ -33,29 +33,32 @@ pub struct PrunesJudgedAgain<'a> {
 }
 
 impl PrunesJudgedAgain<'_> {
-    /// Returns the plan with the prunes of this order, and those that follow, judged again. Objects that
-    /// are kept now are added to its skips. An object that is not among the members is left as planned:
-    /// its delete finds out what has become of it. So is what a saved plan prunes.
+    /// Returns the plan with its prunes judged again: for `Regular` all prunes, for `Last` only the last prunes.
+    /// Objects that are kept now are added to the skips.
+    ///
+    /// An object that is not among the members stays as it was planned: its delete finds out whether it is gone. The
+    /// objects of a saved plan stay as planned, too, so that each delete compares the object with the saved one.
     pub fn in_plan(&self, plan: &Plan, order: PruneOrder) -> Plan {
         let planned: Vec<&Live> = match order {
             PruneOrder::Regular => plan.all_prunes().collect(),
             PruneOrder::Last => plan.last_prunes.iter().flatten().collect(),
         };
-        let now: HashMap<&str, &Live> = self.members.iter().map(|live| (&*live.uid, live)).collect();
-        let candidates: Vec<Live> = planned.iter().map(|live| current(&now, live)).collect();
-        let (mut skips, needed) = self.others(plan, &planned);
+        let members: HashMap<&str, &Live> = self.members.iter().map(|live| (&*live.uid, live)).collect();
+        let candidates: Vec<Live> = planned.iter().map(|live| find_current(&members, live)).collect();
+        let (mut skips, needed) = self.find_skips_and_dependencies(plan, &planned);
         for skip in &mut skips {
-            skip.live = current(&now, &skip.live);
+            skip.live = find_current(&members, &skip.live);
         }
         let uids = self.desired_uids.clone();
         let mut judge = Judge::new(self.set, self.policy, self.desired, self.contents, uids);
-        judge.need(needed.iter());
-        let (mut prunes, skips) = judge.divide_with(&candidates, skips);
-        // They are reported when their turn comes.
+        judge.note_needed(needed.iter());
+        let (mut prunes, skips) = judge.divide_with_kept(&candidates, skips);
+        // The judge ignores prunes that turned out to be desired objects. They stay in the plan, so that each is
+        // reported when its delete is due.
         prunes.extend(candidates.iter().filter(|live| judge.is_desired(live)).cloned());
         let mut steps = PruneSteps::new(self.set, prunes, &skips);
-        let planned: HashMap<&str, &Live> = planned.iter().map(|live| (&*live.uid, *live)).collect();
         if plan.preconditions.require_unchanged() {
+            let planned: HashMap<&str, &Live> = planned.iter().map(|live| (&*live.uid, *live)).collect();
             for live in steps.regular.iter_mut().chain(&mut steps.last).flatten() {
                 live.clone_from(planned[live.uid.as_str()]);
             }
@@ -73,19 +76,27 @@ impl PrunesJudgedAgain<'_> {
         judged
     }
 
-    /// Returns the members other than these prunes: those that are kept or being deleted, and what all
-    /// others depend on. One that another run has added is as good as desired.
-    fn others(&self, plan: &Plan, prunes: &[&Live]) -> (Vec<Skip>, BTreeMap<ObjectKey, ObjectKey>) {
-        let prunes: HashSet<&str> = prunes.iter().map(|live| live.uid.as_str()).collect();
+    /// Divides the members other than `prunes`. Returns those that are kept or being deleted, and the dependencies of
+    /// the rest, each with one dependent.
+    ///
+    /// The rest are the desired objects, and members that another run has added. These count like desired objects, so
+    /// what they depend on is kept.
+    fn find_skips_and_dependencies(
+        &self,
+        plan: &Plan,
+        prunes: &[&Live],
+    ) -> (Vec<Skip>, BTreeMap<ObjectKey, ObjectKey>) {
+        let prune_uids: HashSet<&str> = prunes.iter().map(|live| live.uid.as_str()).collect();
         let mut skips: Vec<Skip> = plan.skips.clone();
-        let known: HashSet<String> = skips.iter().map(|skip| skip.live.uid.clone()).collect();
-        let keys: HashSet<&ObjectKey> = self.desired.members.iter().map(|object| &object.key).collect();
-        let mut others = Vec::new();
+        let skip_uids: HashSet<String> = skips.iter().map(|skip| skip.live.uid.clone()).collect();
+        let desired_keys: HashSet<&ObjectKey> =
+            self.desired.members.iter().map(|object| &object.key).collect();
+        let mut rest = Vec::new();
         for live in self.members {
-            if prunes.contains(live.uid.as_str()) || known.contains(&live.uid) {
+            if prune_uids.contains(live.uid.as_str()) || skip_uids.contains(&live.uid) {
                 continue;
             }
-            let is_desired = keys.contains(&live.key) || self.desired_uids.contains(&live.uid);
+            let is_desired = desired_keys.contains(&live.key) || self.desired_uids.contains(&live.uid);
             if live.presence == Presence::Terminating && !is_desired {
                 let waits_for = live.waits_for.clone();
                 skips.push(Skip {
@@ -93,20 +104,21 @@ impl PrunesJudgedAgain<'_> {
                     reason: SkipReason::Terminating { waits_for },
                 });
             } else if is_desired || !is_owned_copy(live, self.set, &self.policy.appliers) {
-                others.push(live);
+                rest.push(live);
             }
         }
-        let needed = list_dependencies(others.into_iter())
+        let needed = list_dependencies(rest.into_iter())
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
         (skips, needed)
     }
 }
 
-/// Returns the object as it is now; as it was planned if it is not among the members any more.
-fn current(now: &HashMap<&str, &Live>, planned: &Live) -> Live {
-    match now.get(planned.uid.as_str()) {
-        Some(now) if now.key == planned.key => (*now).clone(),
+/// Returns the object as it is among the `members` by UID, or as it was planned if it is not among them. A member with
+/// the same UID and another key is the same object in another API group, so the planned one is used.
+fn find_current(members: &HashMap<&str, &Live>, planned: &Live) -> Live {
+    match members.get(planned.uid.as_str()) {
+        Some(member) if member.key == planned.key => (*member).clone(),
         _ => planned.clone(),
     }
 }

@@ -77,10 +77,10 @@ fn names<'l>(lives: impl Iterator<Item = &'l Live>) -> Vec<&'l str> {
 #[test]
 fn what_members_have_come_to_need_is_kept() {
     let [one, two, three] = ["one", "two", "three"].map(map);
-    // What changed, what is kept then, and what is pruned, in its order.
+    // The changed members, the objects that are kept because of them, and the prunes in their order.
     let table: [(Vec<Live>, &[&str], &[&str]); 10] = [
         (vec![], &[], &["one", "three", "two"]),
-        // By an object of the manifests, one that is kept, or one that another run has added.
+        // `one` gets a dependent: an object of the manifests, a kept member, or a member that another run has added.
         (vec![after(map("web"), &[&one])], &["one"], &["three", "two"]),
         (
             vec![after(annotated(map("kept")), &[&one])],
@@ -88,7 +88,7 @@ fn what_members_have_come_to_need_is_kept() {
             &["three", "two"],
         ),
         (vec![after(map("new"), &[&one])], &["one"], &["three", "two"]),
-        // By one that is to be pruned and has a keep annotation now, and so on.
+        // A prune gets a keep annotation, so it is kept with its dependencies, and with theirs.
         (
             vec![
                 after(annotated(one.clone()), &[&two]),
@@ -97,7 +97,7 @@ fn what_members_have_come_to_need_is_kept() {
             &["one", "three", "two"],
             &[],
         ),
-        // What is pruned or being deleted itself keeps nothing, but comes first.
+        // A dependent that is pruned or being deleted does not keep its dependency, but has to be gone first.
         (vec![after(one.clone(), &[&two])], &[], &["one", "three", "two"]),
         (vec![after(two.clone(), &[&one])], &[], &["three", "two", "one"]),
         (
@@ -105,9 +105,9 @@ fn what_members_have_come_to_need_is_kept() {
             &[],
             &["three", "two", "one"],
         ),
-        // What is being deleted by now stays recorded until it is gone.
+        // An object that is being deleted by now stays in the record until it is gone.
         (vec![going(one.clone())], &["one"], &["three", "two"]),
-        // A copy that a controller has made of the labels.
+        // A dependent to which a controller has copied the label does not count.
         (
             vec![Live {
                 owners: vec![crate::model::live::OwnerReference {

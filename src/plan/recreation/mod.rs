@@ -1,8 +1,8 @@
 //! Recreation: which members are deleted and created again if the server refuses to update them, and
 //! what prevents that.
 //!
-//! Only the server knows whether an object has to be recreated, so a plan holds the choice and not the
-//! need. `execute` finds out about the need, in a run and in a dry run.
+//! Only the server knows whether an update is possible. So a plan holds which objects may be recreated, and `execute`
+//! finds out which of them have to be, in a run and in a dry run.
 
 mod pods_and_claims;
 
@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Dependents, Edges, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason, is_container_kind,
-    prune_rules, with_keep_annotations,
+    DependencyEdges, Dependents, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason,
+    is_container_kind, list_with_keep_annotations, prune_rules,
 };
 use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
@@ -30,26 +30,29 @@ use crate::model::user_annotations::{keep_annotation, recreate_annotation};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Recreate {
-    /// None.
+    /// No member.
     Never,
-    /// Those that are marked in the manifests.
+    /// The members whose manifests have the annotation or label for recreation.
     #[default]
     Marked,
-    /// These, and all of these kinds.
+    /// The marked members, and all members of these kinds.
     Kinds(BTreeSet<GroupKind>),
 }
 
 impl Recreate {
-    /// Returns whether the object is recreated if that is needed.
+    /// Returns whether the user wants the object to be recreated if the server refuses to update it.
     pub fn chooses(&self, object: &DesiredObject) -> bool {
-        self.chooses_one(&object.key.group_kind, &object.object.metadata())
+        self.chooses_by_metadata(&object.key.group_kind, &object.object.metadata())
     }
 
-    /// Returns the same as [`Self::chooses`], from kind and metadata alone. A namespace or definition is never chosen:
-    /// what is in it would be deleted, and not be created again.
-    pub fn chooses_one(&self, kind: &GroupKind, metadata: &Map<String, Value>) -> bool {
+    /// Returns whether the user wants an object with this kind and metadata to be recreated, like [`Self::chooses`].
+    ///
+    /// A namespace or CRD is never recreated: the objects in it would be deleted, and not be created again.
+    pub fn chooses_by_metadata(&self, kind: &GroupKind, metadata: &Map<String, Value>) -> bool {
+        if is_container_kind(kind) {
+            return false;
+        }
         match self {
-            _ if is_container_kind(kind) => false,
             Self::Never => false,
             Self::Marked => is_marked(metadata),
             Self::Kinds(kinds) => kinds.contains(kind) || is_marked(metadata),
@@ -64,60 +67,71 @@ impl Recreate {
 
 impl Policy {
     /// Returns whether a run that is bound by these preconditions may delete this member and create it
-    /// again, as far as that is known before the server is asked.
+    /// again, as far as the manifest and the flags show it. The live object may be an obstacle still; see
+    /// [`Judge::obstacle_to_recreation`].
     pub fn may_recreate(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
-        let keeps_data = self.data_loss == Risk::Refused && loses_data(&object.key.group_kind);
+        let would_lose_data = self.data_loss == Risk::Refused && loses_data(&object.key.group_kind);
         self.recreate.allows(object, preconditions)
-            && !keeps_data
+            && !would_lose_data
             && RecreationObstacle::from_manifest(object).is_none()
     }
 }
 
 fn is_marked(metadata: &Map<String, Value>) -> bool {
-    recreate_annotation(&pairs(metadata, "labels"), &pairs(metadata, "annotations")).is_some()
+    recreate_annotation(
+        &read_pairs(metadata, "labels"),
+        &read_pairs(metadata, "annotations"),
+    )
+    .is_some()
 }
 
-fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
+/// Reads labels or annotations from the metadata of a manifest. Values that are not strings are left out.
+fn read_pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
     let pairs = metadata.get(field).and_then(Value::as_object);
-    let texts = pairs.into_iter().flatten();
-    texts
+    pairs
+        .into_iter()
+        .flatten()
         .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
         .collect()
 }
 
-/// The reason for which a live object is not deleted to be created again.
+/// The reason for which a live object is not deleted and created again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecreationObstacle {
-    /// It is the parent of the set.
+    /// The object is the parent of the set.
     Parent,
-    /// It is not a member of the set.
+    /// The object is not a member of the set.
     NotAMember,
-    /// It is a member of the set with this id.
+    /// The object is a member of the set with this id.
     OfAnotherSet(String),
-    /// A prune would keep it for this reason.
+    /// A prune would keep the object for this reason.
     Kept(SkipReason),
-    /// It is the parent of another set.
+    /// The object is the parent of another set.
     ParentOfAnotherSet,
-    /// Its data would be lost.
+    /// The data of the object would be lost.
     LosesData,
-    /// It owns, or may own, these objects that stay, some of which an annotation or label keeps.
+    /// The object owns, or may own, these objects that stay. The map has the annotation or label that keeps one of
+    /// them.
     Owns(Vec<ObjectKey>, BTreeMap<ObjectKey, String>),
-    /// These fields are left to others, and a new object would not have their values.
+    /// The set leaves these fields to others, and a new object would not have their values.
     ResetsIgnored(Vec<Pointer>),
-    /// All fields that the server refuses belong to others alone: these, with their managers.
+    /// Only other field managers own the fields that the server refuses. Each field has its managers.
     FaultsOfOthers(Vec<(String, Vec<String>)>),
 }
 
 impl RecreationObstacle {
-    /// Returns the obstacle that the manifest's own keep annotation is.
+    /// Returns the obstacle if the manifest has a keep annotation.
     pub fn from_manifest(object: &DesiredObject) -> Option<Self> {
         let metadata = object.object.metadata();
-        let keep_annotation = keep_annotation(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations"))?;
-        Some(Self::Kept(SkipReason::Protected { keep_annotation }))
+        let labels = read_pairs(&metadata, "labels");
+        let annotation = keep_annotation(&labels, &read_pairs(&metadata, "annotations"))?;
+        Some(Self::Kept(SkipReason::Protected {
+            keep_annotation: annotation,
+        }))
     }
 
-    /// Returns the reason not to recreate an object whose update the server refused for these fields:
-    /// others own all of them. The manifest may be valid, and a new object would lose their values.
+    /// Returns the obstacle if other field managers own all `fields` for which the server refused the update. Then the
+    /// manifest may be valid, and a new object would lose the values of these fields. `ours` are our field managers.
     pub fn from_faults<'f>(
         fields: impl Iterator<Item = &'f str>,
         manifest: &Value,
@@ -128,11 +142,12 @@ impl RecreationObstacle {
             let owners = only_others_own(field, manifest, live, ours)?;
             Some((field.to_owned(), owners))
         });
+        // `None` as soon as one of the fields is ours.
         let owned: Vec<(String, Vec<String>)> = owned.collect::<Option<_>>()?;
         (!owned.is_empty()).then_some(Self::FaultsOfOthers(owned))
     }
 
-    /// Returns the hint.
+    /// Returns the hint for the obstacle.
     pub fn hint(&self) -> String {
         const KEEP: &str = "keep the old value, or give the object another name";
         match self {
@@ -169,7 +184,7 @@ impl fmt::Display for RecreationObstacle {
             Self::Owns(dependents, keep_annotations) => write!(
                 f,
                 "the garbage collector would then delete {}",
-                with_keep_annotations(dependents, keep_annotations)
+                list_with_keep_annotations(dependents, keep_annotations)
             ),
             Self::FaultsOfOthers(fields) => {
                 let fields = fields
@@ -193,7 +208,7 @@ impl fmt::Display for RecreationObstacle {
     }
 }
 
-/// Returns whether data are lost with an object of this kind although it is created again.
+/// Returns whether deleting an object of this kind loses data that its new object does not have again.
 pub fn loses_data(kind: &GroupKind) -> bool {
     matches!(
         (kind.group.as_str(), kind.kind.as_str()),
@@ -203,10 +218,10 @@ pub fn loses_data(kind: &GroupKind) -> bool {
 }
 
 impl Judge<'_> {
-    /// Returns the reason for which the live object is not deleted to be created again; `None` if it may
-    /// be. The plan of this judge deletes the object.
+    /// Returns the reason for which the live object is not deleted and created again; `None` if it may be recreated.
+    /// The judge has to be made for a plan that deletes the object; see [`Plan::to_delete`].
     ///
-    /// An object that is already being deleted has no obstacle.
+    /// An object that is already being deleted has no obstacle: it only remains to create it again.
     pub fn obstacle_to_recreation(&self, live: &Live) -> Option<RecreationObstacle> {
         if self.set.is_parent(live) {
             return Some(RecreationObstacle::Parent);
@@ -227,21 +242,24 @@ impl Judge<'_> {
         }
         let refusal = self.refusals(live).into_iter().next()?;
         Some(match refusal {
-            Refusal::OwnsBound { dependents, .. } => RecreationObstacle::Owns(dependents, [].into()),
+            Refusal::OwnsUndetachable { dependents, .. } => {
+                RecreationObstacle::Owns(dependents, BTreeMap::new())
+            }
             Refusal::OwnsDependents {
                 dependents,
                 keep_annotations,
                 ..
             } => RecreationObstacle::Owns(dependents, keep_annotations),
             Refusal::PrunesParent { .. } => RecreationObstacle::ParentOfAnotherSet,
+            // All other refusals of a judge are about lost data.
             _ => RecreationObstacle::LosesData,
         })
     }
 }
 
 impl Plan {
-    /// Returns a plan that only deletes this object, and keeps what this plan keeps: what the object owns
-    /// is judged like what a prune owns.
+    /// Returns a plan that only deletes this object and has the skips of this plan. A judge for it finds the same
+    /// obstacles as for a prune, such as kept objects that the object owns.
     #[must_use]
     pub fn to_delete(&self, live: &Live) -> Self {
         Self {
@@ -252,7 +270,7 @@ impl Plan {
             unchanged: Vec::new(),
             prunes: vec![vec![live.clone()]],
             last_prunes: Vec::new(),
-            edges: Edges::default(),
+            edges: DependencyEdges::default(),
             skips: self.skips.clone(),
             dependents: Dependents::default(),
             accepted: Vec::new(),

@@ -1,4 +1,4 @@
-//! What becomes of the Pods and claims of an object that is deleted and created again.
+//! What becomes of the Pods and PersistentVolumeClaims of an object that is deleted and created again.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use crate::event::Claims;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 
-/// Returns whether the new object adopts the Pods of the live one, if they are left to it. A `StatefulSet` adopts those
-/// that its selector matches, so they keep running, and their claims stay with them.
+/// Returns whether the new object adopts the Pods of the live one, if the live one is deleted without its Pods. A
+/// `StatefulSet` adopts the Pods that its selector matches: they keep running, and their claims stay.
 pub fn adopts_pods(object: &DesiredObject, live: &Value) -> bool {
     object.key.group_kind == GroupKind::new("apps", "StatefulSet")
-        && selects(
+        && matches_labels(
             &object.object.value()["spec"]["selector"],
             &live["spec"]["template"]["metadata"]["labels"],
         )
@@ -18,14 +18,14 @@ pub fn adopts_pods(object: &DesiredObject, live: &Value) -> bool {
 
 /// Returns whether a selector matches these labels (`LabelSelectorAsSelector` in
 /// `k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go`).
-fn selects(selector: &Value, labels: &Value) -> bool {
+fn matches_labels(selector: &Value, labels: &Value) -> bool {
     let mut pairs = selector["matchLabels"].as_object().into_iter().flatten();
     let mut requirements = selector["matchExpressions"].as_array().into_iter().flatten();
     pairs.all(|(key, value)| labels.get(key) == Some(value))
-        && requirements.all(|requirement| meets(labels, requirement))
+        && requirements.all(|requirement| meets_requirement(labels, requirement))
 }
 
-fn meets(labels: &Value, requirement: &Value) -> bool {
+fn meets_requirement(labels: &Value, requirement: &Value) -> bool {
     let value = requirement["key"].as_str().and_then(|key| labels.get(key));
     let values = requirement["values"].as_array();
     let is_listed = values.is_some_and(|values| value.is_some_and(|value| values.contains(value)));
@@ -34,11 +34,12 @@ fn meets(labels: &Value, requirement: &Value) -> bool {
         Some("NotIn") => !is_listed,
         Some("Exists") => value.is_some(),
         Some("DoesNotExist") => value.is_none(),
+        // The server refuses a selector with any other operator.
         _ => false,
     }
 }
 
-/// Returns what becomes of the claims of the live object, and of the data in them.
+/// Returns what becomes of the claims of the live object, and of their data, if the object is recreated.
 pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
     if adopts_pods(object, live) {
         Claims::Stay
@@ -49,7 +50,8 @@ pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
     }
 }
 
-/// Returns the data that is deleted with an object, and in no manifest.
+/// Returns the data that is deleted with an object and that no manifest holds, as words for a message; `None` if there
+/// is no such data.
 pub fn data_of_volumes(kind: &GroupKind, live: &Value) -> Option<&'static str> {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "PersistentVolumeClaim") => Some("the data of its volume"),
@@ -90,7 +92,11 @@ mod tests {
             (expression("app", "DoesNotExist", json!(null)), false),
             (expression("tier", "DoesNotExist", json!(null)), true),
         ] {
-            assert_eq!(selects(&selector, &json!({"app": "db"})), expected, "{selector}");
+            assert_eq!(
+                matches_labels(&selector, &json!({"app": "db"})),
+                expected,
+                "{selector}"
+            );
         }
     }
 

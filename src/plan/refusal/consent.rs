@@ -6,15 +6,15 @@ use std::hash::Hash;
 use super::Refusal;
 
 impl Refusal {
-    /// Returns whether the consent to one of `shown` covers this.
+    /// Returns whether the consent to one of the `shown` refusals covers this refusal.
     pub fn is_within_any_of<'r>(&self, shown: impl IntoIterator<Item = &'r Self>) -> bool {
         shown.into_iter().any(|shown| self.is_within(shown))
     }
 
-    /// Returns whether the consent to `other` covers this: it is the same, or less of the same would be
-    /// lost.
-    pub fn is_within(&self, other: &Self) -> bool {
-        match (self, other) {
+    /// Returns whether the consent to `shown` covers this refusal: both are the same, or this one is about a smaller
+    /// loss of the same object.
+    pub fn is_within(&self, shown: &Self) -> bool {
+        match (self, shown) {
             (
                 Self::HoldsOthers {
                     container,
@@ -23,29 +23,43 @@ impl Refusal {
                     ..
                 },
                 Self::HoldsOthers {
-                    container: shown,
+                    container: shown_container,
                     uids: shown_uids,
                     unknown: shown_unknown,
                     ..
                 },
-            ) => container == shown && uids.is_subset(shown_uids) && is_among(unknown, shown_unknown),
+            ) => {
+                container == shown_container
+                    && uids.is_subset(shown_uids)
+                    && are_among(unknown, shown_unknown)
+            }
             (
                 Self::OwnsDependents { object, uids, .. },
                 Self::OwnsDependents {
-                    object: shown,
+                    object: shown_object,
                     uids: shown_uids,
                     ..
                 },
-            ) => object == shown && uids.is_subset(shown_uids),
-            (Self::EmptyManifests { objects }, Self::EmptyManifests { objects: shown })
-            | (Self::PrunesAll { objects }, Self::PrunesAll { objects: shown }) => is_among(objects, shown),
+            ) => object == shown_object && uids.is_subset(shown_uids),
+            (
+                Self::EmptyManifests { objects },
+                Self::EmptyManifests {
+                    objects: shown_objects,
+                },
+            )
+            | (
+                Self::PrunesAll { objects },
+                Self::PrunesAll {
+                    objects: shown_objects,
+                },
+            ) => are_among(objects, shown_objects),
             (
                 Self::DeletesSet { parent, objects },
                 Self::DeletesSet {
-                    parent: shown,
+                    parent: shown_parent,
                     objects: shown_objects,
                 },
-            ) => parent == shown && is_among(objects, shown_objects),
+            ) => parent == shown_parent && are_among(objects, shown_objects),
             (
                 Self::ForgetsSet {
                     parent,
@@ -53,36 +67,40 @@ impl Refusal {
                     copies,
                 },
                 Self::ForgetsSet {
-                    parent: shown,
+                    parent: shown_parent,
                     members: shown_members,
                     copies: shown_copies,
                 },
-            ) => parent == shown && members <= shown_members && is_among(copies, shown_copies),
+            ) => parent == shown_parent && members <= shown_members && are_among(copies, shown_copies),
             (
                 Self::RepairsParent { parent, changes },
                 Self::RepairsParent {
-                    parent: shown,
+                    parent: shown_parent,
                     changes: shown_changes,
                 },
-            ) => parent == shown && is_among(changes, shown_changes),
+            ) => parent == shown_parent && are_among(changes, shown_changes),
             (
                 Self::ReachesOutside {
                     inventory,
-                    home,
+                    trusted_namespace,
                     objects,
                 },
                 Self::ReachesOutside {
-                    inventory: shown,
-                    home: shown_home,
+                    inventory: shown_inventory,
+                    trusted_namespace: shown_namespace,
                     objects: shown_objects,
                 },
-            ) => inventory == shown && home == shown_home && is_among(objects, shown_objects),
-            _ => self == other,
+            ) => {
+                inventory == shown_inventory
+                    && trusted_namespace == shown_namespace
+                    && are_among(objects, shown_objects)
+            }
+            _ => self == shown,
         }
     }
 }
 
-fn is_among<T: Eq + Hash>(some: &[T], all: &[T]) -> bool {
+fn are_among<T: Eq + Hash>(some: &[T], all: &[T]) -> bool {
     let all: HashSet<&T> = all.iter().collect();
     some.iter().all(|one| all.contains(one))
 }

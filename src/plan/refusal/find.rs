@@ -1,4 +1,4 @@
-//! The refusals of a plan: every rule that stops a run before its first write.
+//! The refusals of a plan, from all rules that stop a run before its first write.
 
 use super::Refusal;
 use crate::manifest::HookKind;
@@ -23,7 +23,9 @@ pub(in crate::plan) fn find(
 ) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     refusals.extend(refuse_hooks(desired, policy.hooks));
-    refusals.extend(refuse_to_prune_all::refusal(plan, desired, observed, policy));
+    refusals.extend(refuse_to_prune_all::refuse_to_prune_all(
+        plan, desired, observed, policy,
+    ));
     if policy.take_ownership == Risk::Refused {
         refusals.extend(existing_objects::refuse_members_of_other_sets(
             set, desired, observed,
@@ -41,7 +43,7 @@ pub(in crate::plan) fn find(
             limit,
         });
     }
-    refusals.extend(annotations_too_large(
+    refusals.extend(refuse_large_annotations(
         &plan.record_during,
         set,
         &observed.parent_annotations,
@@ -49,23 +51,24 @@ pub(in crate::plan) fn find(
     refusals
 }
 
-/// Refuses hooks that are neither tests nor excluded, unless the user has said what to do with them.
+/// Refuses hooks among the manifests, unless the user has chosen a treatment with `--hooks`. Tests, and objects that
+/// Argo CD never creates, are not refused.
 pub fn refuse_hooks(desired: &Desired, hooks: Hooks) -> Option<Refusal> {
     if hooks != Hooks::Refused {
         return None;
     }
-    let hooks: Vec<String> = desired
+    let refused: Vec<String> = desired
         .hooks
         .iter()
         .filter(|manifest| manifest.hook.kind == HookKind::Lifecycle)
         .map(|manifest| format!("{}: {manifest}", manifest.position))
         .collect();
-    (!hooks.is_empty()).then_some(Refusal::HoldsHooks { hooks })
+    (!refused.is_empty()).then_some(Refusal::HoldsHooks { hooks: refused })
 }
 
-/// Refuses a record that does not fit beside the parent's other annotations. `record` is the widest that
-/// the run writes, and `annotations` are all those that the parent has now.
-pub fn annotations_too_large(record: &Record, set: &Set, annotations: &Pairs) -> Option<Refusal> {
+/// Refuses a record that is too large for the parent, together with the parent's other annotations. `record` is the
+/// widest record that the run writes, and `annotations` are the annotations that the parent has before the run.
+pub fn refuse_large_annotations(record: &Record, set: &Set, annotations: &Pairs) -> Option<Refusal> {
     let own = [
         (TOOLING_ANNOTATION, set.tooling.to_string()),
         (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
@@ -78,6 +81,7 @@ pub fn annotations_too_large(record: &Record, set: &Set, annotations: &Pairs) ->
         .map(|(key, value)| key.len() + value.len())
         .sum();
     let history = annotations.get(HISTORY_ANNOTATION).map_or(0, String::len);
+    // The run adds itself to the history, so at least that much room is needed.
     let history_size = HISTORY_ANNOTATION.len() + history.max(ROOM_FOR_RUNS);
     let size = own_size + others_size + history_size;
     (size > ANNOTATIONS_LIMIT).then(|| Refusal::AnnotationsTooLarge {

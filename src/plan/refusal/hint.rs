@@ -5,14 +5,14 @@ use crate::event::Operation;
 use crate::model::applyset::{ParentIdentity, Tooling};
 use crate::plan::OtherParent;
 
-const TAKE: &str = "move the objects to this set with --take-ownership";
+const TAKE_OWNERSHIP: &str = "move the objects to this set with --take-ownership";
 
 impl Refusal {
     /// Hint for an object that exists and is not in a set.
     pub const UNOWNED_HINT: &str =
         "adopt it with `kubectl applyset adopt SET -f …`, or omit --only-new-or-owned";
 
-    /// Returns the hint.
+    /// Returns the hint of the refusal.
     pub fn hint(&self) -> String {
         match self {
             Self::FaultyParent { parent, .. } => format!(
@@ -31,12 +31,12 @@ impl Refusal {
             Self::PrunesAll { .. } => {
                 "check the set, its namespace and the paths given to -f, or prune all members with --allow-prune-all".to_owned()
             }
-            Self::Overlap { parent: OtherParent::Unlisted, .. }
-            | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
-                format!("find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or {TAKE}")
+            Self::Overlap { parent: OtherParent::GoneOrNotVisible, .. }
+            | Self::OfAnotherSet { parent: OtherParent::GoneOrNotVisible, .. } => {
+                format!("find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or {TAKE_OWNERSHIP}")
             }
             Self::Overlap { parent: OtherParent::Found(parent), is_target_likely: true, .. } => {
-                format!("pass `{}` if you mean that set, or {TAKE}", set_argument(parent))
+                format!("pass `{}` if you mean that set, or {TAKE_OWNERSHIP}", set_argument(parent))
             }
             Self::Overlap { .. } => {
                 "remove them from one of the two sets, or move them to this one with --take-ownership".to_owned()
@@ -62,7 +62,7 @@ impl Refusal {
             Self::OwnsDependents { .. } => {
                 "restore it to the manifests, or let this run remove the owner references with --allow-data-loss".to_owned()
             }
-            Self::OwnsBound { .. } => {
+            Self::OwnsUndetachable { .. } => {
                 "remove the owner references to it from these objects and their manifests; if they have none, get permission to read these objects".to_owned()
             }
             Self::TooManyPrunes { objects, .. } => {
@@ -77,10 +77,10 @@ impl Refusal {
             ),
             Self::AnnotationsTooLarge { .. } => "split the set into smaller ones".to_owned(),
             Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
-                "move the members with `kubectl applyset move {} SET`, or {TAKE}",
+                "move the members with `kubectl applyset move {} SET`, or {TAKE_OWNERSHIP}",
                 parent.argument()
             ),
-            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => TAKE.to_owned(),
+            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => TAKE_OWNERSHIP.to_owned(),
             Self::ReachesOutside { .. } => {
                 "list them all with --dry-run=server, then confirm with --yes".to_owned()
             }
@@ -94,7 +94,7 @@ impl Refusal {
     }
 }
 
-/// The set as it is named on the command line: `shop -n platform`.
+/// Returns the set as it is named on the command line: `shop -n platform`.
 fn set_argument(parent: &ParentIdentity) -> String {
     let argument = parent.argument();
     match argument.strip_prefix("secret/") {

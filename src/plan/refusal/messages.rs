@@ -1,5 +1,5 @@
-//! The messages of refusals, and the phrases in them. Refusals that differ in their object only are one message, and each
-//! has its hint below it.
+//! The messages of refusals, and the phrases in them. Refusals that differ only in their object share one message, with
+//! one hint below it.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,9 @@ use crate::model::message::Message;
 use crate::model::text::{counted, first_listed, listed, with_more};
 use crate::plan::OtherParent;
 
+/// The most members of a set that a message names.
+const MOST_NAMED_MEMBERS: usize = 3;
+
 impl Refusal {
     /// Returns the error of a run that is refused.
     pub fn error(refusals: &[Self]) -> Error {
@@ -21,11 +24,11 @@ impl Refusal {
     pub fn messages(refusals: &[Self]) -> Vec<Message> {
         let mut groups: Vec<(Option<String>, Vec<&Self>)> = Vec::new();
         for refusal in refusals {
-            let predicate = refusal.predicate();
-            let alike = groups.iter_mut().find(|(of_group, members)| {
+            let predicate = refusal.shared_predicate();
+            let group = groups.iter_mut().find(|(of_group, members)| {
                 predicate.is_some() && *of_group == predicate && members[0].hint() == refusal.hint()
             });
-            match alike {
+            match group {
                 Some((_, members)) => members.push(refusal),
                 None => groups.push((predicate, vec![refusal])),
             }
@@ -34,7 +37,7 @@ impl Refusal {
             .iter()
             .map(|(predicate, members)| match (predicate, &members[..]) {
                 (Some(predicate), [first, _, ..]) => {
-                    let objects = members.iter().filter_map(|refusal| refusal.place_and_object());
+                    let objects = members.iter().filter_map(|refusal| refusal.position_and_object());
                     Message::new(format!("{} objects {predicate}", members.len()))
                         .with_details(with_more(objects))
                         .with_hint(first.hint())
@@ -44,11 +47,12 @@ impl Refusal {
             .collect()
     }
 
-    /// What is said of several objects that are refused for one reason; `None` if each is on its own.
-    fn predicate(&self) -> Option<String> {
+    /// Returns the part of a message that follows `N objects`, for several objects that are refused for the same
+    /// reason. `None` if each refusal of this kind has a message of its own.
+    fn shared_predicate(&self) -> Option<String> {
         Some(match self {
             Self::Overlap { parent, id, .. } | Self::OfAnotherSet { parent, id, .. } => {
-                format!("belong to {}", other_set(parent, id))
+                format!("belong to {}", describe_other_set(parent, id))
             }
             Self::InNoSet { .. } => "exist and are not in a set".to_owned(),
             Self::PrunesStorage { .. } => "not deleted: their data would be lost".to_owned(),
@@ -59,7 +63,8 @@ impl Refusal {
         })
     }
 
-    fn place_and_object(&self) -> Option<String> {
+    /// Returns the refused object, after its position in the manifests if it has one.
+    fn position_and_object(&self) -> Option<String> {
         let object = self.object()?;
         Some(match self {
             Self::Overlap { position, .. } | Self::InNoSet { position, .. } => {
@@ -70,10 +75,8 @@ impl Refusal {
     }
 }
 
-/// The number of members that are named of a whole set.
-const FEW: usize = 3;
-
-pub(super) fn this_is(tooling: &Tooling) -> String {
+/// Returns the tooling of this run. A tooling that is not this program is from `--tooling`.
+pub(super) fn describe_tooling(tooling: &Tooling) -> String {
     if tooling.is_same_program(&Tooling::this_program()) {
         format!("{tooling}")
     } else {
@@ -81,24 +84,25 @@ pub(super) fn this_is(tooling: &Tooling) -> String {
     }
 }
 
-pub(super) fn other_set(parent: &OtherParent, id: &str) -> String {
+pub(super) fn describe_other_set(parent: &OtherParent, id: &str) -> String {
     match parent {
         OtherParent::Found(parent) => format!("{parent}"),
         OtherParent::Gone => format!("a set without a parent ({id})"),
-        OtherParent::Unlisted => format!("a set whose parent is gone or not visible to you ({id})"),
+        OtherParent::GoneOrNotVisible => format!("a set whose parent is gone or not visible to you ({id})"),
     }
 }
 
-pub(super) fn outside(namespace: Option<&str>, objects: &[ObjectKey]) -> String {
+/// Counts objects outside of the namespace whose objects need no confirmation: `2 objects outside namespace shop`.
+pub(super) fn count_outside(trusted_namespace: Option<&str>, objects: &[ObjectKey]) -> String {
     let count = counted(objects.len(), "object");
-    match namespace {
+    match trusted_namespace {
         Some(namespace) => format!("{count} outside namespace {namespace}"),
         None => count,
     }
 }
 
 /// Lists objects, each with the annotation or label that keeps it.
-pub fn with_keep_annotations(
+pub fn list_with_keep_annotations(
     objects: &[ObjectKey],
     keep_annotations: &BTreeMap<ObjectKey, String>,
 ) -> String {
@@ -108,7 +112,7 @@ pub fn with_keep_annotations(
     }))
 }
 
-/// Says that these members would be pruned, and no other is left; nothing if there are none.
+/// Returns the clause that all members, which are these objects, would be pruned; empty if there are none.
 pub(super) fn describe_prune_of_all(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();
@@ -116,7 +120,7 @@ pub(super) fn describe_prune_of_all(objects: &[ObjectKey]) -> String {
     format!("; all members would be pruned: {}", listed(objects))
 }
 
-/// What becomes of the members of a set that is disbanded, and of objects with a copy of its label.
+/// Describes what becomes of the members of a disbanded set, and of objects with a copy of its label (`copies`).
 pub(super) fn describe_release(members: usize, copies: &[ObjectKey]) -> String {
     let mut parts = Vec::new();
     if members > 0 || copies.is_empty() {
@@ -126,7 +130,8 @@ pub(super) fn describe_release(members: usize, copies: &[ObjectKey]) -> String {
     parts.join("; ")
 }
 
-/// `the label is also removed from 1 object that is not a member: configmap/a`
+/// Describes objects with a copied label: `the label is also removed from 1 object that is not a member: configmap/a`.
+/// `None` if there are none.
 pub fn describe_released_copies(copies: &[ObjectKey]) -> Option<String> {
     let objects = match copies.len() {
         0 => return None,
@@ -139,16 +144,17 @@ pub fn describe_released_copies(copies: &[ObjectKey]) -> Option<String> {
     ))
 }
 
-pub(super) fn with_objects(objects: &[ObjectKey]) -> String {
+/// Returns the clause about members that are deleted with a set: ` with 2 objects: …`; empty if there are none.
+pub(super) fn describe_deleted_members(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();
     }
     let count = counted(objects.len(), "object");
-    format!(" with {count}: {}", first_listed(FEW, objects))
+    format!(" with {count}: {}", first_listed(MOST_NAMED_MEMBERS, objects))
 }
 
-/// Describes the objects that would be lost with a container.
-pub(in super::super) fn losses(lost: &[ObjectKey], unknown: &[String]) -> String {
+/// Describes the objects that would be lost with a container. `unknown` are the resources that cannot be listed.
+pub(in super::super) fn describe_losses(lost: &[ObjectKey], unknown: &[String]) -> String {
     let mut losses = Vec::new();
     if !lost.is_empty() {
         let objects = counted(lost.len(), "object");

@@ -1,4 +1,4 @@
-//! Refusals: the reasons for which a run stops before its first write. `hint` has the hint for each.
+//! Refusals: the reasons for which a run stops before its first write. `hint` has the hint for each refusal.
 
 mod consent;
 mod find;
@@ -8,10 +8,13 @@ mod messages;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use find::find;
-pub use find::{annotations_too_large, refuse_hooks};
-pub(super) use messages::losses;
-use messages::{describe_prune_of_all, describe_release, other_set, outside, this_is, with_objects};
-pub use messages::{describe_released_copies, with_keep_annotations};
+pub use find::{refuse_hooks, refuse_large_annotations};
+pub(super) use messages::describe_losses;
+use messages::{
+    count_outside, describe_deleted_members, describe_other_set, describe_prune_of_all, describe_release,
+    describe_tooling,
+};
+pub use messages::{describe_released_copies, list_with_keep_annotations};
 
 use super::OtherParent;
 use crate::event::Operation;
@@ -28,12 +31,12 @@ pub enum Refusal {
     #[error("{parent}: invalid ApplySet metadata: {fault}")]
     FaultyParent { parent: ObjectKey, fault: ParentFault },
     /// Another program manages the set.
-    #[error("{parent}: managed by {found}, not {}", this_is(.ours))]
+    #[error("{parent}: managed by {found}, not {}", describe_tooling(.ours))]
     OtherTooling {
         parent: ObjectKey,
-        /// The program that the parent names.
+        /// The tooling that the parent names.
         found: Tooling,
-        /// This program.
+        /// The tooling of this run: this program, or the value of `--tooling`.
         ours: Tooling,
     },
     /// The object exists and is not a parent.
@@ -51,14 +54,14 @@ pub enum Refusal {
         /// The members that would be pruned.
         objects: Vec<ObjectKey>,
     },
-    /// There are manifests, but of no member.
+    /// There are manifests, but none of them is of a member of the set.
     #[error("no object in the manifests is a member of the set{}", describe_prune_of_all(.objects))]
     PrunesAll {
         /// The members that would be pruned.
         objects: Vec<ObjectKey>,
     },
     /// An object of the manifests is a member of another set.
-    #[error("{position}: {object} belongs to {}", other_set(.parent, .id))]
+    #[error("{position}: {object} belongs to {}", describe_other_set(.parent, .id))]
     Overlap {
         /// Position in the manifests.
         position: Position,
@@ -67,8 +70,8 @@ pub enum Refusal {
         id: String,
         /// The parent of the other set.
         parent: OtherParent,
-        /// True if the user probably means the other set, and typed another name or namespace: it has the name of this
-        /// set, or all objects of the manifests belong to it.
+        /// `true` if the user probably means the other set and mistyped the name or namespace: both sets have the same
+        /// name, or all objects of the manifests belong to the other set.
         is_target_likely: bool,
     },
     /// An object of the manifests exists and is not in a set.
@@ -85,17 +88,17 @@ pub enum Refusal {
         hooks: Vec<String>,
     },
     /// A container would be pruned that holds objects that are not pruned.
-    #[error("{container}: not deleted: would also delete {}", losses(.lost, .unknown))]
+    #[error("{container}: not deleted: would also delete {}", describe_losses(.lost, .unknown))]
     HoldsOthers {
         /// The namespace or CRD.
         container: ObjectKey,
         /// Objects that would be lost.
         lost: Vec<ObjectKey>,
-        /// Their UIDs: consent covers no other objects with these names.
+        /// The UIDs of the `lost` objects. Consent does not cover other objects with the same names.
         uids: BTreeSet<String>,
         /// Resources that could not be listed.
         unknown: Vec<String>,
-        /// The command: `delete` has no manifests to put the object back into.
+        /// The command, for the hint: `delete` has no manifests to restore the object to.
         operation: Operation,
     },
     /// A container would be pruned that holds objects of the manifests.
@@ -109,45 +112,44 @@ pub enum Refusal {
     /// A `PersistentVolume` or `PersistentVolumeClaim` would be pruned, or a `StatefulSet` that deletes its claims.
     #[error("{object}: not deleted: its data would be lost")]
     PrunesStorage {
-        /// This object.
         object: ObjectKey,
-        /// The command: `delete` has no manifests to put the object back into.
+        /// The command, for the hint: `delete` has no manifests to restore the object to.
         operation: Operation,
     },
     /// The parent of another set would be pruned.
     #[error("{object}: not deleted: it is the parent of another set, whose members would become orphans")]
     PrunesParent {
-        /// The parent.
+        /// The parent of the other set.
         object: ObjectKey,
-        /// The command: `delete` has no manifests to put the object back into.
+        /// The command, for the hint: `delete` has no manifests to restore the object to.
         operation: Operation,
     },
     /// Desired or kept objects have owner references to an object that would be pruned.
     #[error(
         "{object}: not deleted: the garbage collector would then delete {}",
-        with_keep_annotations(.dependents, .keep_annotations)
+        list_with_keep_annotations(.dependents, .keep_annotations)
     )]
     OwnsDependents {
         /// The object that would be deleted.
         object: ObjectKey,
-        /// The objects that would be lost with it.
+        /// The objects that would be lost with `object`.
         dependents: Vec<ObjectKey>,
-        /// Their UIDs: consent covers no other objects with these names.
+        /// The UIDs of the `dependents`. Consent does not cover other objects with the same names.
         uids: BTreeSet<String>,
-        /// The annotations or labels, as `key: value`, that keep some of them.
+        /// Key: one of the `dependents`. Value: the annotation or label that keeps it, as `key: value`.
         keep_annotations: BTreeMap<ObjectKey, String>,
-        /// The command: `delete` has no manifests to put the object back into.
+        /// The command, for the hint: `delete` has no manifests to restore the object to.
         operation: Operation,
     },
-    /// An object that would be pruned owns, or may own, objects that this run cannot keep.
+    /// An object that would be pruned owns, or may own, objects that this run cannot keep by removing owner references.
     #[error(
         "{object}: not pruned: it may own {}",
         listed(.dependents)
     )]
-    OwnsBound {
+    OwnsUndetachable {
         /// The object that would be pruned.
         object: ObjectKey,
-        /// The objects that would be lost with it.
+        /// The objects that would be lost with `object`.
         dependents: Vec<ObjectKey>,
     },
     /// More would be pruned than the user allows.
@@ -158,33 +160,33 @@ pub enum Refusal {
         limit: usize,
     },
     /// A whole set would be deleted, which the user has not confirmed.
-    #[error("{parent}: the set would be deleted{}", with_objects(.objects))]
+    #[error("{parent}: the set would be deleted{}", describe_deleted_members(.objects))]
     DeletesSet {
         parent: ObjectKey,
-        /// The members that would be deleted with it.
+        /// The members that would be deleted with the set.
         objects: Vec<ObjectKey>,
     },
-    /// Another run of the set is under way, and this one was to run alone.
+    /// Another run of the set is under way, and this run has `--exclusive`.
     #[error("{parent}: {run} began {began} and has not ended")]
     RunUnderWay {
         parent: ObjectKey,
         /// The other run in words.
         run: String,
-        /// How long ago it began.
+        /// How long ago the other run began, in words.
         began: String,
-        /// The time from which it counts as abandoned, unless it renews its entry.
+        /// The time from which the other run counts as abandoned, unless it renews its entry in the history.
         until: String,
     },
-    /// Another client has written the parent since this run read the set, and this run was to run alone.
+    /// Another client has written the parent since this run read the set, and this run has `--exclusive`.
     #[error("{parent}: another run or client has changed the set since this run read it")]
     SetChanged { parent: ObjectKey },
     /// The record does not fit into the parent's annotations.
     #[error("{parent}: annotations too large: {size} bytes, limit {limit}")]
     AnnotationsTooLarge {
         parent: ObjectKey,
-        /// Bytes of all keys and values.
+        /// Bytes of all keys and values of the annotations.
         size: usize,
-        /// The limit of the API server.
+        /// The API server's limit for `size`.
         limit: usize,
     },
     /// A parent would be repaired, which the user has not confirmed.
@@ -195,7 +197,7 @@ pub enum Refusal {
         changes: Vec<String>,
     },
     /// An object that is to be adopted is a member of another set.
-    #[error("{object} belongs to {}", other_set(.parent, .id))]
+    #[error("{object} belongs to {}", describe_other_set(.parent, .id))]
     OfAnotherSet {
         object: ObjectKey,
         /// The id of the other set.
@@ -204,17 +206,17 @@ pub enum Refusal {
         parent: OtherParent,
     },
     /// Another program manages a set whose members are to change.
-    #[error("{parent}: managed by {found}, not {}", this_is(.ours))]
+    #[error("{parent}: managed by {found}, not {}", describe_tooling(.ours))]
     ManagedElsewhere {
         parent: ObjectKey,
-        /// The program that the parent names.
+        /// The tooling that the parent names.
         found: Tooling,
-        /// This program.
+        /// The tooling of this run: this program, or the value of `--tooling`.
         ours: Tooling,
-        /// The command that would change them.
+        /// The command that would change the members.
         operation: Operation,
     },
-    /// A set would be forgotten, which the user has not confirmed.
+    /// A set would be disbanded, which the user has not confirmed.
     #[error("{parent}: the set would be disbanded; {}", describe_release(*.members, .copies))]
     ForgetsSet {
         parent: ObjectKey,
@@ -224,13 +226,13 @@ pub enum Refusal {
         copies: Vec<ObjectKey>,
     },
     /// An inventory lists objects outside of the namespace that needs no confirmation.
-    #[error("inventory {inventory} lists {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]
+    #[error("inventory {inventory} lists {}: {}", count_outside(.trusted_namespace.as_deref(), .objects), listed(.objects))]
     ReachesOutside {
         /// The inventory as the command line names it.
         inventory: String,
-        /// The namespace that needs no confirmation, if there is one.
-        home: Option<String>,
-        /// The objects that would be adopted, those without a namespace first.
+        /// The namespace whose objects need no confirmation, if there is one.
+        trusted_namespace: Option<String>,
+        /// The objects that would be adopted and need confirmation, cluster-scoped ones first.
         objects: Vec<ObjectKey>,
     },
     /// An inventory lists no objects.
@@ -244,14 +246,14 @@ pub enum Refusal {
     NothingToAdopt {
         /// The inventory as the command line names it.
         inventory: String,
-        /// `true` if some of them lack the tool's mark.
+        /// `true` if at least one object lacks the mark of the tool that owns the inventory.
         is_unmarked: bool,
     },
 }
 
 impl Refusal {
-    /// Returns the one object that may not be written; `None` if the refusal is about the run as a
-    /// whole.
+    /// Returns the object that may not be written; `None` if the refusal is about the run as a whole, or about the
+    /// parent of the set.
     pub fn object(&self) -> Option<&ObjectKey> {
         match self {
             Self::Overlap { object, .. }
@@ -259,7 +261,7 @@ impl Refusal {
             | Self::OfAnotherSet { object, .. }
             | Self::PrunesStorage { object, .. }
             | Self::OwnsDependents { object, .. }
-            | Self::OwnsBound { object, .. }
+            | Self::OwnsUndetachable { object, .. }
             | Self::PrunesParent { object, .. } => Some(object),
             Self::HoldsOthers { container, .. } | Self::HoldsDesired { container, .. } => Some(container),
             Self::FaultyParent { .. }
@@ -284,7 +286,8 @@ impl Refusal {
         }
     }
 
-    /// Returns whether `--allow-data-loss` or the consent of the user overrides it.
+    /// Returns whether the refusal is about a loss of data. `--allow-data-loss` or the consent of the user overrides
+    /// it.
     pub fn is_data_loss(&self) -> bool {
         matches!(
             self,
@@ -295,12 +298,14 @@ impl Refusal {
         )
     }
 
-    /// Returns whether `--allow-prune-all` or the consent of the user overrides it.
+    /// Returns whether the refusal is about pruning all members. `--allow-prune-all` or the consent of the user
+    /// overrides it.
     pub fn is_prune_all(&self) -> bool {
         matches!(self, Self::EmptyManifests { .. } | Self::PrunesAll { .. })
     }
 
-    /// Returns whether `--take-over-set` overrides it, once the user has read whose set it is.
+    /// Returns whether the refusal is about a set or object of another owner. `--take-over-set` overrides it, together
+    /// with the consent of the user: the refusal says whose set it is.
     pub fn is_take_over(&self) -> bool {
         matches!(
             self,
@@ -313,12 +318,12 @@ impl Refusal {
         )
     }
 
-    /// Returns whether it is about another run beside one that was to run alone.
+    /// Returns whether the refusal is about another run or client that interferes with a run with `--exclusive`.
     pub fn is_of_another_run(&self) -> bool {
         matches!(self, Self::RunUnderWay { .. } | Self::SetChanged { .. })
     }
 
-    /// Returns whether `--yes` lifts it, for a take-over beside `--take-over-set`.
+    /// Returns whether `--yes` lifts the refusal. A take-over needs `--take-over-set` as well.
     pub fn is_lifted_by_yes(&self) -> bool {
         self.is_take_over()
             || matches!(
@@ -330,7 +335,7 @@ impl Refusal {
             )
     }
 
-    /// Returns whether the answer to a question lifts it.
+    /// Returns whether the user can lift the refusal by the answer to a question.
     pub fn is_lifted_by_answer(&self) -> bool {
         self.is_lifted_by_yes() || self.is_data_loss() || self.is_prune_all()
     }
@@ -361,7 +366,7 @@ mod tests {
             },
             Refusal::ReachesOutside {
                 inventory: "helm/web".to_owned(),
-                home: Some("shop".to_owned()),
+                trusted_namespace: Some("shop".to_owned()),
                 objects: objects.clone(),
             },
             Refusal::HoldsOthers {

@@ -16,9 +16,9 @@ use crate::model::pointer::Pointer;
 use crate::model::set::{ParentObject, Set};
 use crate::plan::{Plan, Refusal};
 
-/// The current state of the cluster, and the plan for it.
+/// The current state of the cluster, and a new plan for that state. The saved plan is compared with it.
 #[derive(Debug)]
-pub struct Fresh<'a> {
+pub struct CurrentState<'a> {
     pub cluster: &'a SavedCluster,
     pub set: &'a Set,
     /// The desired objects.
@@ -29,7 +29,7 @@ pub struct Fresh<'a> {
     /// The other content of the parent, if it exists and has a manifest.
     pub parent_seen: Option<&'a Seen>,
     pub namespaces: &'a NamespaceUids,
-    /// The objects that `objects_to_read` names, if they exist.
+    /// The existing objects among those that [`objects_to_read`] returns.
     pub seen: &'a BTreeMap<ObjectKey, Seen>,
 }
 
@@ -43,7 +43,7 @@ pub enum ChangeSincePlan {
         /// The address of this cluster.
         now: String,
     },
-    /// It is not certain that this is the cluster of the plan.
+    /// The cluster may be another one: its UID is not known, and nothing else shows that it is the cluster of the plan.
     UnknownCluster {
         /// The address of the plan's cluster.
         then: String,
@@ -68,7 +68,7 @@ pub enum ChangeSincePlan {
         /// The new intent.
         intent: Intent,
     },
-    /// An object would be detached from other owners than in the plan.
+    /// Other owner references of an object would be removed than in the plan.
     Detached(ObjectKey),
     /// The number of replicas would be left to an autoscaler, or would no longer be.
     LeftToAutoscaler(ObjectKey),
@@ -80,7 +80,7 @@ pub enum ChangeSincePlan {
     ParentDeleted(ObjectKey),
     /// The parent was deleted and recreated.
     ParentReplaced(ObjectKey),
-    /// The parent records something else, or another tool.
+    /// The record of the parent was changed, or its tooling.
     ParentRecord {
         parent: ObjectKey,
         /// The annotations that differ.
@@ -88,7 +88,7 @@ pub enum ChangeSincePlan {
     },
     /// The parent, which has a manifest, was changed.
     ParentChanged(ObjectKey),
-    /// The parent would record something else in the end.
+    /// The run would leave another record in the parent than in the plan.
     Record(ObjectKey),
     /// A new run would be refused.
     Refused(Refusal),
@@ -156,113 +156,130 @@ impl fmt::Display for ChangeSincePlan {
     }
 }
 
-/// Returns the objects that have to be read to find the drift: those that either
-/// plan writes, and those that only one of them knows.
+/// Returns the objects that have to be read to find the drift: the objects that the saved plan or the new `plan`
+/// writes, and the objects that the new plan does not know any more.
 pub fn objects_to_read(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
-    let writes = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
+    let is_write = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
     let now = intents(plan, desired);
     let mut keys = BTreeSet::new();
     for object in &saved.objects {
-        if writes(&object.intent) || !now.contains_key(&object.key) {
+        if is_write(&object.intent) || !now.contains_key(&object.key) {
             keys.insert(object.key.clone());
         }
     }
     keys.extend(
         now.into_iter()
-            .filter(|(_, (intent, _))| writes(intent))
+            .filter(|(_, (intent, _))| is_write(intent))
             .map(|(key, _)| key),
     );
     keys
 }
 
-/// Returns all drift, each object once. For another cluster, nothing
-/// else is returned.
-pub fn find_drift(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
-    if let Some(other) = other_cluster(saved, fresh.cluster, fresh.namespaces, fresh.parent) {
+/// Returns all drift. An object has at most one change of itself. If the cluster is not the cluster of the plan, that
+/// is the only change returned.
+pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSincePlan> {
+    if let Some(other) = find_other_cluster(saved, current.cluster, current.namespaces, current.parent) {
         return vec![other];
     }
-    let mut found = namespaces(saved, fresh);
-    found.extend(parent(saved, fresh));
-    let known: BTreeSet<&ObjectKey> = saved.objects.iter().map(|object| &object.key).collect();
-    let now = intents(fresh.plan, fresh.desired);
+    let mut found = find_changed_namespaces(saved, current);
+    found.extend(find_change_of_parent(saved, current));
+    let saved_keys: BTreeSet<&ObjectKey> = saved.objects.iter().map(|object| &object.key).collect();
+    let new_intents = intents(current.plan, current.desired);
     for object in &saved.objects {
         let key = object.key.clone();
-        let intended = now.get(&object.key);
-        let seen = match (&object.intent, intended) {
-            // Objects that are not written were not read whole; an equal judgement is enough.
+        let new_intent = new_intents.get(&object.key);
+        let now = match (&object.intent, new_intent) {
+            // The content of an object that neither plan writes was not read. It is enough that the UIDs and the
+            // intents are equal.
             (Intent::LeaveAlone | Intent::Skip(_), Some((_, Some(uid)))) => Some(Seen::left_alone(uid)),
-            _ => fresh.seen.get(&object.key).cloned(),
+            _ => current.seen.get(&object.key).cloned(),
         };
-        found.extend(match (&object.seen, seen, intended) {
+        // The first change that applies is reported.
+        found.extend(match (&object.seen, now, new_intent) {
             (None, Some(_), _) => Some(ChangeSincePlan::Created(key)),
             (Some(_), None, _) => Some(ChangeSincePlan::Deleted(key)),
             (Some(then), Some(now), _) if then.uid != now.uid => Some(ChangeSincePlan::Replaced(key)),
             (_, _, None) => Some(ChangeSincePlan::Left(key)),
-            (Some(then), Some(now), _) if is_other(then, &now) => Some(ChangeSincePlan::Changed(key)),
+            (Some(then), Some(now), _) if has_other_content(then, &now) => {
+                Some(ChangeSincePlan::Changed(key))
+            }
             (_, _, Some((intent, _))) if *intent != object.intent => Some(ChangeSincePlan::Judged {
                 key,
                 intent: intent.clone(),
             }),
-            _ if object.left_to_autoscaler != left_to_autoscaler(fresh.desired, &key) => {
+            _ if object.left_to_autoscaler != left_to_autoscaler(current.desired, &key) => {
                 Some(ChangeSincePlan::LeftToAutoscaler(key))
             }
             _ => None,
         });
     }
-    let joined = now.into_keys().filter(|key| !known.contains(key));
+    let joined = new_intents.into_keys().filter(|key| !saved_keys.contains(key));
     found.extend(joined.map(ChangeSincePlan::Joined));
-    found.extend(changed_detachments(saved, fresh));
-    if found.is_empty() && saved.record != fresh.plan.record_after {
-        found.push(ChangeSincePlan::Record(fresh.set.parent.clone()));
+    found.extend(find_changed_detachments(saved, current));
+    // Any other change may be the cause of another record, so the record is reported only on its own.
+    if found.is_empty() && saved.record != current.plan.record_after {
+        found.push(ChangeSincePlan::Record(current.set.parent.clone()));
     }
-    found.extend(fresh.plan.refusals.iter().cloned().map(ChangeSincePlan::Refused));
+    found.extend(
+        current
+            .plan
+            .refusals
+            .iter()
+            .cloned()
+            .map(ChangeSincePlan::Refused),
+    );
     found
 }
 
-/// Returns the number of replicas of an object that is left to an autoscaler.
+/// Returns the JSON pointer of the object's number of replicas, if it is left to an autoscaler.
 pub fn left_to_autoscaler(desired: &Desired, key: &ObjectKey) -> Option<String> {
     desired.left_to_autoscalers.get(key).map(Pointer::to_string)
 }
 
-fn changed_detachments(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
-    let now = super::saved_detachments(fresh.plan);
-    let (then, now) = (by_key(&saved.detached), by_key(&now));
+fn find_changed_detachments(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSincePlan> {
+    let now = super::saved_detachments(current.plan);
+    let (then, now) = (index_by_key(&saved.detached), index_by_key(&now));
     let keys: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).copied().collect();
     let changed = keys.into_iter().filter(|key| then.get(key) != now.get(key));
     changed.cloned().map(ChangeSincePlan::Detached).collect()
 }
 
-fn by_key(all: &[SavedDetachment]) -> BTreeMap<&ObjectKey, &SavedDetachment> {
-    all.iter()
+fn index_by_key(detachments: &[SavedDetachment]) -> BTreeMap<&ObjectKey, &SavedDetachment> {
+    detachments
+        .iter()
         .map(|detachment| (&detachment.key, detachment))
         .collect()
 }
 
-/// A change of the status or of field ownership alone changes the resourceVersion and not the
-/// content. The content of unchanged objects is not known.
-fn is_other(then: &Seen, now: &Seen) -> bool {
-    let is_known = !then.digest.is_empty();
-    is_known && then.resource_version != now.resource_version && then.digest != now.digest
+/// Returns whether the content of an object has changed; `false` if the saved plan does not have its content.
+///
+/// The digest decides, not the resourceVersion: a change of only the status or the field ownership is not a change of
+/// the content.
+fn has_other_content(then: &Seen, now: &Seen) -> bool {
+    let is_content_saved = !then.digest.is_empty();
+    is_content_saved && then.resource_version != now.resource_version && then.digest != now.digest
 }
 
-/// Returns the difference if this is not certainly the cluster of the plan. One cluster may have several
-/// addresses; one UID is in no two clusters.
-pub fn other_cluster(
+/// Returns the change if this cluster is not, or may not be, the cluster of the plan; `None` if it is.
+///
+/// If both UIDs are known, they decide, because one cluster may have several addresses. Otherwise, the address, or the
+/// UID of a namespace or of the parent, has to be the same.
+pub fn find_other_cluster(
     saved: &SavedPlan,
     now: &SavedCluster,
     namespaces: &NamespaceUids,
     parent: Option<&ParentObject>,
 ) -> Option<ChangeSincePlan> {
     let then = &saved.cluster;
-    if let (Some(one), Some(other)) = (&then.uid, &now.uid) {
-        return (one != other).then(|| ChangeSincePlan::OtherCluster {
+    if let (Some(then_uid), Some(now_uid)) = (&then.uid, &now.uid) {
+        return (then_uid != now_uid).then(|| ChangeSincePlan::OtherCluster {
             then: then.server.clone(),
             now: now.server.clone(),
         });
     }
     let is_same_endpoint =
         then.server == now.server && then.certificate_authority == now.certificate_authority;
-    (!is_same_endpoint && !has_anything_in_common(saved, namespaces, parent)).then(|| {
+    (!is_same_endpoint && !has_common_object(saved, namespaces, parent)).then(|| {
         ChangeSincePlan::UnknownCluster {
             then: then.server.clone(),
             now: now.server.clone(),
@@ -270,23 +287,21 @@ pub fn other_cluster(
     })
 }
 
-fn has_anything_in_common(
-    saved: &SavedPlan,
-    namespaces: &NamespaceUids,
-    parent: Option<&ParentObject>,
-) -> bool {
-    let is_there =
+/// Returns whether a namespace or the parent of the plan exists in this cluster with the same UID.
+fn has_common_object(saved: &SavedPlan, namespaces: &NamespaceUids, parent: Option<&ParentObject>) -> bool {
+    let exists_here =
         |(name, uid): (&String, &Option<String>)| uid.is_some() && namespaces.get(name) == Some(uid);
-    let uid_of_parent = saved.parent.as_ref().map(|parent| &parent.uid);
-    saved.namespaces.iter().any(is_there)
-        || (uid_of_parent.is_some() && uid_of_parent == parent.map(|parent| &parent.uid))
+    let saved_parent_uid = saved.parent.as_ref().map(|parent| &parent.uid);
+    saved.namespaces.iter().any(exists_here)
+        || (saved_parent_uid.is_some() && saved_parent_uid == parent.map(|parent| &parent.uid))
 }
 
-/// A namespace that cannot be read may be another one, or may not exist.
-fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
-    let mut names = names(saved, fresh);
+/// Finds namespaces that were created, deleted or recreated. A namespace that could not be read, then or now, does not
+/// count as changed; see [`namespaces_not_compared`].
+fn find_changed_namespaces(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSincePlan> {
+    let mut names = namespaces_of_both(saved, current);
     names.retain(
-        |name| match (saved.namespaces.get(*name), fresh.namespaces.get(*name)) {
+        |name| match (saved.namespaces.get(*name), current.namespaces.get(*name)) {
             (Some(None), _) | (_, Some(None)) => false,
             (then, now) => then != now,
         },
@@ -300,41 +315,42 @@ fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
 
 /// Returns the namespaces that cannot be compared with those of the plan, because they could
 /// not be read then or now.
-pub fn namespaces_not_compared(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<String> {
-    let mut names = names(saved, fresh);
+pub fn namespaces_not_compared(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<String> {
+    let mut names = namespaces_of_both(saved, current);
     names.retain(|name| {
-        let both = [saved.namespaces.get(*name), fresh.namespaces.get(*name)];
+        let both = [saved.namespaces.get(*name), current.namespaces.get(*name)];
         both.contains(&Some(&None))
     });
     names.into_iter().cloned().collect()
 }
 
-fn names<'a>(saved: &'a SavedPlan, fresh: &Fresh<'a>) -> BTreeSet<&'a String> {
-    saved.namespaces.keys().chain(fresh.namespaces.keys()).collect()
+fn namespaces_of_both<'a>(saved: &'a SavedPlan, current: &CurrentState<'a>) -> BTreeSet<&'a String> {
+    saved.namespaces.keys().chain(current.namespaces.keys()).collect()
 }
 
-fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<ChangeSincePlan> {
-    let parent = fresh.set.parent.clone();
-    let now = fresh
+fn find_change_of_parent(saved: &SavedPlan, current: &CurrentState<'_>) -> Option<ChangeSincePlan> {
+    let parent = current.set.parent.clone();
+    let now = current
         .parent
-        .map(|parent| SavedParent::new(parent, fresh.parent_seen.cloned()));
+        .map(|parent| SavedParent::new(parent, current.parent_seen.cloned()));
     match (&saved.parent, now) {
         (None, None) => None,
         (None, Some(_)) => Some(ChangeSincePlan::ParentCreated(parent)),
         (Some(_), None) => Some(ChangeSincePlan::ParentDeleted(parent)),
         (Some(then), Some(now)) if then.uid != now.uid => Some(ChangeSincePlan::ParentReplaced(parent)),
         (Some(then), Some(now)) => {
-            let mut keys: BTreeSet<&String> = then.bookkeeping.keys().chain(now.bookkeeping.keys()).collect();
-            keys.retain(|key| then.bookkeeping.get(*key) != now.bookkeeping.get(*key));
+            let (saved_record, record) = (&then.applyset_annotations, &now.applyset_annotations);
+            let mut keys: BTreeSet<&String> = saved_record.keys().chain(record.keys()).collect();
+            keys.retain(|key| saved_record.get(*key) != record.get(*key));
             if !keys.is_empty() {
                 let annotations = keys.into_iter().cloned().collect();
                 return Some(ChangeSincePlan::ParentRecord { parent, annotations });
             }
-            let is_same = match (&then.seen, &now.seen) {
-                (Some(then), Some(now)) => !is_other(then, now),
-                (then, now) => then.is_none() && now.is_none(),
+            let has_changed = match (&then.seen, &now.seen) {
+                (Some(then), Some(now)) => has_other_content(then, now),
+                (then, now) => then.is_some() || now.is_some(),
             };
-            (!is_same).then_some(ChangeSincePlan::ParentChanged(parent))
+            has_changed.then_some(ChangeSincePlan::ParentChanged(parent))
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The file of a plan: JSON with a digest over all of it, so that a damaged or edited plan
-//! is not applied. The digest is not a signature: who can
-//! write the file can make one.
+//! The file of a plan: JSON with a digest of its content, so that a damaged or edited plan is not applied.
+//!
+//! The digest is not a signature: everyone who can write the file can also compute its digest.
 
 use std::fs;
 use std::io;
@@ -16,74 +16,83 @@ use crate::regular_file;
 
 const API_VERSION: &str = "kubectl-applyset/v1";
 const KIND: &str = "Plan";
-/// Version of the format; raised if the same file would mean another plan.
+/// Version of the format. It has to be raised if a newer program would read another plan from the same file.
 const VERSION: u64 = 1;
+/// The longest plan that is read, in bytes: twice the longest source of manifests, because a plan contains its
+/// manifests.
+const LIMIT: u64 = 512 << 20;
 
 /// Error if a file is not a saved plan.
 #[derive(Debug, thiserror::Error)]
-pub enum Unsealable {
-    /// It cannot be read.
+pub enum PlanFileError {
+    /// The file cannot be read.
     #[error("{}", os_cause(.0))]
     Io(#[from] io::Error),
-    /// It is not JSON.
+    /// The file is not JSON.
     #[error("not valid JSON: {0}")]
     Syntax(serde_json::Error),
-    /// It is something else.
+    /// The file is JSON of another format.
     #[error("not a saved plan")]
     Other,
-    /// Another version of this program made it.
+    /// The file has a version of the format that this program does not read.
     #[error("plan version {0} is not supported, only version {VERSION}")]
     Version(Value),
-    /// Its digest is not that of its content.
+    /// The digest does not match the content.
     #[error("the file was changed after it was saved")]
     Changed,
-    /// It is invalid.
+    /// The digest matches the content, and the content is not a valid plan.
     #[error("the file is damaged: {0}")]
     Damaged(serde_json::Error),
 }
 
-/// Writes the file of a plan atomically: there is the old file or the new one, whatever
-/// happens. Only its owner may read it.
+/// Writes the file of a plan atomically: if the write fails, the old file is still there. Only its owner may read the
+/// file.
 ///
 /// # Errors
 ///
-/// If the path exists and is not a regular file, such as a device.
+/// If the path exists and is not a regular file, such as a device, or the file cannot be written.
 pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
-    let sealed = seal(plan);
-    let path = target(path)?;
-    regular_file::write_beside(&path, sealed.as_bytes())?.persist(&path)?;
+    let text = to_text_with_digest(plan);
+    let file = resolve_link(path)?;
+    regular_file::write_beside(&file, text.as_bytes())?.persist(&file)?;
     Ok(())
 }
 
-/// Removes an existing plan, so that it cannot be applied in place of the one
-/// that is about to be written. A file that is not a plan is kept.
+/// Removes an existing plan before a new one is made, and returns whether there was one. Otherwise, if no new plan can
+/// be made, the user might apply the old one by mistake. A file that is not a plan is kept.
 ///
 /// # Errors
 ///
-/// If there is one, and it cannot be removed.
+/// If there is a plan, and it cannot be removed.
 pub fn discard(path: &Path) -> io::Result<bool> {
-    let Ok(file) = target(path) else {
+    let Ok(file) = resolve_link(path) else {
         return Ok(false);
     };
-    let is_plan = regular_file::read_text(&file, LIMIT)
+    // A file that cannot be read does not count as a plan: it cannot be applied.
+    let was_plan = regular_file::read_text(&file, LIMIT)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .is_some_and(|document| is_plan(&document));
-    match is_plan {
-        false => {}
-        // A dangling link could point anywhere.
-        true if path.is_symlink() => fs::write(file, "")?,
-        true => fs::remove_file(file)?,
+    if was_plan && path.is_symlink() {
+        // If the target of the link were removed, the link would dangle, and `resolve_link` would refuse it.
+        fs::write(file, "")?;
+    } else if was_plan {
+        fs::remove_file(file)?;
     }
-    Ok(is_plan)
+    Ok(was_plan)
 }
 
 fn is_plan(document: &Value) -> bool {
     document["apiVersion"] == API_VERSION && document["kind"] == KIND
 }
 
-/// The file that is replaced: that to which a symbolic link leads, so that the link stays.
-fn target(path: &Path) -> io::Result<PathBuf> {
+/// Returns the file to replace: the target if the path is a symbolic link, so that the link stays. A path that does not
+/// exist is returned as it is.
+///
+/// # Errors
+///
+/// If the path is not a regular file, or a symbolic link whose target does not exist.
+fn resolve_link(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(target) if fs::metadata(&target)?.is_file() => Ok(target),
         Ok(_) => Err(io::Error::other("not a regular file")),
@@ -93,14 +102,12 @@ fn target(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Reads the file of a plan.
-pub fn read(path: &Path) -> Result<SavedPlan, Unsealable> {
-    unseal(&regular_file::read_text(path, LIMIT)?)
+pub fn read(path: &Path) -> Result<SavedPlan, PlanFileError> {
+    parse(&regular_file::read_text(path, LIMIT)?)
 }
 
-/// The longest plan that is read, in bytes: twice the longest source of manifests, which it holds.
-const LIMIT: u64 = 512 << 20;
-
-pub(super) fn seal(plan: &SavedPlan) -> String {
+/// Returns the text of the file for a plan. The digest covers all other fields.
+pub(super) fn to_text_with_digest(plan: &SavedPlan) -> String {
     let mut document = json!({
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -111,24 +118,25 @@ pub(super) fn seal(plan: &SavedPlan) -> String {
     format!("{document:#}\n")
 }
 
-pub(super) fn unseal(text: &str) -> Result<SavedPlan, Unsealable> {
-    let mut document: Value = serde_json::from_str(text).map_err(Unsealable::Syntax)?;
+/// Reads a plan from the text of its file, and checks the digest.
+pub(super) fn parse(text: &str) -> Result<SavedPlan, PlanFileError> {
+    let mut document: Value = serde_json::from_str(text).map_err(PlanFileError::Syntax)?;
     if !is_plan(&document) {
-        return Err(Unsealable::Other);
+        return Err(PlanFileError::Other);
     }
     if document["version"] != VERSION {
-        return Err(Unsealable::Version(document["version"].clone()));
+        return Err(PlanFileError::Version(document["version"].clone()));
     }
     let digest = document
         .as_object_mut()
         .and_then(|document| document.remove("digest"));
     if digest != Some(json!(plain_digest(document.to_string()))) {
-        return Err(Unsealable::Changed);
+        return Err(PlanFileError::Changed);
     }
-    let plan: SavedPlan = serde_json::from_value(document["plan"].take()).map_err(Unsealable::Damaged)?;
-    // The digest has no key.
+    let plan: SavedPlan = serde_json::from_value(document["plan"].take()).map_err(PlanFileError::Damaged)?;
+    // The digest has no key, so an attacker can compute a new one after an edit. Check what such an edit could abuse.
     if !plan.manifests.iter().all(hides_values_of_a_secret) {
-        return Err(Unsealable::Changed);
+        return Err(PlanFileError::Changed);
     }
     Ok(plan)
 }

@@ -1,10 +1,9 @@
 //! Plans that are saved in a file, reviewed, and applied later: exactly
 //! as saved, or not at all.
 //!
-//! A saved plan contains the manifests, the policy, and the state of the cluster when the plan was
-//! made. `file` makes a file of it that cannot be changed unnoticed, `secrets` keeps values
-//! of Secrets out of it, and `drift` finds the drift since then. The run is
-//! planned again by `plan`; the saved plan only decides whether the result is the same.
+//! A saved plan contains the manifests, the policy, and the state of the cluster when the plan was made. `file` writes
+//! it to a file with a digest, which shows damage and edits. `secrets` keeps values of Secrets out of the file. A run
+//! that applies the saved plan makes a new plan first, and `drift` compares both: any difference ends the run.
 
 mod drift;
 mod file;
@@ -20,8 +19,8 @@ use serde_json::Value;
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
 pub use drift::{
-    ChangeSincePlan, Fresh, find_drift, left_to_autoscaler, namespaces_not_compared, objects_to_read,
-    other_cluster,
+    ChangeSincePlan, CurrentState, find_drift, find_other_cluster, left_to_autoscaler,
+    namespaces_not_compared, objects_to_read,
 };
 pub use file::{discard, read, write};
 pub use secrets::{fill_in_for_comparison, is_lost, restore};
@@ -71,26 +70,24 @@ pub struct SavedPlan {
     pub record: Record,
     /// The intent for each object.
     pub objects: Vec<SavedObject>,
-    /// Objects that are detached from owners that are pruned.
+    /// Objects whose owner references to pruned objects are removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detached: Vec<SavedDetachment>,
 }
 
-/// Namespaces that exist, with their UIDs; `None` for one that cannot be read, which is only
-/// assumed to exist.
+/// Namespaces that exist, with their UIDs; `None` for a namespace that the user may not read, which is assumed to
+/// exist.
 pub type NamespaceUids = BTreeMap<String, Option<String>>;
 
 /// Identity of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedCluster {
-    /// The UID of the namespace `kube-system`, which no two clusters share; `None` if it
-    /// cannot be read.
+    /// The UID of the namespace `kube-system`, which is different in each cluster; `None` if the user may not read it.
     pub uid: Option<String>,
     /// The address of the API server.
     pub server: String,
-    /// The digest of the certificate authorities; `None` if those of
-    /// the system are used.
+    /// The digest of the certificate authorities; `None` if the authorities of the operating system are used.
     pub certificate_authority: Option<String>,
 }
 
@@ -114,15 +111,16 @@ pub struct SavedSet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedIgnore {
-    /// The file as it was named.
+    /// The name of the file, as on the command line.
     pub file: String,
-    /// Its SHA-256 digest, for people who compare it with the file.
+    /// The SHA-256 digest of `text`, for people who compare it with the digest of their file.
     pub digest: String,
+    /// The content of the file.
     pub text: String,
 }
 
 impl SavedIgnore {
-    /// Returns what is saved of a file.
+    /// Creates the value for a file with this name and content.
     pub fn new(file: &str, text: &str) -> Self {
         Self {
             file: file.to_owned(),
@@ -137,11 +135,11 @@ impl SavedIgnore {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedManifest {
     pub source: SavedSource,
-    /// The line where it begins.
+    /// The line of the source on which the manifest begins.
     pub line: usize,
     /// The object, with the values of a Secret hidden.
     pub object: Value,
-    /// The digests of hidden values, by JSON pointers.
+    /// Key: the JSON pointer of a hidden value. Value: its digest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hidden: BTreeMap<String, String>,
 }
@@ -153,7 +151,7 @@ pub enum SavedSource {
     File(PathBuf),
     /// The directory of a kustomization.
     Kustomization(String),
-    /// A source that cannot be read again, or not by another user.
+    /// Standard input, a URL, or another source that a later run cannot read again.
     Elsewhere,
 }
 
@@ -163,9 +161,10 @@ pub enum SavedSource {
 pub struct SavedParent {
     /// `metadata.uid`.
     pub uid: String,
-    /// Its annotations that belong to the convention.
-    pub bookkeeping: Pairs,
-    /// Its other content, if its own manifest is applied.
+    /// The ApplySet annotations of the parent.
+    #[serde(rename = "bookkeeping")]
+    pub applyset_annotations: Pairs,
+    /// The other content of the parent, if its own manifest is applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
 }
@@ -179,16 +178,17 @@ pub struct SavedObject {
     pub intent: Intent,
     /// The live object; `None` if it does not exist.
     pub seen: Option<Seen>,
-    /// True if the object is in no set, and becomes a member.
+    /// `true` if the object exists in no set, and becomes a member.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub taken_in: bool,
-    /// True if the object is deleted and created again.
+    /// `true` if the object is deleted and created again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreated: bool,
-    /// The number of replicas, if it is left to an autoscaler: a JSON pointer.
+    /// The JSON pointer of the number of replicas, if it is left to an autoscaler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_to_autoscaler: Option<String>,
-    /// When it is pruned, as a clause; empty if that only follows the applies.
+    /// The time of the prune as a clause, as [`Plan::prune_times`] returns it; empty if the prune only has to follow
+    /// the applies, or the object is not pruned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prune_time: String,
 }
@@ -201,7 +201,7 @@ pub struct SavedDetachment {
     pub key: ObjectKey,
     /// `metadata.uid`.
     pub uid: String,
-    /// The UIDs of the owners that go.
+    /// The UIDs of the owners that are deleted.
     pub owners: BTreeSet<String>,
 }
 
@@ -209,18 +209,18 @@ pub struct SavedDetachment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Intent {
-    /// It is sent.
+    /// The object is applied.
     Apply,
-    /// It matches its manifest.
+    /// The object matches its manifest, so nothing is sent.
     LeaveAlone,
-    /// It is deleted.
+    /// The object is deleted.
     Prune,
-    /// It is no longer in the manifests and is kept, for this reason.
+    /// The object is no longer in the manifests and is kept, for this reason.
     Skip(String),
 }
 
 impl SavedManifest {
-    /// A manifest without the values that are secret.
+    /// Creates the saved form of a manifest, with the values of a Secret hidden.
     pub fn new(manifest: &Manifest, salt: &Salt) -> Self {
         let (object, hidden) = secrets::hide(&manifest.gvk, manifest.object.value(), salt);
         Self {
@@ -231,10 +231,12 @@ impl SavedManifest {
         }
     }
 
-    /// Returns the manifest if nothing of it is hidden; `None` if it is not an object.
-    fn open(&self) -> Option<Manifest> {
+    /// Returns the saved object as a manifest. Hidden values are not restored. `None` if the object is not valid: it
+    /// has no kind or name.
+    fn to_manifest(&self) -> Option<Manifest> {
         let text = |pointer: &str| self.object.pointer(pointer).and_then(Value::as_str);
-        let source = self.source.open().unwrap_or(Source::StandardInput);
+        // The source is only used in messages here.
+        let source = self.source.to_source().unwrap_or(Source::StandardInput);
         let (name, naming) = match text("/metadata/name").filter(|name| !name.is_empty()) {
             Some(name) => (name.to_owned(), Naming::Given),
             None => (format!("{}*", text("/metadata/generateName")?), Naming::Generated),
@@ -268,8 +270,8 @@ impl SavedSource {
         }
     }
 
-    /// Returns the source, if it can be read again.
-    fn open(&self) -> Option<Source> {
+    /// Returns the source to read again; `None` if that is not possible.
+    fn to_source(&self) -> Option<Source> {
         match self {
             Self::File(path) => Some(Source::Path(path.clone())),
             Self::Kustomization(directory) => Some(Source::kustomization(directory)),
@@ -279,23 +281,23 @@ impl SavedSource {
 }
 
 impl SavedCluster {
-    /// What is kept of the cluster at `endpoint`, whose namespace `kube-system` has this UID.
+    /// Creates the identity of the cluster at `endpoint`. `uid` is the UID of its namespace `kube-system`.
     pub fn new(endpoint: &Endpoint, uid: Option<String>) -> Self {
         let authorities = &endpoint.authorities;
-        let is_own = !authorities.is_empty();
         Self {
             uid,
             server: endpoint.address.clone(),
-            // DER contains the length of each certificate.
-            certificate_authority: is_own.then(|| plain_digest(authorities.concat())),
+            // The certificates are in DER, which contains the length of each, so different lists differ when
+            // concatenated.
+            certificate_authority: (!authorities.is_empty()).then(|| plain_digest(authorities.concat())),
         }
     }
 }
 
 impl SavedParent {
-    /// Returns what is saved of a parent; `seen` is set if it has a manifest.
+    /// Creates the saved form of a parent; `seen` is `None` if the parent has no manifest.
     pub fn new(parent: &ParentObject, seen: Option<Seen>) -> Self {
-        let bookkeeping = parent
+        let applyset_annotations = parent
             .annotations
             .iter()
             .filter(|(key, _)| is_applyset_key(key))
@@ -303,20 +305,21 @@ impl SavedParent {
             .collect();
         Self {
             uid: parent.uid.clone(),
-            bookkeeping,
+            applyset_annotations,
             seen,
         }
     }
 }
 
-/// Returns whether a later run can read the same from this path: a pipe, as shells make of `<(…)`, is read
-/// once, and a name that is not UTF-8 cannot be saved in JSON.
+/// Returns whether a later run can read the same manifests from this path. It cannot if the path is a pipe, such as the
+/// shell's `<(…)`, or if the path is not UTF-8 and so cannot be saved in JSON. A path that does not exist counts as a
+/// file.
 fn can_be_read_again(path: &Path) -> bool {
-    let is_something_else = path.metadata().is_ok_and(|found| !found.is_file());
-    path.to_str().is_some() && !is_something_else
+    let is_not_a_file = path.metadata().is_ok_and(|found| !found.is_file());
+    path.to_str().is_some() && !is_not_a_file
 }
 
-/// The objects that a plan detaches from their owners.
+/// Returns the objects of a plan whose owner references are removed, as they are saved.
 pub fn saved_detachments(plan: &Plan) -> Vec<SavedDetachment> {
     let detachments = plan.dependents.detachments.iter();
     let saved = detachments.map(|detachment| SavedDetachment {
@@ -327,7 +330,8 @@ pub fn saved_detachments(plan: &Plan) -> Vec<SavedDetachment> {
     saved.collect()
 }
 
-/// Returns the intent for each object, with the UID of those that the plan does not write.
+/// Returns the intent for each object of a plan, with the UID of an object that the plan does not write. The UID is
+/// `None` for an object that the plan writes: it is read again, with its content, to be compared.
 pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
     let mut intents = BTreeMap::new();
     for apply in plan.all_applies() {

@@ -1,5 +1,5 @@
-//! Keeps the values of Secrets out of the file of a plan, and takes them from the manifests
-//! again when it is carried out: only those that the plan was made with.
+//! Keeps the values of Secrets out of the file of a plan. When the plan is carried out, the values are read from the
+//! manifests again. A value that has changed since the plan was made is not accepted.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,30 @@ use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::message::Message;
 use crate::model::text::HIDDEN;
 
-/// Returns whether a manifest has values that are not saved and cannot be read again.
+const ANNOTATIONS: &str = "/metadata/annotations";
+/// The JSON pointers of the annotations and labels, in which a value of a Secret may be copied.
+const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
+
+/// Returns whether a manifest has secret values that would be lost in a saved plan: they are not saved, and a later run
+/// cannot read their source again.
 pub fn is_lost(manifest: &Manifest) -> bool {
     is_secret(&manifest.gvk)
         && SavedSource::new(&manifest.position.source) == SavedSource::Elsewhere
-        && !pointers(&manifest.object.value()).is_empty()
+        && !find_secret_values(&manifest.object.value()).is_empty()
 }
 
-/// Hides the values of a Secret, and returns their digests by JSON pointers.
+/// Hides the values of a Secret, and copies of these values in its annotations and labels. Returns the object, and the
+/// digests of the hidden values by JSON pointers. Any other object is returned as it is.
 pub(super) fn hide(gvk: &GroupVersionKind, object: Value, salt: &Salt) -> (Value, BTreeMap<String, String>) {
     if !is_secret(gvk) {
         return (object, BTreeMap::new());
     }
-    let mut hidden = copies(&object, &[&object]);
-    hidden.extend(pointers(&object));
-    hide_at(&hidden, object, salt)
+    let mut to_hide = copies(&object, &[&object]);
+    to_hide.extend(find_secret_values(&object));
+    hide_at(&to_hide, object, salt)
 }
 
-/// Hides what is at these JSON pointers.
+/// Hides the values at these JSON pointers. Returns the object, and the digests of the hidden values by JSON pointers.
 fn hide_at<'p>(
     pointers: impl IntoIterator<Item = &'p String>,
     mut object: Value,
@@ -49,81 +55,89 @@ fn hide_at<'p>(
 }
 
 impl SavedManifest {
-    /// Hides annotations and labels that hold a value of the live Secret, as a note of the former password does.
+    /// Hides annotations and labels that contain a value of the live Secret, such as an annotation with a former
+    /// password.
     pub fn hide_copies_of_live(&mut self, live: &Value, salt: &Salt) {
-        let copies = copies(&self.object, &[live]);
-        let (object, hidden) = hide_at(&copies, std::mem::take(&mut self.object), salt);
+        let to_hide = copies(&self.object, &[live]);
+        let (object, hidden) = hide_at(&to_hide, std::mem::take(&mut self.object), salt);
         self.object = object;
         self.hidden.extend(hidden);
     }
 
-    /// Returns whether the key of an annotation or label holds a value. Digests are saved by keys.
+    /// Returns whether the key of an annotation or label contains a value of the Secret. Such a manifest cannot be
+    /// saved without the value, because a hidden annotation is found by its key. It is recognized by all annotations or
+    /// labels being hidden as a whole.
     pub fn has_value_in_key(&self) -> bool {
         FIELDS_WITH_COPIES
             .iter()
             .any(|field| self.hidden.contains_key(*field))
     }
 
-    /// Returns the key of a Secret; `None` for any other object.
-    pub fn secret_key(&self, namespace: &str) -> Option<ObjectKey> {
+    /// Returns the identity of a Secret, in `default_namespace` if its manifest has none; `None` for any other object.
+    pub fn secret_key(&self, default_namespace: &str) -> Option<ObjectKey> {
+        if !is_saved_secret(self) {
+            return None;
+        }
         let metadata = &self.object["metadata"];
         let text = |field: &str| metadata[field].as_str().filter(|text| !text.is_empty());
-        is_saved_secret(self).then_some(())?;
         Some(ObjectKey {
             group_kind: GroupKind::new("", "Secret"),
-            namespace: Some(text("namespace").unwrap_or(namespace).to_owned()),
+            namespace: Some(text("namespace").unwrap_or(default_namespace).to_owned()),
             name: text("name")?.to_owned(),
         })
     }
 }
 
-/// The manifests of a plan, with the values of Secrets read from their files again.
+/// Returns the manifests of a plan, with the values of Secrets read from their sources again.
 ///
 /// # Errors
 ///
-/// If files cannot be read, or Secrets have changed.
+/// If a source cannot be read, or Secrets have changed since the plan.
 pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
-    let mut read = BTreeMap::new();
+    let mut manifests_by_source = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
-        if !read.contains_key(&saved.source)
-            && let Some(source) = saved.source.open()
+        if !manifests_by_source.contains_key(&saved.source)
+            && let Some(source) = saved.source.to_source()
         {
-            read.insert(&saved.source, manifest::read(&[source], Recursion::Flat)?);
+            let manifests = manifest::read(&[source], Recursion::Flat)?;
+            manifests_by_source.insert(&saved.source, manifests);
         }
     }
     let mut restored = Vec::new();
-    let mut altered = Vec::new();
+    let mut changed = Vec::new();
     for saved in &plan.manifests {
         let found = if saved.hidden.is_empty() {
-            saved.open()
+            saved.to_manifest()
         } else {
-            let mut candidates = read.get(&saved.source).into_iter().flatten();
+            let mut candidates = manifests_by_source.get(&saved.source).into_iter().flatten();
             candidates
                 .find(|manifest| is_same(saved, manifest, &plan.salt))
                 .cloned()
         };
         match found {
             Some(manifest) => restored.push(manifest),
-            None => altered.push(alteration(saved)),
+            None => changed.push(describe_changed_secret(saved)),
         }
     }
-    if altered.is_empty() {
+    if changed.is_empty() {
         Ok(restored)
     } else {
-        Err(Error::from_messages(ErrorKind::Outdated, altered).with_hint(MAKE_A_NEW_PLAN))
+        Err(Error::from_messages(ErrorKind::Outdated, changed).with_hint(MAKE_A_NEW_PLAN))
     }
 }
 
-fn alteration(saved: &SavedManifest) -> Message {
-    let origin = saved.source.open().unwrap_or(Source::StandardInput);
+fn describe_changed_secret(saved: &SavedManifest) -> Message {
+    let origin = saved.source.to_source().unwrap_or(Source::StandardInput);
     let name = saved.object["metadata"]["name"].as_str().unwrap_or_default();
     let text = format!("{origin}:{}: secret/{name} changed since the plan", saved.line);
     Message::new(text)
 }
 
-/// Returns the manifest of a plan to compare with the live object, and whether it is complete. A hidden value that the
-/// live Secret has, by its digest, is the live one; each other is a placeholder that differs from it. `None` if it is not
-/// an object.
+/// Returns a manifest of a plan for a comparison with the live object, and whether the manifest is complete.
+///
+/// If the digest of a hidden value is the digest of the live value, the live value is filled in. Otherwise a
+/// placeholder is filled in that differs from the live value, and the manifest is not complete. `None` if the manifest
+/// is not valid.
 pub fn fill_in_for_comparison(
     saved: &SavedManifest,
     live: Option<&Value>,
@@ -132,22 +146,24 @@ pub fn fill_in_for_comparison(
     let mut filled = saved.clone();
     let mut is_complete = true;
     for (pointer, hidden) in &saved.hidden {
-        let live = live_value(pointer, live);
-        let found = live
+        let live_value = read_live_value(pointer, live);
+        // A manifest may also have a null, which removes the value.
+        let found = live_value
             .iter()
             .chain([&Value::Null])
             .find(|value| digest(pointer, value, salt) == *hidden)
             .cloned();
         is_complete &= found.is_some();
         if let Some(value) = filled.object.pointer_mut(pointer) {
-            *value = found.unwrap_or_else(|| placeholder(live.as_ref()));
+            *value = found.unwrap_or_else(|| new_placeholder(live_value.as_ref()));
         }
     }
-    Some((filled.open()?, is_complete))
+    Some((filled.to_manifest()?, is_complete))
 }
 
-/// Returns what a live Secret has of a value, in the writing of the manifest.
-fn live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
+/// Returns the value that a live Secret has for this JSON pointer of a manifest. For a pointer into `stringData`, that
+/// is the decoded value from `data`.
+fn read_live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
     let Some(key) = pointer.strip_prefix("/stringData/") else {
         return live?.pointer(pointer).cloned();
     };
@@ -157,16 +173,16 @@ fn live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
         .map(Value::from)
 }
 
-/// Returns a value that differs from the live one.
-fn placeholder(live: Option<&Value>) -> Value {
-    if live == Some(&json!(HIDDEN)) {
+/// Returns a placeholder that differs from the live value, so that a comparison reports a change.
+fn new_placeholder(live_value: Option<&Value>) -> Value {
+    if live_value == Some(&json!(HIDDEN)) {
         json!(format!("{HIDDEN} "))
     } else {
         json!(HIDDEN)
     }
 }
 
-/// Returns the digest of a hidden value. The server ignores line breaks in base64.
+/// Returns the digest of a hidden value. Line breaks in base64 are not part of it, because the server ignores them.
 fn digest(pointer: &str, value: &Value, salt: &Salt) -> String {
     match value.as_str().filter(|text| text.contains(['\n', '\r'])) {
         Some(text) if pointer.starts_with("/data/") => {
@@ -176,20 +192,28 @@ fn digest(pointer: &str, value: &Value, salt: &Salt) -> String {
     }
 }
 
+/// Returns whether the saved manifest was made from this manifest.
 fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
-    // What was hidden for a value of the live Secret of that time is known by its place alone.
+    // Hide the values at the saved pointers, instead of calling `hide`: some annotations were hidden because they
+    // contained a value of the live Secret of that time, which is not known any more.
     let (object, hidden) = hide_at(saved.hidden.keys(), manifest.object.value(), salt);
     object == saved.object && hidden == saved.hidden
 }
 
-/// Returns whether the values of a Secret are hidden, and nothing else but annotations and labels. If anything else were,
-/// live values of a Secret could be put into a field that is printed. These are printed only if they hold no value.
+/// Returns whether a manifest hides nothing, or hides all values of a Secret and otherwise only annotations and labels.
+///
+/// An edited plan could declare any other field as hidden, such as one that is printed. Then
+/// [`fill_in_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations and labels are
+/// safe: they are printed only if they contain no value of the Secret.
 pub(super) fn hides_values_of_a_secret(saved: &SavedManifest) -> bool {
-    let mut pointers = pointers(&saved.object);
-    pointers.retain(|pointer| !is_copy(pointer));
-    pointers.sort();
-    let values = saved.hidden.keys().filter(|pointer| !is_copy(pointer));
-    saved.hidden.is_empty() || (is_saved_secret(saved) && values.eq(&pointers))
+    let mut secret_values = find_secret_values(&saved.object);
+    secret_values.retain(|pointer| !is_annotation_or_label(pointer));
+    secret_values.sort();
+    let hidden = saved
+        .hidden
+        .keys()
+        .filter(|pointer| !is_annotation_or_label(pointer));
+    saved.hidden.is_empty() || (is_saved_secret(saved) && hidden.eq(&secret_values))
 }
 
 fn is_saved_secret(saved: &SavedManifest) -> bool {
@@ -200,8 +224,9 @@ fn is_secret(gvk: &GroupVersionKind) -> bool {
     gvk.group.is_empty() && gvk.kind == "Secret"
 }
 
-/// Returns the JSON pointers of secret values.
-fn pointers(object: &Value) -> Vec<String> {
+/// Returns the JSON pointers of the secret values of a Secret: those in `data` and `stringData`, and the annotation of
+/// client-side apply, which contains them all.
+fn find_secret_values(object: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
     for field in SECRET_FIELDS {
         match object.get(field) {
@@ -210,23 +235,19 @@ fn pointers(object: &Value) -> Vec<String> {
                 let keys = values.keys();
                 pointers.extend(keys.map(|key| format!("/{field}/{}", escape_pointer(key))));
             }
-            // Not a valid Secret, but still a value.
+            // Not valid in a Secret, but the value may still be secret.
             Some(_) => pointers.push(format!("/{field}")),
         }
     }
-    let last_applied = annotation(LAST_APPLIED);
+    let last_applied = format!("{ANNOTATIONS}/{}", escape_pointer(LAST_APPLIED));
     if object.pointer(&last_applied).is_some() {
         pointers.push(last_applied);
     }
     pointers
 }
 
-/// Returns the JSON pointer of an annotation.
-fn annotation(key: &str) -> String {
-    format!("{ANNOTATIONS}/{}", escape_pointer(key))
-}
-
-fn is_copy(pointer: &str) -> bool {
+/// Returns whether the JSON pointer is that of an annotation or label.
+fn is_annotation_or_label(pointer: &str) -> bool {
     FIELDS_WITH_COPIES.iter().any(|field| {
         pointer
             .strip_prefix(field)
@@ -234,9 +255,7 @@ fn is_copy(pointer: &str) -> bool {
     })
 }
 
-const ANNOTATIONS: &str = "/metadata/annotations";
-const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
-
+/// Escapes a key for a JSON pointer (RFC 6901).
 fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
@@ -264,7 +283,7 @@ mod tests {
             (compared.0.object.value(), compared.1)
         };
         let table = [
-            // The same value, as it is live.
+            // The live Secret has the same value, so it is filled in.
             (
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({"data": {"a": "eA=="}})),
@@ -295,7 +314,7 @@ mod tests {
                 "/data/a~1b",
                 json!("eA=="),
             ),
-            // Another one.
+            // The live Secret has another value, so a placeholder is filled in.
             (
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({"data": {"a": "eQ=="}})),
@@ -320,7 +339,7 @@ mod tests {
                 "/stringData/a",
                 json!("***"),
             ),
-            // None.
+            // The live Secret has no value, or does not exist.
             (
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({})),

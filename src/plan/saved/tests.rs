@@ -3,7 +3,7 @@ use std::fs;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::file::Unsealable;
+use super::file::PlanFileError;
 use super::*;
 use crate::error::ErrorKind;
 use crate::manifest::{self, Recursion};
@@ -72,54 +72,60 @@ fn saved(text: &str) -> (TempDir, SavedPlan) {
 fn a_sealed_plan_is_read_again() {
     let (_directory, plan) =
         saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: '1.0'}\n");
-    let sealed = file::seal(&plan);
-    assert_eq!(file::unseal(&sealed).expect("a plan"), plan);
+    let sealed = file::to_text_with_digest(&plan);
+    assert_eq!(file::parse(&sealed).expect("a plan"), plan);
 }
 
 #[test]
 fn a_plan_that_would_show_values_of_a_secret_is_refused() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {key: b25l}\n";
     let (_directory, plan) = saved(secret);
-    assert_eq!(file::unseal(&file::seal(&plan)).expect("a plan"), plan);
+    assert_eq!(
+        file::parse(&file::to_text_with_digest(&plan)).expect("a plan"),
+        plan
+    );
     let read = |change: fn(&mut SavedManifest)| {
         let mut changed = plan.clone();
         change(&mut changed.manifests[0]);
-        file::unseal(&file::seal(&changed))
+        file::parse(&file::to_text_with_digest(&changed))
             .map(drop)
             .expect_err("no plan")
     };
     let as_another_kind = read(|saved| saved.object["kind"] = json!("ConfigMap"));
-    assert!(matches!(as_another_kind, Unsealable::Changed));
+    assert!(matches!(as_another_kind, PlanFileError::Changed));
     let elsewhere = read(|saved| {
         saved.object["type"] = json!("***");
         let digest = saved.hidden["/data/key"].clone();
         saved.hidden.insert("/type".to_owned(), digest);
     });
-    assert!(matches!(elsewhere, Unsealable::Changed));
+    assert!(matches!(elsewhere, PlanFileError::Changed));
 }
 
 #[test]
 fn a_plan_that_was_touched_is_refused() {
     let (_directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
-    let sealed = file::seal(&plan);
-    let read = |text: &str| file::unseal(text).map(drop).expect_err("no plan");
+    let sealed = file::to_text_with_digest(&plan);
+    let read = |text: &str| file::parse(text).map(drop).expect_err("no plan");
     assert!(matches!(
         read(&sealed.replace("\"name\": \"a\"", "\"name\": \"b\"")),
-        Unsealable::Changed
+        PlanFileError::Changed
     ));
     assert!(matches!(
         read(&sealed.replace("\"version\": 1", "\"version\": 2")),
-        Unsealable::Version(_)
+        PlanFileError::Version(_)
     ));
     assert!(matches!(
         read(&sealed.replace("\"kind\": \"Plan\"", "\"kind\": \"Report\"")),
-        Unsealable::Other
+        PlanFileError::Other
     ));
-    assert!(matches!(read(&sealed[..sealed.len() / 2]), Unsealable::Syntax(_)));
-    assert!(matches!(read("[]"), Unsealable::Other));
-    // Its spaces do not matter.
+    assert!(matches!(
+        read(&sealed[..sealed.len() / 2]),
+        PlanFileError::Syntax(_)
+    ));
+    assert!(matches!(read("[]"), PlanFileError::Other));
+    // The digest does not cover the white space of the file.
     let document: Value = serde_json::from_str(&sealed).expect("JSON");
-    assert!(file::unseal(&document.to_string()).is_ok());
+    assert!(file::parse(&document.to_string()).is_ok());
 }
 
 #[cfg(unix)]
@@ -149,7 +155,7 @@ fn a_plan_replaces_files_alone() {
 #[test]
 fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     let (directory, plan) = saved(SECRET);
-    let sealed = file::seal(&plan);
+    let sealed = file::to_text_with_digest(&plan);
     for value in ["in-the", "aW4tdGhl"] {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
@@ -157,7 +163,7 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     let restored = restore(&plan).expect("the same");
     assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
     let file = directory.path().join("login.yaml");
-    // Another place in the file is the same object.
+    // The object may be on another line of the file.
     fs::write(&file, format!("# A comment.\n{SECRET}")).expect("a file");
     assert!(restore(&plan).is_ok());
     for (from, to) in [
@@ -182,9 +188,9 @@ fn a_note_of_the_former_value_is_not_in_the_file_and_comes_back_from_the_manifes
     let live = json!({"data": {"key": "aW4tdGhlLXBhc3Q="}});
     let salt = plan.salt.clone();
     plan.manifests[0].hide_copies_of_live(&live, &salt);
-    let sealed = file::seal(&plan);
+    let sealed = file::to_text_with_digest(&plan);
     assert!(!sealed.contains("in-the"), "{sealed}");
-    assert_eq!(file::unseal(&sealed).expect("a plan"), plan);
+    assert_eq!(file::parse(&sealed).expect("a plan"), plan);
     let restored = restore(&plan).expect("the same");
     let note = &restored[0].object.value()["metadata"]["annotations"]["note"];
     assert_eq!(note, "it was in-the-past");
@@ -241,7 +247,11 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
         let manifest = secret_from(source);
         assert_eq!(is_lost(&manifest), lost, "{}", manifest.position);
         let plan = plan_of(vec![SavedManifest::new(&manifest, &salt())], salt());
-        assert!(!file::seal(&plan).contains("hush"), "{}", manifest.position);
+        assert!(
+            !file::to_text_with_digest(&plan).contains("hush"),
+            "{}",
+            manifest.position
+        );
     }
     assert!(!is_lost(&read(
         "apiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n"
@@ -299,7 +309,7 @@ fn the_record_is_not_part_of_a_parent_with_a_manifest() {
     assert_ne!(seen(json!({"annotations": {"note": "x"}}), "1"), bare);
 }
 
-/// A set of three: one that is sent, one that is left alone, one that is pruned.
+/// A set of three members: one is applied, one is unchanged, one is pruned.
 struct Scene {
     saved: SavedPlan,
     cluster: SavedCluster,
@@ -342,7 +352,7 @@ fn scene() -> Scene {
         }],
         prunes: vec![vec![pruned.clone()]],
         last_prunes: Vec::new(),
-        edges: crate::plan::Edges::default(),
+        edges: crate::plan::DependencyEdges::default(),
         skips: Vec::new(),
         dependents: Dependents::default(),
         preconditions: crate::plan::Preconditions::default(),
@@ -387,8 +397,8 @@ impl Scene {
         find_drift(&self.saved, &self.fresh())
     }
 
-    fn fresh(&self) -> Fresh<'_> {
-        Fresh {
+    fn fresh(&self) -> CurrentState<'_> {
+        CurrentState {
             cluster: &self.cluster,
             set: &self.set,
             desired: &self.desired,
@@ -424,11 +434,8 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
     assert_eq!(scene.find_drift(), [ChangeSincePlan::Detached(key.clone())]);
     scene.saved.detached = saved_detachments(&scene.plan);
     assert_eq!(scene.find_drift(), []);
-    let text = file::seal(&scene.saved);
-    assert_eq!(
-        file::unseal(&text).expect("a plan").detached,
-        scene.saved.detached
-    );
+    let text = file::to_text_with_digest(&scene.saved);
+    assert_eq!(file::parse(&text).expect("a plan").detached, scene.saved.detached);
     scene.plan.dependents = Dependents::default();
     assert_eq!(scene.find_drift(), [ChangeSincePlan::Detached(key)]);
 }
@@ -438,7 +445,7 @@ fn where_nothing_moved_nothing_is_reported() {
     let mut scene = scene();
     assert_eq!(scene.find_drift(), []);
     let sent = scene.key("sent");
-    // A write that changed nothing of interest.
+    // A write that changed the resourceVersion and not the content.
     scene.seen.insert(sent, seen("sent", "2", "a"));
     assert_eq!(scene.find_drift(), []);
 }
@@ -543,12 +550,12 @@ fn a_plan_is_for_one_cluster() {
     ];
     let table = [
         (cluster(Some("of-this"), "https://one", Some("a")), [None, None]),
-        // The same by another way.
+        // The same cluster at another address.
         (
             cluster(Some("of-this"), "https://two", None),
             [None, Some(unknown("https://two"))],
         ),
-        // Another one that has its address.
+        // Another cluster at the same address.
         (
             cluster(Some("of-another"), "https://one", Some("a")),
             [Some(other()), None],
@@ -592,7 +599,7 @@ fn namespaces_are_compared_where_both_may_be_read() {
     };
     let (missing, unread) = (None, Some(None));
     let [one, other] = ["one", "other"].map(|uid| Some(Some(uid)));
-    // Whether the namespace is another one, and whether that could not be found out.
+    // The UID then and now, whether the namespace counts as changed, and whether it could not be compared.
     let table = [
         (one, one, false, false),
         (one, other, true, false),

@@ -197,7 +197,7 @@ impl Autoscalers {
                             namespace: text("namespace"),
                             name: text("name")?,
                         };
-                        let target = plan::target_of(&kind, item, autoscaler.namespace.as_deref())?;
+                        let target = plan::read_scale_target(&kind, item, autoscaler.namespace.as_deref())?;
                         Some((target, autoscaler))
                     },
                 );

@@ -101,7 +101,7 @@ fn parent_goes(
         let policy = with_pruning(policy, Pruning::WholeSet);
         let going = plan::plan(&named.set, &Desired::default(), observed, &policy)
             .dependents
-            .going;
+            .deleted;
         parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
     }
     plan::parent_disposition(&named.set, &parent.live, &parent.content_writers, managers)

@@ -80,10 +80,14 @@ impl Goal<'_> {
     ) -> Result<ParentJudgement, Vec<Refusal>> {
         let set = &named.set;
         let (judged, operation) = match (self, parent) {
-            (Self::Apply(..), _) => return plan::judge(set, parent),
-            (Self::Delete(..), None) => (plan::judge(set, None), Operation::Delete),
-            (Self::Delete(..), Some(parent)) => (plan::judge_for_deletion(set, parent), Operation::Delete),
-            (Self::Join(operation) | Self::Leave(operation), _) => (plan::judge(set, parent), *operation),
+            (Self::Apply(..), _) => return plan::judge_parent(set, parent),
+            (Self::Delete(..), None) => (plan::judge_parent(set, None), Operation::Delete),
+            (Self::Delete(..), Some(parent)) => {
+                (plan::judge_parent_for_deletion(set, parent), Operation::Delete)
+            }
+            (Self::Join(operation) | Self::Leave(operation), _) => {
+                (plan::judge_parent(set, parent), *operation)
+            }
         };
         judged.map(|judged| ParentJudgement {
             take_over: judged

@@ -157,7 +157,7 @@ impl ClusterState {
         );
         self.warnings.push(warning_of_unlabeled(unlabeled, &consequence));
         let record = Record::from_members(unlabeled.iter().map(|live| &live.key), parent);
-        self.observed.unlisted = self.observed.unlisted.union(&record);
+        self.observed.record_to_keep = self.observed.record_to_keep.union(&record);
     }
 }
 

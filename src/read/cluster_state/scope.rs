@@ -55,7 +55,7 @@ impl Scoped {
             places: self.member_scope.places.clone(),
             observed: Observed {
                 recorded: self.member_scope.recorded.clone(),
-                unlisted: self.member_scope.unlisted.clone(),
+                record_to_keep: self.member_scope.record_to_keep.clone(),
                 parent: parent.as_ref().and_then(|parent| named.dependent(&parent.object)),
                 ..Observed::default()
             },

@@ -86,7 +86,9 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
         Refusal::OwnsDependents { dependents, .. } => {
             format!("owns {}, which stay without this owner:", objects(dependents))
         }
-        Refusal::OwnsBound { dependents, .. } => format!("owns {} that must stay", objects(dependents)),
+        Refusal::OwnsUndetachable { dependents, .. } => {
+            format!("owns {} that must stay", objects(dependents))
+        }
         Refusal::EmptyManifests { objects } if objects.is_empty() => {
             "no objects in the manifests: check the paths given to -f".to_owned()
         }

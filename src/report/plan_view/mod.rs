@@ -165,7 +165,7 @@ impl<'a> Entry<'a> {
 /// Returns the effect on an object; `None` if there is none. A refused prune is a prune.
 fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> {
     match (outcome.action, refusal) {
-        (Action::Failed, Some(Refusal::HoldsDesired { .. } | Refusal::OwnsBound { .. })) => {
+        (Action::Failed, Some(Refusal::HoldsDesired { .. } | Refusal::OwnsUndetachable { .. })) => {
             Some(Effect::Pruned)
         }
         (Action::Failed, Some(refusal)) if refusal.is_data_loss() => Some(Effect::Pruned),

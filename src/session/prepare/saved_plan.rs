@@ -26,8 +26,8 @@ use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
 use crate::model::text::{listed, os_cause};
 use crate::plan::saved::{
-    self, ChangeSincePlan, Fresh, Intent, NamespaceUids, Salt, SavedCluster, SavedManifest, SavedObject,
-    SavedParent, SavedPlan, SavedSet, Seen,
+    self, ChangeSincePlan, CurrentState, Intent, NamespaceUids, Salt, SavedCluster, SavedManifest,
+    SavedObject, SavedParent, SavedPlan, SavedSet, Seen,
 };
 use crate::plan::{Policy, Preconditions};
 use crate::read::{self, NamespaceState};
@@ -285,7 +285,7 @@ pub async fn approve(
     let seen = look(&prepared, saved).await?;
     let parent_seen = look_at_parent(&prepared, &saved.salt).await?;
     let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
-    let fresh = Fresh {
+    let fresh = CurrentState {
         cluster: &cluster,
         set: &prepared.named.set,
         desired: &prepared.desired,

@@ -36,7 +36,8 @@ pub async fn prepare(
     let prepared = from_saved(run, connection, options, input).await?;
     let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let parent = prepared.state.parent_object();
-    if let Some(other) = saved::other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent) {
+    if let Some(other) = saved::find_other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent)
+    {
         return Err(ChangeSincePlan::error(&[other]));
     }
     let runs = parent

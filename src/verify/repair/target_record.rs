@@ -89,7 +89,7 @@ fn unlisted_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<R
                 continue;
             }
             RecordedKind::Kept(kept) => kept.kind.clone(),
-            RecordedKind::Unlisted(_) | RecordedKind::Unknowable(_) => match recorded.kinds {
+            RecordedKind::UnexpectedlyMissing(_) | RecordedKind::Unknowable(_) => match recorded.kinds {
                 RecordedKinds::GroupKinds(_) => Some(name.clone()),
                 RecordedKinds::GroupResources(_) => None,
             },

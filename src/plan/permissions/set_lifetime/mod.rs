@@ -15,31 +15,34 @@ use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, Scope, Subresource};
 use crate::model::set::Set;
-use crate::plan::member_scope::namespaces;
+use crate::plan::member_scope::list_namespaces;
 use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
 
-/// Verbs that writing one member may need: reading it again, applying and pruning it.
+/// Verbs that writing one member may need: to read it again, to apply it and to prune it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
 
-/// State of a set from earlier runs; empty for a new set. Anyone who may write the parent, or an object with the label
-/// of the set, may have made it.
+/// State of a set from earlier runs; empty for a new set.
+///
+/// Do not trust it: anyone who may write the parent, or label an object as a member, can change it, and so ask for
+/// permissions that no manifest needs.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
-    /// Recorded kinds and namespaces.
+    /// The recorded kinds and namespaces.
     pub places: ListTargets,
     pub members: Vec<Live>,
-    /// Recorded kinds that the server does not list.
-    pub unlisted: BTreeSet<GroupKind>,
+    /// The recorded kinds that discovery does not list.
+    pub undiscovered: BTreeSet<GroupKind>,
 }
 
 /// Returns the permissions that runs with these manifests need, whatever the state of the set is when
 /// they begin.
 ///
-/// For namespaced objects, these are for all objects of the kind in each namespace of the set, so that
-/// manifests may gain objects of the same kinds. For cluster-scoped objects, they are by name: permissions
-/// for all namespaces or cluster roles of a cluster are far more than a set needs.
+/// For a namespaced kind, the permissions hold for all its objects in each namespace of the set, so that manifests may
+/// gain objects of the same kinds. For a cluster-scoped kind, they hold for single objects by name: a set does not need
+/// permissions for all namespaces or cluster roles of a cluster.
 ///
-/// To list all namespaces is optional: a run that creates the parent finds members of a lost one with it.
+/// The permission to list all namespaces is not among them, because runs work without it. If a parent was lost, a run
+/// that creates it again uses that permission to find the members in namespaces that the manifests do not name.
 pub fn needed_for_set(
     set: &Set,
     parent_resource: &Resource,
@@ -47,67 +50,77 @@ pub fn needed_for_set(
     past: &Past,
     discovery: &Discovery,
 ) -> BTreeSet<Permission> {
-    let mut rights = BTreeSet::new();
-    rights.extend(on_parent(set, parent_resource, desired));
-    let namespaces = namespaces(set, desired, &past.places.namespaces);
-    rights.extend(namespaces.iter().map(|namespace| read_namespace(namespace)));
-    rights.extend(to_list(&namespaces, desired, past));
-    rights.extend(to_see_what_is_gone(desired, past));
+    let mut needed = BTreeSet::new();
+    needed.extend(needed_for_parent(set, parent_resource, desired));
+    let namespaces = list_namespaces(set, desired, &past.places.namespaces);
+    needed.extend(
+        namespaces
+            .iter()
+            .map(|namespace| needed_to_read_namespace(namespace)),
+    );
+    needed.extend(needed_to_list_members(&namespaces, desired, past));
+    needed.extend(needed_to_explain_missing_kinds(desired, past));
     let of_manifests = desired
         .members
         .iter()
         .map(|member| (&member.key, &member.resource));
     let live = past.members.iter().map(|live| (&live.key, &live.resource));
     for (key, resource) in of_manifests.chain(live) {
-        rights.extend(VERBS_ON_MEMBERS.map(|verb| on_member(verb, key, resource)));
-        // A watch cannot be limited to names, and shows only what the LIST shows.
-        rights.insert(Permission::on(Verb::Watch, resource, key.namespace.as_deref()));
-        rights.extend(to_see_what_goes_along(key));
+        needed.extend(VERBS_ON_MEMBERS.map(|verb| needed_for_member(verb, key, resource)));
+        // RBAC cannot limit the watch of a collection to names. The user may list the collection anyway, and a watch
+        // shows no more than that.
+        needed.insert(Permission::on(Verb::Watch, resource, key.namespace.as_deref()));
+        needed.extend(needed_to_list_objects_of_crd(key));
     }
     for member in desired.members.iter().chain(&desired.parent) {
-        rights.extend(object_content::permissions(member, desired, discovery));
+        needed.extend(object_content::needed_for_content(member, desired, discovery));
     }
-    rights.extend(to_read_dependencies(desired, discovery));
-    rights.extend(to_find_autoscalers(desired, discovery));
-    rights
+    needed.extend(needed_to_read_dependencies(desired, discovery));
+    needed.extend(needed_to_list_autoscalers(desired, discovery));
+    needed
 }
 
-/// Returns the permissions to recreate objects. The dry run that proves an object valid is a POST, which
-/// names no object, so a permission by name does not allow it.
-pub fn to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Permission> {
-    let mut rights = BTreeSet::new();
+/// Returns the permissions to recreate the objects that `recreate` chooses.
+///
+/// Before the delete, a dry run of a POST proves that the new object is valid. For RBAC, a POST names no object, so
+/// `create` is needed for all objects of the kind, even of a cluster-scoped one.
+pub fn needed_to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Permission> {
+    let mut needed = BTreeSet::new();
     for member in desired.members.iter().filter(|member| recreate.chooses(member)) {
         let namespace = member.key.namespace.as_deref();
-        rights.insert(Permission::on(Verb::Create, &member.resource, namespace));
-        rights.insert(on_member(Verb::Delete, &member.key, &member.resource));
+        needed.insert(Permission::on(Verb::Create, &member.resource, namespace));
+        needed.insert(needed_for_member(Verb::Delete, &member.key, &member.resource));
     }
-    rights
+    needed
 }
 
-/// Returns the permission for a member. That for a cluster-scoped one is limited to its name.
-fn on_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
+/// Returns the permission for a member: by name for a cluster-scoped member, and otherwise for all objects of its kind
+/// in its namespace.
+fn needed_for_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
     match resource.scope {
         Scope::Namespaced => Permission::on(verb, resource, key.namespace.as_deref()),
         Scope::Cluster => Permission::on_object(verb, resource, key),
     }
 }
 
-/// Permissions to read the objects that the manifests depend on and do not hold: they are read before
-/// the first write, and one by one until they are Current.
-fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
-    let held: BTreeSet<&ObjectKey> = desired.members.iter().map(|member| &member.key).collect();
-    let named = desired.members.iter().flat_map(|member| &member.depends_on);
-    let outside = named.filter(|key| !held.contains(key));
-    let rights = outside.filter_map(|key| match discovery.preferred(&key.group_kind) {
+/// Returns the permissions to read the objects that the manifests depend on and do not hold. A run reads them before
+/// the first write, and then again and again, each on its own, until they are Current.
+fn needed_to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
+    let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|member| &member.key).collect();
+    let dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
+    let outside = dependencies.filter(|key| !desired_keys.contains(key));
+    let needed = outside.filter_map(|key| match discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Permission::on_object(Verb::Get, resource, key)),
+        // Without its resource, there is nothing to grant.
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,
     });
-    rights.collect()
+    needed.collect()
 }
 
-/// Permissions to list the autoscalers of objects whose number of replicas is not in their manifests: it
-/// may have just left them (`plan::autoscalers`). A run without them keeps the number.
-fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
+/// Returns the permissions to list the autoscalers of objects whose number of replicas is not in their manifests: the
+/// number may have been removed from the manifest since the last run (`plan::autoscalers`). Without these permissions,
+/// a run keeps the number.
+fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
     let known = autoscalers_by_target(desired);
     let mut namespaces: BTreeSet<Option<&str>> = BTreeSet::new();
     for member in &desired.members {
@@ -118,28 +131,31 @@ fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Per
             namespaces.insert(member.key.namespace.as_deref());
         }
     }
-    let mut rights = BTreeSet::new();
+    let mut needed = BTreeSet::new();
     for kind in autoscaler_kinds() {
         if let KindLookup::Found(resource) = discovery.preferred(&kind) {
             for namespace in &namespaces {
-                rights.insert(Permission::on(Verb::List, resource, *namespace));
+                needed.insert(Permission::on(Verb::List, resource, *namespace));
             }
         }
     }
-    rights
+    needed
 }
 
-/// Permissions to find out why discovery does not list a kind: it is gone only if neither a CRD nor an
-/// APIService has it (`read::kinds_missing_from_discovery`). The contents of a namespace are known only if
-/// discovery lists every kind. Kinds that are built into the API server do not change between two runs.
-fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Permission> {
+/// Returns the permissions to find out why discovery does not list a kind: the kind is gone only if neither a CRD nor
+/// an `APIService` defines it (`read::kinds_missing_from_discovery`).
+///
+/// A set needs them if a kind is missing now, or may be missing in a later run: any kind that is not built into the API
+/// server may be. A set with a namespace needs them, too: before a run prunes the namespace, it lists the contents, and
+/// these are known only if discovery lists every kind.
+fn needed_to_explain_missing_kinds(desired: &Desired, past: &Past) -> Vec<Permission> {
     let of_manifests = desired.members.iter().map(|member| &member.resource);
     let mut resources = of_manifests.chain(&past.places.resources);
     let namespace = GroupKind::namespace();
     let may_be_missing = resources.any(|resource| {
         !is_built_in(&resource.api_version(), &resource.kind) || resource.group_kind() == namespace
     });
-    if past.unlisted.is_empty() && !may_be_missing {
+    if past.undiscovered.is_empty() && !may_be_missing {
         return Vec::new();
     }
     [
@@ -157,14 +173,14 @@ fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Permission> {
     .to_vec()
 }
 
-/// The permission to list the objects of a CRD before it is pruned: all of them have to be deleted with
-/// the set (`plan::data_loss`). The name of the CRD names their resource.
-fn to_see_what_goes_along(key: &ObjectKey) -> Option<Permission> {
-    let definition = GroupKind::custom_resource_definition();
-    let (plural, group) = key
-        .name
-        .split_once('.')
-        .filter(|_| key.group_kind == definition)?;
+/// Returns the permission to list the objects of a CRD; `None` if the object is not a CRD. Before a run prunes the CRD,
+/// it lists its objects: all of them have to be members that are pruned with it (`plan::data_loss`).
+fn needed_to_list_objects_of_crd(key: &ObjectKey) -> Option<Permission> {
+    if key.group_kind != GroupKind::custom_resource_definition() {
+        return None;
+    }
+    // A CRD is named after its resource: `PLURAL.GROUP`.
+    let (plural, group) = key.name.split_once('.')?;
     Some(Permission {
         namespace: None,
         group: group.to_owned(),
@@ -174,24 +190,28 @@ fn to_see_what_goes_along(key: &ObjectKey) -> Option<Permission> {
     })
 }
 
-/// Permissions for the parent. Without a manifest, it is created by POST, which names no object; with one,
-/// by an apply, which does. A custom resource is never created without a manifest.
-fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permission> {
-    let right = |verb| Permission::on_object(verb, resource, &set.parent);
-    let mut rights = vec![
-        right(Verb::Get),
-        right(Verb::Patch),
-        // To delete the set. A user who may patch the parent can remove the set's record anyway.
-        right(Verb::Delete),
+/// Returns the permissions for the parent.
+///
+/// A parent with a manifest is created by an apply, so `create` is limited to its name. A parent without a manifest is
+/// created by POST. For RBAC, a POST names no object, so `create` holds for all objects of the kind. A custom resource
+/// is never created without a manifest.
+fn needed_for_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permission> {
+    let on_parent = |verb| Permission::on_object(verb, resource, &set.parent);
+    let mut needed = vec![
+        on_parent(Verb::Get),
+        on_parent(Verb::Patch),
+        // To delete the set. That grants little more than `patch`, with which a user can already remove the record.
+        on_parent(Verb::Delete),
     ];
-    let is_custom = !resource.group.is_empty();
+    let is_custom_resource = !resource.group.is_empty();
     if desired.parent.is_some() {
-        rights.push(right(Verb::Create));
-    } else if !is_custom {
-        rights.push(right(Verb::Create).on_all());
+        needed.push(on_parent(Verb::Create));
+    } else if !is_custom_resource {
+        needed.push(on_parent(Verb::Create).on_all());
     }
-    if is_custom {
-        rights.push(Permission {
+    if is_custom_resource {
+        // The CRD has the label that permits its objects to be parents.
+        needed.push(Permission {
             namespace: None,
             group: "apiextensions.k8s.io".to_owned(),
             resource: "customresourcedefinitions".to_owned(),
@@ -199,12 +219,12 @@ fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permissio
             name: Some(format!("{}.{}", resource.plural, resource.group)),
         });
     }
-    rights
+    needed
 }
 
-/// The permission to read a namespace, inside of itself: for the server, the name in the path is the
-/// namespace of the request.
-fn read_namespace(namespace: &str) -> Permission {
+/// Returns the permission to read a namespace, which a role in that namespace can grant: the API server treats the name
+/// in the path `/api/v1/namespaces/NAME` as the namespace of the request.
+fn needed_to_read_namespace(namespace: &str) -> Permission {
     Permission {
         namespace: Some(namespace.to_owned()),
         group: String::new(),
@@ -214,8 +234,12 @@ fn read_namespace(namespace: &str) -> Permission {
     }
 }
 
-/// Permissions to list members: of every kind in every namespace of the set.
-fn to_list(namespaces: &BTreeSet<String>, desired: &Desired, past: &Past) -> BTreeSet<Permission> {
+/// Returns the permissions to list members: objects of each kind in each namespace of the set.
+fn needed_to_list_members(
+    namespaces: &BTreeSet<String>,
+    desired: &Desired,
+    past: &Past,
+) -> BTreeSet<Permission> {
     let of_manifests = desired.members.iter().map(|member| &member.resource);
     let kinds: BTreeMap<GroupKind, &Arc<Resource>> = past
         .places

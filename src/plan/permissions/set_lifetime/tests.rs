@@ -9,7 +9,7 @@ use crate::model::object::Object;
 use crate::model::permission::SubjectRules;
 use crate::plan::fixtures::{desired, live, resource, set};
 use crate::plan::permissions::tests::{manifests, right, texts};
-use crate::plan::permissions::{RbacSubject, name, objects};
+use crate::plan::permissions::{RbacSubject, name_for_set, objects_that_grant};
 
 const ROLE: &str = "Role.rbac.authorization.k8s.io";
 const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
@@ -83,7 +83,7 @@ fn what_left_the_manifests_can_still_be_pruned() {
             live("Service", Some("old"), "s"),
             live(CRD, None, "widgets.example.com"),
         ],
-        unlisted: BTreeSet::new(),
+        undiscovered: BTreeSet::new(),
     };
     let rights = texts(&ever(&manifests(Vec::new()), &past, Vec::new()));
     for expected in [
@@ -106,14 +106,14 @@ fn what_is_gone_is_seen_by_definitions_and_api_services() {
         "list apiservices.apiregistration.k8s.io",
         "list customresourcedefinitions.apiextensions.k8s.io",
     ];
-    let unlisted = Past {
-        unlisted: BTreeSet::from([GroupKind::new("example.com", "Gone")]),
+    let undiscovered = Past {
+        undiscovered: BTreeSet::from([GroupKind::new("example.com", "Gone")]),
         ..Past::default()
     };
     let table = [
         ("ConfigMap", &Past::default(), false),
         ("Widget.example.com", &Past::default(), true),
-        ("ConfigMap", &unlisted, true),
+        ("ConfigMap", &undiscovered, true),
     ];
     for (kind, past, expected) in table {
         let rights = texts(&ever(
@@ -157,7 +157,7 @@ fn of_its_content(object: &DesiredObject, others: Vec<DesiredObject>) -> Vec<Str
     let served = vec![(*resource("ConfigMap", Scope::Namespaced)).clone()];
     let members: Vec<DesiredObject> = others.into_iter().chain([object.clone()]).collect();
     let manifests = manifests(members);
-    texts(&object_content::permissions(
+    texts(&object_content::needed_for_content(
         object,
         &manifests,
         &Discovery::from_resources(served),
@@ -249,7 +249,7 @@ fn permissions_become_the_fewest_rules() {
         right(Verb::List, "Node", None, None),
     ]);
     let subject = RbacSubject::User("jane".to_owned());
-    let objects = objects(
+    let objects = objects_that_grant(
         "applyset:shop:web",
         &rights,
         std::slice::from_ref(&subject),
@@ -299,7 +299,7 @@ fn the_rules_grant_exactly_the_permissions() {
     ]);
     let rights = ever(&manifests, &Past::default(), Vec::new());
     let subject = RbacSubject::Group("ops".to_owned());
-    for object in objects("n", &rights, std::slice::from_ref(&subject), "shop") {
+    for object in objects_that_grant("n", &rights, std::slice::from_ref(&subject), "shop") {
         let Some(rules) = object.get("rules") else {
             continue;
         };
@@ -324,7 +324,7 @@ fn service_accounts_live_in_the_sets_namespace_unless_they_name_another() {
             namespace: given.map(str::to_owned),
             name: "web".to_owned(),
         };
-        let objects = objects("n", &rights, std::slice::from_ref(&subject), "shop");
+        let objects = objects_that_grant("n", &rights, std::slice::from_ref(&subject), "shop");
         assert_eq!(
             objects[1]["subjects"],
             json!([{"kind": "ServiceAccount", "namespace": expected, "name": "web"}])
@@ -335,7 +335,7 @@ fn service_accounts_live_in_the_sets_namespace_unless_they_name_another() {
 #[test]
 fn different_sets_have_roles_of_different_names() {
     let role_of = |kind: &str, group: &str, namespace: Option<&str>, set_name: &str| {
-        name(&ParentIdentity {
+        name_for_set(&ParentIdentity {
             group_kind: GroupKind::new(group, kind),
             namespace: namespace.map(str::to_owned),
             name: set_name.to_owned(),

@@ -1,0 +1,210 @@
+//! The order in which a run applies objects, as a graph: step by step, each object after what it depends on, and after
+//! the namespace and the CRD that it needs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::graph::{ActionId, Barrier, Edge, Graph};
+use super::{Apply, Plan, is_not_yet_served};
+use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
+use crate::model::containers::Containers;
+use crate::model::identity::{GroupKind, ObjectKey};
+
+/// One action of a run that applies objects.
+#[derive(Debug, Clone)]
+pub enum ApplyAction<'p> {
+    /// Applies an object.
+    Apply(&'p Apply),
+    /// Waits until the server serves the kind of this object. The run applies the CRD of the kind.
+    AwaitKind(&'p DesiredObject),
+    /// Waits until the server uses the changed CRD of these objects.
+    AwaitSchema(Vec<&'p Apply>),
+    /// Waits until this object is Current, because objects of the manifests depend on it.
+    AwaitCurrent(&'p ObjectKey),
+}
+
+impl Plan {
+    /// Returns the graph that applies these steps. `current` are the objects that were Current before the run.
+    pub fn apply_graph<'p>(
+        &'p self,
+        steps: impl IntoIterator<Item = &'p Vec<Apply>>,
+        desired: &'p Desired,
+        current: BTreeSet<ObjectKey>,
+    ) -> Graph<ApplyAction<'p>> {
+        let members = self.all_applies().map(|apply| &desired.members[apply.index]);
+        let crds = members.filter_map(|member| Some((defined_kind(member)?, &member.key)));
+        let mut builder = Builder {
+            current_before_run: current,
+            desired,
+            crds: crds.collect(),
+            graph: Graph::default(),
+            last_barrier: None,
+            applies: HashMap::new(),
+            waits_until_current: BTreeMap::new(),
+            waits_until_served: BTreeMap::new(),
+            waits_for_schemas: BTreeMap::new(),
+        };
+        for step in steps {
+            builder.add_step(step);
+        }
+        builder.graph
+    }
+}
+
+/// Builds an apply graph step by step. Each map holds the actions that the graph has so far.
+struct Builder<'p> {
+    /// The objects that were Current before the run.
+    current_before_run: BTreeSet<ObjectKey>,
+    desired: &'p Desired,
+    /// The CRDs that the run applies, by the kind that they define.
+    crds: HashMap<GroupKind, &'p ObjectKey>,
+    graph: Graph<ApplyAction<'p>>,
+    /// The barrier at the end of the previous step; `None` in the first step.
+    last_barrier: Option<ActionId>,
+    /// The applies, by their objects.
+    applies: HashMap<&'p ObjectKey, ActionId>,
+    /// The [`ApplyAction::AwaitCurrent`] actions, by their objects.
+    waits_until_current: BTreeMap<&'p ObjectKey, ActionId>,
+    /// The [`ApplyAction::AwaitKind`] actions, by kind and version.
+    waits_until_served: BTreeMap<(GroupKind, &'p str), ActionId>,
+    /// The [`ApplyAction::AwaitSchema`] actions, by the kind that the CRD defines.
+    waits_for_schemas: BTreeMap<&'p GroupKind, ActionId>,
+}
+
+impl<'p> Builder<'p> {
+    fn add_step(&mut self, step: &'p [Apply]) {
+        self.add_waits_for_schemas(step);
+        // A binding has an edge to the apply of its role, so the roles of the step have to be in the graph first.
+        let (bindings, others): (Vec<&Apply>, Vec<&Apply>) = step
+            .iter()
+            .partition(|apply| role_of_binding(&self.desired.members[apply.index]).is_some());
+        let ordered = others.into_iter().chain(bindings);
+        let added: Vec<ActionId> = ordered.map(|apply| self.add_apply(apply)).collect();
+        // An apply is postponed while a webhook does not answer. The Pods of the webhook may be applied in a later
+        // step, so the next step must not wait for postponed applies.
+        let barrier = Barrier::EndedOrPostponed;
+        self.last_barrier = Some(self.graph.add_barrier(barrier, added));
+    }
+
+    /// Adds a wait for each kind of the step that is served already, and whose CRD the run applies.
+    fn add_waits_for_schemas(&mut self, step: &'p [Apply]) {
+        let mut by_kind: BTreeMap<&GroupKind, Vec<&Apply>> = BTreeMap::new();
+        for apply in step {
+            let object = &self.desired.members[apply.index];
+            if self.crds.contains_key(&object.key.group_kind) && !is_not_yet_served(object) {
+                by_kind.entry(&object.key.group_kind).or_default().push(apply);
+            }
+        }
+        for (kind, applies) in by_kind {
+            if !self.waits_for_schemas.contains_key(kind) {
+                let crd = self.find_apply_of_crd(kind).map(|id| (id, Edge::Follows));
+                let before = self.edges_to_step_before_and(crd);
+                let wait = self.graph.add(ApplyAction::AwaitSchema(applies), before);
+                self.waits_for_schemas.insert(kind, wait);
+            }
+        }
+    }
+
+    fn add_apply(&mut self, apply: &'p Apply) -> ActionId {
+        let object = &self.desired.members[apply.index];
+        let mut before = self.edges_to_step_before_and(None);
+        for dependency in &object.depends_on {
+            let wait = self.find_or_add_wait_until_current(dependency);
+            before.extend(wait.map(|id| (id, Edge::Needs)));
+        }
+        let namespace_key = object.key.namespace.as_deref().map(Containers::namespace_key);
+        let namespace = namespace_key.and_then(|key| self.applies.get(&key)).copied();
+        let crd = self.find_apply_of_crd(&object.key.group_kind);
+        let role = role_of_binding(object)
+            .and_then(|key| self.applies.get(&key))
+            .copied();
+        for earlier in [namespace, crd, role].into_iter().flatten() {
+            before.push((earlier, self.choose_edge_to(earlier)));
+        }
+        if is_not_yet_served(object) {
+            before.push((self.find_or_add_wait_until_served(object), Edge::Needs));
+        }
+        let schema = self.waits_for_schemas.get(&object.key.group_kind);
+        before.extend(schema.map(|id| (*id, Edge::Follows)));
+        let id = self.graph.add(ApplyAction::Apply(apply), before);
+        self.applies.insert(&object.key, id);
+        id
+    }
+
+    /// Returns the edge from an object to `earlier`, the apply of its namespace, CRD or role.
+    ///
+    /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But if
+    /// the namespace, CRD or role has dependencies of its own, it may be skipped because of them, and then the object
+    /// is skipped, too.
+    fn choose_edge_to(&self, earlier: ActionId) -> Edge {
+        let has_dependencies = match self.graph.action(earlier) {
+            Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
+            _ => false,
+        };
+        if has_dependencies {
+            Edge::Needs
+        } else {
+            Edge::Follows
+        }
+    }
+
+    /// Returns the apply of the CRD that defines this kind, if the run applies it and it is in the graph already.
+    fn find_apply_of_crd(&self, kind: &GroupKind) -> Option<ActionId> {
+        self.applies.get(*self.crds.get(kind)?).copied()
+    }
+
+    /// Returns the wait until an object is Current that others depend on. `None` if no wait is needed, because the
+    /// object was Current before the run and is not applied.
+    fn find_or_add_wait_until_current(&mut self, dependency: &'p ObjectKey) -> Option<ActionId> {
+        if let Some(wait) = self.waits_until_current.get(dependency) {
+            return Some(*wait);
+        }
+        let apply = self.applies.get(dependency).copied();
+        if apply.is_none() && self.current_before_run.contains(dependency) {
+            return None;
+        }
+        let before = self.edges_to_step_before_and(apply.map(|id| (id, Edge::Needs)));
+        let wait = self.graph.add(ApplyAction::AwaitCurrent(dependency), before);
+        self.waits_until_current.insert(dependency, wait);
+        Some(wait)
+    }
+
+    /// Returns the wait until the kind of this object is served in the object's version.
+    fn find_or_add_wait_until_served(&mut self, object: &'p DesiredObject) -> ActionId {
+        let kind_and_version = (object.key.group_kind.clone(), &*object.resource.version);
+        if let Some(wait) = self.waits_until_served.get(&kind_and_version) {
+            return *wait;
+        }
+        let crd = self.find_apply_of_crd(&object.key.group_kind);
+        let before = self.edges_to_step_before_and(crd.map(|id| (id, Edge::Needs)));
+        let wait = self.graph.add(ApplyAction::AwaitKind(object), before);
+        self.waits_until_served.insert(kind_and_version, wait);
+        wait
+    }
+
+    /// Returns the edge to the barrier of the step before, followed by `other`.
+    fn edges_to_step_before_and(&self, other: Option<(ActionId, Edge)>) -> Vec<(ActionId, Edge)> {
+        let step = self.last_barrier.map(|barrier| (barrier, Edge::Follows));
+        step.into_iter().chain(other).collect()
+    }
+}
+
+/// Returns the role that a `RoleBinding` or `ClusterRoleBinding` refers to; `None` for any other object. The role has
+/// to be applied first: to a user without the verb `bind`, the server permits a binding only if its role exists.
+fn role_of_binding(object: &DesiredObject) -> Option<ObjectKey> {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let kind = &object.key.group_kind;
+    if kind.group != GROUP || !["RoleBinding", "ClusterRoleBinding"].contains(&&*kind.kind) {
+        return None;
+    }
+    let binding = object.object.value();
+    let [role_kind, role_name] = ["kind", "name"].map(|field| binding["roleRef"][field].as_str());
+    let namespace = object.key.namespace.clone().filter(|_| role_kind == Some("Role"));
+    Some(ObjectKey {
+        group_kind: GroupKind::new(GROUP, role_kind?),
+        namespace,
+        name: role_name?.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;
