@@ -100,24 +100,28 @@ fn escape_runner_commands(line: String) -> String {
 
 /// Replaces the `##` of each `##word[` by `replacement`.
 fn replace_runner_marks(text: String, replacement: &str) -> String {
-    if !has_runner_command(&text) {
+    let starts: Vec<usize> = find_runner_commands(&text).collect();
+    if starts.is_empty() {
         return text;
     }
-    let mut parts = text.split("##");
-    let mut escaped = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        escaped.push_str(if begins_runner_command(part) {
-            replacement
-        } else {
-            "##"
-        });
-        escaped.push_str(part);
+    let (mut escaped, mut end) = (String::new(), 0);
+    for start in starts {
+        escaped.push_str(&text[end..start]);
+        escaped.push_str(replacement);
+        end = start + "##".len();
     }
+    escaped.push_str(&text[end..]);
     escaped
 }
 
-fn has_runner_command(text: &str) -> bool {
-    text.contains("##") && text.split("##").skip(1).any(begins_runner_command)
+/// Returns the byte positions of `##word[` in the text. Of more than two marks in a row, the last two count.
+fn find_runner_commands(text: &str) -> impl Iterator<Item = usize> {
+    let marks = text.match_indices('#').map(|(start, _)| start);
+    marks.filter(|start| {
+        text[*start..]
+            .strip_prefix("##")
+            .is_some_and(begins_runner_command)
+    })
 }
 
 /// Returns whether the text after a `##` makes a command of it: letters, if any, and a bracket.
@@ -169,7 +173,8 @@ pub fn printable_json(json: String) -> String {
 /// Returns whether the text contains a command of a CI runner, or a character other than a line break that controls a
 /// terminal or is invisible.
 pub fn contains_hostile_text(text: &str) -> bool {
-    has_runner_command(text) || text.contains(|character| is_hostile(character) && character != '\n')
+    find_runner_commands(text).next().is_some()
+        || text.contains(|character| is_hostile(character) && character != '\n')
 }
 
 /// Returns whether the character must be escaped, because it
@@ -313,6 +318,7 @@ mod tests {
             ("::add-mask::x", "\\u{3a}:add-mask::x"),
             ("a ##vso[task]", "a #\\u{23}vso[task]"),
             ("a##[x] ## b", "a#\\u{23}[x] ## b"),
+            ("###vso[task] ####[x]", "##\\u{23}vso[task] ###\\u{23}[x]"),
             ("a::b ## c", "a::b ## c"),
         ];
         for (text, expected) in table {
