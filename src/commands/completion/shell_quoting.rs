@@ -14,16 +14,18 @@ pub(super) enum Quoting {
     ByCandidate,
     /// The shell quotes the candidate (zsh, fish).
     ByShell,
-    /// kubectl passes the candidates on to a shell that is not known here. Names that need quotes are left out.
+    /// It is not known who quotes the candidate: kubectl passes the candidates on to some shell, or the shell inserts
+    /// them as they are and does not quote as bash does (PowerShell, Elvish). Names that need quotes are left out.
     Unknown,
 }
 
 impl Quoting {
-    /// Returns the quoting for the shell with this name. Every shell but zsh and fish is treated as bash.
+    /// Returns the quoting for the shell with this name.
     pub(super) fn for_shell(name: &str) -> Self {
         match name {
             "zsh" | "fish" => Self::ByShell,
-            _ => Self::ByCandidate,
+            "bash" => Self::ByCandidate,
+            _ => Self::Unknown,
         }
     }
 
@@ -78,5 +80,14 @@ mod tests {
         );
         assert_eq!(quote(Quoting::ByShell, name).as_deref(), Some(name));
         assert_eq!(quote(Quoting::Unknown, name), None);
+        assert_eq!(
+            ["bash", "zsh", "powershell", "elvish"].map(Quoting::for_shell),
+            [
+                Quoting::ByCandidate,
+                Quoting::ByShell,
+                Quoting::Unknown,
+                Quoting::Unknown
+            ]
+        );
     }
 }
