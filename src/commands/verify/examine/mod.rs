@@ -281,13 +281,16 @@ impl Inspection<'_> {
                     && wanted_ids.contains(ApplySetId::for_parent(&parent.identity).as_str())
             })
         });
-        let bare_parents = candidates.await.found.into_iter();
+        let candidates = candidates.await;
+        // A parent without its metadata may be in a collection that was listed before, and cannot be listed now.
+        let is_complete = parents.extent != Extent::Part && candidates.unread.is_empty();
+        let bare_parents = candidates.found.into_iter();
         parents
             .sets
             .extend(bare_parents.map(|parent| Examined::new(parent, ParentKind::Permitted)));
         let known_ids = collect_ids(&parents.sets);
         // Without a list of all parents, it is unknown whether these members are orphans.
-        if parents.extent == Extent::Part {
+        if !is_complete {
             let count = orphans.iter().filter(|live| is_orphan(live, &known_ids)).count();
             if count > 0 {
                 self.warnings.push(format!(
