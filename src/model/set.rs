@@ -76,12 +76,11 @@ impl ParentObject {
     /// removes kinds or namespaces from the record, since new members may need them.
     pub fn adding_beside<'p>(&'p self, id: &'p str) -> impl Iterator<Item = &'p Run> {
         let running = self.running.iter();
-        running.filter(move |run| !run.takes_out && run.id != id)
+        running.filter(move |run| !run.takes_out && !run.has_id(id))
     }
 
     /// Returns whether any run that may add members is under way.
     pub fn is_being_added_to(&self) -> bool {
-        // Every run under way has an id, so the empty one excepts none.
         self.adding_beside("").next().is_some()
     }
 

@@ -97,7 +97,9 @@ pub(super) fn parse_duration(flag: &str, text: &str) -> Result<Duration, Error> 
             "write a positive duration, such as 30s, 2m or 1h",
         )
     };
-    if let Ok(seconds) = text.parse::<u32>() {
+    // `parse` would also accept a sign.
+    let is_unsigned = text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(seconds) = text.parse::<u32>().ok().filter(|_| is_unsigned) {
         return Ok(Duration::from_secs(u64::from(seconds)));
     }
     let mut total = 0.0;

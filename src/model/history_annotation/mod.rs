@@ -161,6 +161,12 @@ impl Run {
         matches!(self.result, RunResult::Running | RunResult::Other(_))
     }
 
+    /// Returns whether this is the run with the id. A run that has not begun has the empty id, and so may have the entry of
+    /// another tool, which is never the same run.
+    pub fn has_id(&self, id: &str) -> bool {
+        !id.is_empty() && self.id == id
+    }
+
     /// Returns the time at which a run under way has last written its entry: the last renewal, or the beginning.
     pub fn last_renewal(&self) -> &str {
         self.renewed.as_ref().unwrap_or(&self.time)
@@ -260,7 +266,9 @@ impl History {
 
     /// Returns the runs under way, except the run with this id.
     pub fn running_beside<'h>(&'h self, id: &'h str) -> impl Iterator<Item = &'h Run> {
-        self.0.iter().filter(move |run| run.is_running() && run.id != id)
+        self.0
+            .iter()
+            .filter(move |run| run.is_running() && !run.has_id(id))
     }
 
     /// Returns the history without the run under way that has this id, and without the runs that only remove members.
@@ -281,13 +289,13 @@ impl History {
 
     /// Returns whether the run with this id is under way.
     pub fn is_running(&self, id: &str) -> bool {
-        self.0.iter().any(|run| run.is_running() && run.id == id)
+        self.0.iter().any(|run| run.is_running() && run.has_id(id))
     }
 
     /// Returns the history without the run under way that has this id.
     #[must_use]
     pub fn without(mut self, id: &str) -> Self {
-        self.0.retain(|run| !run.is_running() || run.id != id);
+        self.0.retain(|run| !run.is_running() || !run.has_id(id));
         self
     }
 
