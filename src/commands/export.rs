@@ -96,7 +96,7 @@ async fn read_and_export(
         parent,
     } = existing_set(reference, shared, &mut known).await?;
     let found = FoundSet::new(named.set.parent.clone(), &parent);
-    cluster.look_up(slice::from_ref(&found)).await;
+    cluster.settle_kinds_of_shown_sets(slice::from_ref(&found)).await;
     // Nothing is listed yet, so what is not visible is a kind that the server does not list.
     if found.visibility(&cluster.discovery) != Visibility::Whole {
         let parent = &named.set.parent;

@@ -49,7 +49,7 @@ async fn view(
         parent,
     } = existing_set(reference, shared, known).await?;
     let mut set = FoundSet::new(named.set.parent, &parent);
-    cluster.look_up(slice::from_ref(&set)).await;
+    cluster.settle_kinds_of_shown_sets(slice::from_ref(&set)).await;
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);
     let states = RefCell::new(BTreeMap::new());

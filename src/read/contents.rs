@@ -9,7 +9,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::Value;
 
-use super::kinds_missing_from_discovery::{KindWait, UnsettledError, await_everything, unseen_kinds};
+use super::kinds_missing_from_discovery::{
+    KindWait, UnsettledError, await_everything, describe_kinds_behind_permission,
+};
 use super::list::{EVERYTHING, ListError, first_page};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
@@ -58,7 +60,8 @@ pub async fn contents(
         .iter_mut()
         .filter(|(key, _)| key.group_kind.kind == "Namespace");
     for (_, held) in namespaces {
-        held.unknown.extend(missing_permission.map(unseen_kinds));
+        held.unknown
+            .extend(missing_permission.map(describe_kinds_behind_permission));
     }
     Ok(contents)
 }

@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::kinds_missing_from_discovery::{KindWait, PAUSE, look_up};
+use super::kinds_missing_from_discovery::{KindWait, PAUSE, determine_missing_kind};
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
 use crate::cluster::apiserver::{ApiError, ApiServer};
@@ -168,7 +168,7 @@ async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<S
             KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
             KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(ServedVersion::Unchanged),
             KindLookup::Absent => {
-                return Ok(match look_up(server, &discovery, &kind).await {
+                return Ok(match determine_missing_kind(server, &discovery, &kind).await {
                     Ok(MissingKind::Gone) => ServedVersion::Gone,
                     Err(ListError::Request(error)) => return Err(error),
                     Ok(MissingKind::Kept(_) | MissingKind::Expected(_)) | Err(_) => ServedVersion::Unchanged,

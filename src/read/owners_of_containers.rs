@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 
 use super::list::ListError;
-use super::namespaces::namespaces;
+use super::namespaces::read_namespaces;
 use super::parent::{definition_path, metadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::containers::{Containers, NamespaceState, Owners};
@@ -27,7 +27,7 @@ pub async fn owners_of_containers(
 ) -> Result<BTreeMap<ObjectKey, Owners>, (ListTarget, ListError)> {
     let names = &containers.namespaces;
     let unread = names.iter().filter(|name| !read.contains_key(*name));
-    let states = namespaces(server, &unread.map(String::as_str).collect()).await?;
+    let states = read_namespaces(server, &unread.map(String::as_str).collect()).await?;
     let known = read.iter().filter(|(name, _)| names.contains(*name));
     let mut owners: BTreeMap<ObjectKey, Owners> = states
         .iter()

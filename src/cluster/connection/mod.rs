@@ -59,7 +59,7 @@ pub struct Connection {
     pub endpoint: Endpoint,
     /// The kubeconfig's context; `None` without one.
     pub context: Option<String>,
-    /// The UID of the cluster, to be asked for beside discovery; `None` if nothing needs it.
+    /// The UID of the cluster, which is asked for during discovery; `None` if nothing needs it.
     pub uid: Option<ClusterUid>,
 }
 
@@ -97,7 +97,7 @@ impl ConnectionOptions {
         } = configured;
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::from_config(&config);
-        let clients = client::clients(config).map_err(|error| unusable_credentials(&error))?;
+        let clients = client::build_clients(config).map_err(|error| unusable_credentials(&error))?;
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
@@ -107,7 +107,7 @@ impl ConnectionOptions {
                 .with_probe_client(clients.probe_client)
                 .with_credential(credential)
                 .with_proxy(proxy)
-                .with_connection_opener(clients.opener),
+                .with_connection_opener(clients.connection_opener),
             namespace,
             endpoint,
             context,

@@ -104,7 +104,9 @@ async fn settle_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<()
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
         Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),
     };
-    Ok(cluster.settle(&[&RecordedKinds::GroupKinds(kinds)]).await?)
+    Ok(cluster
+        .settle_recorded_kinds(&[&RecordedKinds::GroupKinds(kinds)])
+        .await?)
 }
 
 /// Returns the warning that something is left out because the server does not serve its kind.

@@ -102,7 +102,7 @@ pub(super) async fn scope(
         }
     }
     if let ParentStatus::Recorded(applyset_record) = &judged.parent_status {
-        cluster.settle(&[&applyset_record.kinds]).await?;
+        cluster.settle_recorded_kinds(&[&applyset_record.kinds]).await?;
     }
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);

@@ -60,7 +60,7 @@ pub(super) async fn find(
     member_scope: &mut MemberScope,
     search: Search<'_>,
 ) -> Result<OrphanSearchResult, Error> {
-    let unlistable = cluster.await_everything().await?;
+    let hidden_kinds = cluster.await_everything().await?;
     // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
     let resources: Vec<Arc<Resource>> = cluster
         .discovery
@@ -94,8 +94,8 @@ pub(super) async fn find(
     let plurals: BTreeSet<&String> = forbidden.iter().map(|place| &place.resource.plural).collect();
     Ok(OrphanSearchResult {
         members: found.len(),
-        hidden: plurals.into_iter().cloned().chain(unlistable.names()).collect(),
-        unanswered: unlistable.unserved,
+        hidden: plurals.into_iter().cloned().chain(hidden_kinds.names()).collect(),
+        unanswered: hidden_kinds.unserved,
         left_out,
     })
 }

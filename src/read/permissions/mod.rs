@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::namespaces::namespaces;
+use super::namespaces::read_namespaces;
 use super::parent::metadata;
 use crate::cluster::apiserver::{ApiRequest, ApiServer};
 use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
@@ -208,7 +208,7 @@ async fn brought_namespaces(
         .filter_map(|right| right.namespace.as_deref())
         .filter(|namespace| needed.brought_namespaces.contains(*namespace))
         .collect();
-    let found = namespaces(server, &brought).await.unwrap_or_default();
+    let found = read_namespaces(server, &brought).await.unwrap_or_default();
     brought.retain(|namespace| !found.contains_key(*namespace));
     brought.into_iter().map(str::to_owned).collect()
 }

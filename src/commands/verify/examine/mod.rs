@@ -51,14 +51,14 @@ pub(super) async fn look(
     shared: &GlobalFlags,
     style: Style,
 ) -> Result<Looked, Error> {
-    let unlistable = cluster.await_everything().await?;
+    let hidden_kinds = cluster.await_everything().await?;
     let mut looking = Inspection {
         options,
         concurrency: usize::from(shared.concurrency),
         style,
         resources: listable(cluster),
         cluster,
-        unread: unlistable.names().into_iter().collect(),
+        unread: hidden_kinds.names().into_iter().collect(),
         unread_places: Vec::new(),
         warnings: Vec::new(),
     };
@@ -147,7 +147,7 @@ impl Inspection<'_> {
     async fn settle(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.recorded());
         let kinds: Vec<&RecordedKinds> = recorded.map(|bookkeeping| &bookkeeping.kinds).collect();
-        self.cluster.settle(&kinds).await?;
+        self.cluster.settle_recorded_kinds(&kinds).await?;
         self.resources = listable(self.cluster);
         Ok(())
     }
