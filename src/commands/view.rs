@@ -63,6 +63,6 @@ async fn view(
     }
     warnings.extend(doubts(slice::from_ref(&set), &cluster.discovery));
     let mut states = states.into_inner();
-    MemberState::settle(&mut states);
+    MemberState::consider_others(&mut states);
     Ok(ViewDocument::new(&set, &cluster.discovery, &states, warnings))
 }

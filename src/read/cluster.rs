@@ -46,8 +46,8 @@ pub struct KindWaits {
 }
 
 impl KindWaits {
-    /// Returns the waits of a run. `end_of_run` returns the deadline of the run, if it has one at that moment; `on_wait`
-    /// is called with a description of the awaited kind.
+    /// Returns the waits of a run. `end_of_run` returns the deadline of the run, if it has one at that moment;
+    /// `on_wait` is called with a description of the awaited kind.
     pub fn new(end_of_run: impl Fn() -> Option<Instant> + 'static, on_wait: impl Fn(&str) + 'static) -> Self {
         Self {
             end_of_run: Rc::new(end_of_run),

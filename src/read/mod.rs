@@ -46,7 +46,7 @@ pub use kinds_missing_from_discovery::{
 pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_at_version, watch};
 pub use list_all::{ListOptions, ListResults, ParentCandidate, list_all, list_visible, parent_candidate};
 pub use lost_members::{lost_members, members_without_label, warning_of_unlabeled};
-pub use members::{list_labeled_objects, members, throughout, unique_by_uid};
+pub use members::{list_in_all_namespaces, list_labeled_objects, members, unique_by_uid};
 pub use members_to_show::{
     MemberState, find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings,
 };

@@ -32,7 +32,8 @@ pub async fn read_namespaces(
         get_each(server, names).await
     } else {
         match list_all(server, names).await {
-            // Such a user may still get each one: `rbac` prints the permissions to get the set's namespaces, not to list.
+            // Such a user may still get each one: `rbac` prints the permissions to get the set's namespaces, not to
+            // list.
             Err(error) if error.is_forbidden() => get_each(server, names).await,
             found => found,
         }

@@ -1,4 +1,5 @@
-//! Leaves nulls and empty metadata of embedded objects out of custom resources if the schemas of their CRDs forbid them.
+//! Leaves nulls and empty metadata of embedded objects out of custom resources if the schemas of their CRDs forbid
+//! them.
 //!
 //! A run reads a CRD only if a manifest of its kind holds such values, and most manifests do not.
 

@@ -1,5 +1,5 @@
-//! Hides the values of a Secret in the server's message about a request that sent the Secret: servers and webhooks quote
-//! the values that they were sent.
+//! Hides the values of a Secret in the server's message about a request that sent the Secret: servers and webhooks
+//! quote the values that they were sent.
 //!
 //! A message may also quote values that the server has stored. Those stay visible unless this request sent them, too.
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::model::secret_value::encodings;
 use crate::model::text::HIDDEN;
 
-/// The number of bytes from which a value is hidden everywhere. Shorter values occur in ordinary words, so they are hidden
-/// only in quotation marks.
+/// The number of bytes from which a value is hidden everywhere. Shorter values occur in ordinary words, so they are
+/// hidden only in quotation marks.
 const MIN_BYTES_UNQUOTED: usize = 4;
 
 /// The fields of a Secret whose values are not secret.
@@ -39,8 +39,8 @@ impl SecretValues {
         if self.0.is_empty() {
             return text.to_owned();
         }
-        // If a field has the wrong type, the server prints its value in Go's syntax (`got &value.valueUnstructured{…}`),
-        // in which the value may not be recognizable. So all that follows is hidden.
+        // If a field has the wrong type, the server prints its value in Go's syntax (`got
+        // &value.valueUnstructured{…}`), in which the value may not be recognizable. So all that follows is hidden.
         let mut text_with_hidden = match text.split_once(", got &value") {
             Some((start, _)) => format!("{start}, got {HIDDEN}"),
             None => text.to_owned(),

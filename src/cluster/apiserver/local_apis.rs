@@ -13,8 +13,8 @@ use crate::model::resource::{Resource, Scope};
 /// The media type of whole objects.
 const JSON: &str = "application/json";
 
-/// Whether the API server answers for a group-version by itself, by the name of its `APIService`. A cell is empty until the
-/// `APIService` has been read.
+/// Whether the API server answers for a group-version by itself, by the name of its `APIService`. A cell is empty until
+/// the `APIService` has been read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LocalApis(Arc<Mutex<BTreeMap<String, Arc<OnceCell<bool>>>>>);
 
@@ -44,8 +44,8 @@ impl ApiServer {
         *cell.get_or_init(|| self.read_is_local(&name)).await
     }
 
-    /// Reads the `APIService`, and returns whether it shows that the API server answers by itself. If it cannot be read,
-    /// the API counts as aggregated for the rest of the run: a dry run less does no harm, a real deletion would.
+    /// Reads the `APIService`, and returns whether it shows that the API server answers by itself. If it cannot be
+    /// read, the API counts as aggregated for the rest of the run: a dry run less does no harm, a real deletion would.
     async fn read_is_local(&self, api_service: &str) -> bool {
         let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
         let reply = self.get(&resource.path(None, Some(api_service)), JSON).await;

@@ -32,8 +32,8 @@ pub enum UnsettledError {
     /// Discovery itself failed.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
-    /// Definitions or `APIService`s could not be read, for another reason than permissions; or the server still does not
-    /// serve a kind that is defined.
+    /// Definitions or `APIService`s could not be read, for another reason than permissions; or the server still does
+    /// not serve a kind that is defined.
     #[error("{0}")]
     Kind(Error),
 }
@@ -84,8 +84,8 @@ impl<'a> KindWait<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// Pauses before discovery is repeated. Before the first repetition, there is no pause: the kind may be missing only
-    /// because its CRD is younger than the last discovery.
+    /// Pauses before discovery is repeated. Before the first repetition, there is no pause: the kind may be missing
+    /// only because its CRD is younger than the last discovery.
     ///
     /// # Errors
     ///
@@ -120,8 +120,8 @@ enum Outlook<T> {
     Expecting(AwaitedKind),
 }
 
-/// Repeats discovery until `look` finds that discovery lists every kind that it should, or `wait` is over. All waits for
-/// discovery are here.
+/// Repeats discovery until `look` finds that discovery lists every kind that it should, or `wait` is over. All waits
+/// for discovery are here.
 async fn until_settled<T>(
     server: &ApiServer,
     discovery: &mut Discovery,
@@ -246,8 +246,8 @@ pub(super) async fn definition_states(
 
 /// Waits until the server serves the resource that the command line names, if a definition defines it, or if an
 /// aggregated API that does not answer may serve it. Returns the reason and the kind if its definition keeps the
-/// resource from being served. Returns `None` if discovery lists the resource, if nothing defines it, or if the user may
-/// not read definitions.
+/// resource from being served. Returns `None` if discovery lists the resource, if nothing defines it, or if the user
+/// may not read definitions.
 ///
 /// # Errors
 ///

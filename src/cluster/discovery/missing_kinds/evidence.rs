@@ -1,5 +1,5 @@
-//! The evidence on kinds that discovery does not list: the `CustomResourceDefinition`s in the cluster, and the APIs that
-//! another server than the API server itself answers.
+//! The evidence on kinds that discovery does not list: the `CustomResourceDefinition`s in the cluster, and the APIs
+//! that another server than the API server itself answers.
 
 use serde_json::Value;
 
