@@ -81,7 +81,7 @@ pub fn parent_of_answer(
 /// The parent with everything that its disposition depends on when its set is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeParent {
-    /// Its ApplySet metadata.
+    /// The ApplySet metadata of the parent.
     pub object: ParentObject,
     /// The parent as a live object.
     pub live: Live,

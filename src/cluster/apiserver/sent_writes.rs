@@ -47,7 +47,8 @@ impl SentWrites {
         self.paths().get(path).copied()
     }
 
-    /// The same for the writes of the run's own entries: they do not count as writes that may still be carried out.
+    /// Returns a value that shares the last writes, for the writes of the run's own entries on the parent. Those writes
+    /// do not count as writes that may still be carried out.
     pub(super) fn beside_lease(&self) -> Self {
         Self {
             last: Arc::clone(&self.last),

@@ -39,13 +39,13 @@ pub struct WatchEvent {
 /// The change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It was created, or is selected from now on.
+    /// The object was created, or is selected from now on.
     Added,
-    /// It has changed.
+    /// The object has changed.
     Modified,
-    /// It was deleted, or is no longer selected.
+    /// The object was deleted, or is no longer selected.
     Gone,
-    /// None; the server sends its current resourceVersion.
+    /// No object has changed; the server sends its current resourceVersion.
     Bookmark,
 }
 

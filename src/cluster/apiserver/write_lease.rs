@@ -23,9 +23,9 @@ pub(super) struct WriteLease(Arc<Sender<LeaseState>>);
 enum LeaseState {
     #[default]
     None,
-    /// It was renewed at this time.
+    /// The lease was renewed at this time.
     Renewed(Moment),
-    /// It could not be renewed, for this reason.
+    /// The lease could not be renewed, for this reason.
     Lost(String),
 }
 

@@ -125,11 +125,11 @@ async fn leave_to_autoscalers(
 
 /// The extent in which a set may have members.
 enum Members {
-    /// It has none. Objects of the manifests are members of these other sets.
+    /// The set has no members. Objects of the manifests are members of these other sets.
     None { others: Vec<Live> },
-    /// It may have members in its scope.
+    /// The set may have members in its scope.
     PerhapsInScope,
-    /// It has members in the cluster, perhaps outside of its scope.
+    /// The set has members in the cluster, perhaps outside of its scope.
     InCluster,
 }
 

@@ -258,7 +258,7 @@ async fn list_once<T>(
         if next.is_none() {
             return Ok(Some((found, page.resource_version)));
         }
-        // The server would send the same page for ever.
+        // The server would send the same page again and again.
         if next == token {
             break;
         }

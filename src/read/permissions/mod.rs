@@ -65,8 +65,9 @@ pub async fn administrator(server: &ApiServer) -> Administrator {
     }
 }
 
-/// Returns the needed permissions that the user lacks, those on many objects of a resource as one. Uses an earlier
-/// answer about the user, if there is one. Sends nothing if nothing is needed.
+/// Returns the needed permissions that the user lacks. If the user lacks several permissions on objects of a resource,
+/// one permission on all its objects stands for them. `user` is the answer of [`administrator`], if that was asked
+/// before. Sends nothing if no permission is needed.
 pub async fn missing_permissions(
     server: &ApiServer,
     mut user: Administrator,
