@@ -45,13 +45,13 @@ pub(super) enum UnusableBody {
 /// The limit that an answer exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
-    /// [`BYTES_OF_EACH_ANSWER`], by an answer with one object.
+    /// `BYTES_OF_EACH_ANSWER`, by an answer with one object.
     #[error("one object in more than {} MiB", BYTES_OF_EACH_ANSWER >> 20)]
     Object,
-    /// [`BYTES_OF_ALL_ANSWERS`], by this answer and the others in memory.
+    /// `BYTES_OF_ALL_ANSWERS`, by this answer and the others in memory.
     #[error("more than {} MiB, together with others", BYTES_OF_ALL_ANSWERS >> 20)]
     WithOthers,
-    /// [`VALUES_OF_EACH_ANSWER`].
+    /// `VALUES_OF_EACH_ANSWER`.
     #[error("more than {VALUES_OF_EACH_ANSWER} values")]
     Values,
 }

@@ -44,8 +44,9 @@ impl ApiServer {
         *cell.get_or_init(|| self.read_is_local(&name)).await
     }
 
-    /// Reads the `APIService`, and returns whether it shows that the API server answers by itself. If it cannot be
-    /// read, the API counts as aggregated for the rest of the run: a dry run less does no harm, a real deletion would.
+    /// Reads the `APIService`, and returns whether it shows that the API server answers by itself. If the `APIService`
+    /// cannot be read, the API counts as aggregated for the rest of the run, so no dry run is sent to it: a dry run
+    /// that deletes would be worse than a missing one.
     async fn read_is_local(&self, api_service: &str) -> bool {
         let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
         let reply = self.get(&resource.path(None, Some(api_service)), JSON).await;

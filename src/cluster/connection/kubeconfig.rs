@@ -50,8 +50,8 @@ pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, Error> {
     }
 }
 
-/// Returns whether the kubeconfig names no cluster, context or user, as an empty file and the file with which `kubectl
-/// config` begins.
+/// Returns whether the kubeconfig names no cluster, context or user. An empty file names none, and neither does the file
+/// with which `kubectl config` begins.
 pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
     kubeconfig.clusters.is_empty()
         && kubeconfig.contexts.is_empty()

@@ -9,8 +9,8 @@ use crate::model::resource::Resource;
 /// The most suggestions in a message.
 const MOST_SUGGESTIONS: usize = 3;
 
-/// Returns up to three served kinds that are similar to the wanted one, the likeliest first, each as `Kind in
-/// apiVersion`: the same kind in another group or letter case, or with one or two typos.
+/// Returns up to three served kinds that are similar to the wanted one, the likeliest first, each as
+/// `Kind in apiVersion`: the same kind in another group or letter case, or with one or two typos.
 ///
 /// `resources` are in order of preference; a kind is suggested once for each group.
 pub(super) fn find_similar<'a>(

@@ -55,7 +55,7 @@ pub struct KindWait<'a> {
 }
 
 impl<'a> KindWait<'a> {
-    /// Waits for up to [`LONGEST_WAIT`], but for at most three quarters of the time that the run has left: the rest is
+    /// Waits for up to `LONGEST_WAIT`, but for at most three quarters of the time that the run has left: the rest is
     /// for the run to report that the kind is not served. `on_wait` is called once, if there is a wait.
     pub fn new(end_of_run: Option<Instant>, on_wait: &'a dyn Fn(&str)) -> Self {
         let now = Instant::now();
@@ -67,7 +67,7 @@ impl<'a> KindWait<'a> {
         }
     }
 
-    /// Waits for up to [`LONGEST_WAIT`] without a report, in the middle of a run.
+    /// Waits for up to `LONGEST_WAIT` without a report, in the middle of a run.
     pub fn unreported() -> Self {
         Self::new(None, &|_| {})
     }

@@ -170,7 +170,7 @@ pub(super) async fn list<T>(
     listed.map(|(found, _)| found)
 }
 
-/// Reads a collection like [`list`], and returns also the list's resourceVersion: a watch that starts there misses no
+/// Reads a collection like `list`, and returns also the list's resourceVersion: a watch that starts there misses no
 /// change.
 pub async fn list_at_version<T>(
     server: &ApiServer,

@@ -271,7 +271,7 @@ async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &st
 }
 
 /// Returns the name of the user as the server knows it. Returns `None` if the server does not say, as before Kubernetes
-/// 1.28, or not within [`TIME_FOR_USER_NAME`].
+/// 1.28, or not within `TIME_FOR_USER_NAME`.
 pub async fn user_name(server: &ApiServer) -> Option<String> {
     let asking = async {
         timeout(TIME_FOR_USER_NAME, ask_for_user_name(server))
