@@ -67,7 +67,7 @@ fn read_presence(metadata: &Value) -> Presence {
     }
 }
 
-/// Returns whether deleting the object, a StatefulSet, also deletes its PersistentVolumeClaims.
+/// Returns whether deleting the object, a `StatefulSet`, also deletes its `PersistentVolumeClaim`s.
 fn deletes_claims(object: &Value) -> bool {
     object["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
 }
