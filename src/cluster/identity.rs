@@ -17,7 +17,8 @@ impl ClusterUid {
         self.0.get().map(String::as_str)
     }
 
-    /// Asks the server for the UID. It stays unknown if that fails, since nothing depends on it.
+    /// Asks the server for the UID. If that fails, the UID stays unknown, which is not an error: no decision depends on
+    /// it.
     pub async fn ask(&self, server: &ApiServer) {
         let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}");
         let Ok(reply) = server.get(&path, "application/json").await else {

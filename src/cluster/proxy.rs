@@ -1,6 +1,6 @@
-//! The proxy of a request, by environment variables.
+//! Finds the proxy for a server, in a setting of the kubeconfig or by environment variables.
 //!
-//! The rules are those of Go's `net/http` (`ProxyFromEnvironment`), and so kubectl's: `HTTPS_PROXY`
+//! The rules for the variables are those of Go's `net/http` (`ProxyFromEnvironment`), and so kubectl's: `HTTPS_PROXY`
 //! and `HTTP_PROXY` by the scheme of the target, `NO_PROXY` for exceptions, lower case if upper case
 //! is unset, and never for this machine itself. Proxy URLs may hold passwords; only host and port
 //! are shown.
@@ -43,11 +43,11 @@ impl fmt::Display for Proxy {
 }
 
 impl Proxy {
-    /// Parses a URL; one without a scheme is that of an http proxy. `named_by` is its setting, for
-    /// messages.
+    /// Parses the URL of a proxy; without a scheme, it is an http proxy. `named_by` names the setting that holds the
+    /// URL, for messages.
     pub fn parse(address: &str, named_by: &str) -> Result<Self, InvalidProxy> {
         let with_scheme = match address.split_once("://") {
-            // Names are resolved by the proxy with either.
+            // With either scheme, the proxy resolves host names.
             Some(("socks5h", rest)) => format!("socks5://{rest}"),
             Some(_) => address.to_owned(),
             None => format!("http://{address}"),
@@ -67,7 +67,7 @@ impl Proxy {
             })
     }
 
-    /// The proxy of the environment for this target, if any.
+    /// Finds the proxy for this target in the environment; `None` if the target needs none.
     pub fn from_environment(target: &Uri) -> Result<Option<Self>, InvalidProxy> {
         Self::from_variables(target, &|name| std::env::var(name).ok())
     }
@@ -99,18 +99,19 @@ impl Proxy {
         Ok(matcher.intercept(target).map(|_| proxy))
     }
 
-    /// The variable or the field of the kubeconfig that holds its URL.
+    /// Returns the name of the variable or of the kubeconfig's field that holds the URL.
     pub fn named_by(&self) -> &str {
         &self.named_by
     }
 
-    /// The URL with its credentials, for the connection.
+    /// Returns the URL with its credentials, for the connection.
     pub fn uri(&self) -> &Uri {
         &self.uri
     }
 }
 
-/// Returns whether there is a host, and a port is all that follows it: parsing takes any number for one.
+/// Returns whether the URL has a host that is followed by a valid port or by nothing. `Uri` itself accepts a port of
+/// any size.
 fn has_host_and_port(uri: &Uri) -> bool {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let behind_user = authority.rsplit('@').next().unwrap_or_default();

@@ -97,7 +97,7 @@ async fn read_and_export(
         parent,
     } = existing_set(reference, shared, &mut known).await?;
     let found = FoundSet::new(named.set.parent.clone(), &parent);
-    cluster.look_up(slice::from_ref(&found)).await;
+    cluster.settle_kinds_of_shown_sets(slice::from_ref(&found)).await;
     // Members were not listed yet. At this point, a set is not visible as a whole only if the server does not serve a
     // recorded kind; the export would lack the objects of that kind.
     if found.visibility(&cluster.discovery) != Visibility::Whole {

@@ -73,7 +73,7 @@ async fn print_list(
         .into_iter()
         .map(|(identity, parent)| FoundSet::new(identity, &parent))
         .collect();
-    cluster.look_up(&sets).await;
+    cluster.settle_kinds_of_shown_sets(&sets).await;
     let concurrency = usize::from(shared.concurrency);
     read::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
     warnings.extend(doubts(&sets, &cluster.discovery));

@@ -104,7 +104,7 @@ async fn read_past(
         return Ok((Past::default(), Vec::new()));
     };
     let mut sets = [FoundSet::new(named.set.parent.clone(), &parent.object)];
-    cluster.look_up(&sets).await;
+    cluster.settle_kinds_of_shown_sets(&sets).await;
     let places = found_set::places(&sets, &cluster.discovery);
     let record = sets[0].recorded();
     let undiscovered =

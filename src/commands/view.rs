@@ -51,7 +51,7 @@ async fn read_view(
         parent,
     } = existing_set(reference, shared, known).await?;
     let mut set = FoundSet::new(named.set.parent, &parent);
-    cluster.look_up(slice::from_ref(&set)).await;
+    cluster.settle_kinds_of_shown_sets(slice::from_ref(&set)).await;
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);
     let states = RefCell::new(BTreeMap::new());
@@ -66,6 +66,6 @@ async fn read_view(
     }
     warnings.extend(doubts(slice::from_ref(&set), &cluster.discovery));
     let mut states = states.into_inner();
-    MemberState::settle(&mut states);
+    MemberState::consider_others(&mut states);
     Ok(ViewDocument::new(&set, &cluster.discovery, &states, warnings))
 }

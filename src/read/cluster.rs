@@ -7,10 +7,10 @@ use std::rc::Rc;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::beside_discovery::ReadBesideDiscovery;
+use super::early_reads::EarlyReads;
 use super::found_set::FoundSet;
 use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
-use super::{UnsettledError, unseen_kinds};
+use super::{UnsettledError, describe_kinds_behind_permission};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
@@ -26,16 +26,16 @@ use crate::plan::recorded_kinds;
 /// A cluster whose server has listed what it serves.
 pub struct Cluster {
     pub server: ApiServer,
-    /// The kinds that it serves.
+    /// The kinds that the server serves.
     pub discovery: Discovery,
-    /// The namespace of objects without one.
+    /// The namespace of namespaced objects that name none.
     pub namespace: String,
     /// The URL and the certificate authorities of the server.
     pub endpoint: Endpoint,
-    /// The waits for kinds that it does not serve yet.
+    /// The waits for kinds that the server does not serve yet.
     pub kind_waits: KindWaits,
-    /// What was read beside discovery.
-    pub read_beside_discovery: ReadBesideDiscovery,
+    /// The answers to reads that were sent at the same time as discovery, until they are used.
+    pub early_reads: EarlyReads,
 }
 
 /// The waits of a run for kinds that are not served yet.
@@ -46,8 +46,8 @@ pub struct KindWaits {
 }
 
 impl KindWaits {
-    /// Returns the waits of a run. `end_of_run` returns its deadline, if there is one now; `on_wait` is called
-    /// with what is waited for.
+    /// Returns the waits of a run. `end_of_run` returns the deadline of the run, if it has one at that moment;
+    /// `on_wait` is called with a description of the awaited kind.
     pub fn new(end_of_run: impl Fn() -> Option<Instant> + 'static, on_wait: impl Fn(&str) + 'static) -> Self {
         Self {
             end_of_run: Rc::new(end_of_run),
@@ -55,26 +55,26 @@ impl KindWaits {
         }
     }
 
-    /// No waits at all.
+    /// Returns the waits of a run that never waits.
     pub fn none() -> Self {
         Self::new(|| Some(Instant::now()), |_| {})
     }
 
-    fn begin(&self) -> KindWait<'_> {
+    fn start(&self) -> KindWait<'_> {
         KindWait::new((self.end_of_run)(), &*self.on_wait)
     }
 }
 
-/// Names of the kinds that a search of all kinds cannot list.
-pub struct UnlistableKinds {
-    /// The kinds that only a missing permission would show.
+/// Names of the kinds whose objects a search of all kinds misses.
+pub struct NamesOfHiddenKinds {
+    /// Describes the kinds that are unknown because the user lacks a permission; `None` if the user has it.
     without_permission: Option<String>,
-    /// Definitions that serve nothing, and APIs that do not answer.
+    /// CRDs that serve no version, and APIs that do not answer.
     pub unserved: Vec<String>,
 }
 
-impl UnlistableKinds {
-    /// Names all of it.
+impl NamesOfHiddenKinds {
+    /// Returns all names of hidden kinds, whatever hides them.
     pub fn names(&self) -> Vec<String> {
         let permission = self.without_permission.iter();
         permission.chain(&self.unserved).cloned().collect()
@@ -82,7 +82,7 @@ impl UnlistableKinds {
 }
 
 impl Cluster {
-    /// Repeats discovery after a pause, such as an open prompt, in which the server may have got new
+    /// Repeats discovery after a pause, such as an open prompt, during which the server may have begun to serve new
     /// kinds.
     pub async fn discover_again(&mut self) -> Result<(), DiscoveryError> {
         let fresh = discovery::fetch(&self.server).await?;
@@ -90,8 +90,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Adds the kinds that the definitions among the manifests will make the server serve. It waits for
-    /// kinds of the manifests that are defined already: discovery lags behind definitions.
+    /// Adds to discovery the kinds that the CRDs among the manifests will make the server serve. Waits for kinds of the
+    /// manifests whose CRDs the cluster has already, because discovery lags behind new CRDs.
     pub async fn add_definitions(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
         let definitions: Vec<Value> = manifests
             .iter()
@@ -105,99 +105,120 @@ impl Cluster {
             .iter()
             .map(|manifest| manifest.gvk.group_kind())
             .collect();
-        let unlisted = |discovery: &Discovery| {
+        let find_missing = |discovery: &Discovery| {
             kinds
                 .iter()
-                .filter(|kind| kind.group.contains('.') && discovery.preferred(kind) == KindLookup::Absent)
+                .filter(|kind| may_be_custom(&kind.group))
+                .filter(|kind| discovery.preferred(kind) == KindLookup::Absent)
                 .cloned()
                 .chain(discovery.not_yet_served_kinds())
                 .collect()
         };
-        let wait = self.kind_waits.begin();
-        missing_kinds::await_defined(&self.server, &mut self.discovery, unlisted, &wait).await?;
-        let doubtful = manifests
+        let wait = self.kind_waits.start();
+        missing_kinds::await_defined(&self.server, &mut self.discovery, find_missing, &wait).await?;
+        let not_applicable = manifests
             .iter()
             .map(|manifest| &manifest.gvk)
-            .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &self.discovery))
+            .filter(|gvk| may_be_custom(&gvk.group) && !desired::is_applicable(gvk, &self.discovery))
             .map(GroupVersionKind::group_kind)
             .collect();
-        let states = missing_kinds::definition_states(&self.server, &doubtful).await?;
+        let states = missing_kinds::definition_states(&self.server, &not_applicable).await?;
         self.discovery.set_missing_kinds(states);
         Ok(())
     }
 
-    /// Determines the state of recorded kinds that discovery does not list, by a discovery that is
-    /// younger than the records. Sends nothing if all are listed.
-    pub async fn settle(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
+    /// Determines the state of recorded kinds that are missing from discovery, by a discovery that is younger than the
+    /// records. Sends nothing if no recorded kind is missing.
+    pub async fn settle_recorded_kinds(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
         let Self {
             server,
             discovery,
             kind_waits,
             ..
         } = self;
-        let wait = kind_waits.begin();
-        missing_kinds::settle(server, discovery, |fresh| unlisted(records, fresh), &wait).await
+        let wait = kind_waits.start();
+        missing_kinds::settle_missing_kinds(
+            server,
+            discovery,
+            |fresh| find_missing_kinds(records, fresh),
+            &wait,
+        )
+        .await
     }
 
-    /// Determines the same for sets that are only shown: it does not wait, and a state that cannot be
-    /// determined stays unknown.
-    pub async fn look_up(&mut self, sets: &[FoundSet]) {
+    /// Determines the state of recorded kinds that are missing from discovery, for sets that are only shown. Does not
+    /// wait for kinds; a state that cannot be determined stays unknown.
+    pub async fn settle_kinds_of_shown_sets(&mut self, sets: &[FoundSet]) {
         let records = sets.iter().filter_map(FoundSet::recorded);
         let records: Vec<&RecordedKinds> = records.map(|recorded| &recorded.kinds).collect();
         let Self {
             server, discovery, ..
         } = self;
         let wait = KindWait::never();
-        // Which kinds are unknown is reported of each set.
-        let _ = missing_kinds::settle(server, discovery, |fresh| unlisted(&records, fresh), &wait).await;
+        // The error is dropped: the command reports for each set which kinds are unknown.
+        let _ = missing_kinds::settle_missing_kinds(
+            server,
+            discovery,
+            |fresh| find_missing_kinds(&records, fresh),
+            &wait,
+        )
+        .await;
     }
 
-    /// Settles kinds for one search, in a copy of the discovery.
-    pub(super) async fn settle_kinds(
+    /// Determines the state of the kinds that `find_missing` returns, in `discovery`, which is a copy for one search.
+    pub(super) async fn settle_kinds_in(
         &self,
         discovery: &mut Discovery,
-        unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
+        find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     ) -> Result<(), UnsettledError> {
-        let wait = self.kind_waits.begin();
-        missing_kinds::settle(&self.server, discovery, unlisted, &wait).await
+        let wait = self.kind_waits.start();
+        missing_kinds::settle_missing_kinds(&self.server, discovery, find_missing, &wait).await
     }
 
-    /// Waits until discovery lists every kind that is defined, so that a search of all kinds is
-    /// complete. Returns the names of those that still cannot be listed.
-    pub async fn await_everything(&mut self) -> Result<UnlistableKinds, UnsettledError> {
-        let wait = self.kind_waits.begin();
-        let unlistable = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait).await?;
+    /// Waits until discovery lists every kind that a CRD or an `APIService` defines, so that a search of all kinds is
+    /// complete. Returns the names of the kinds that stay hidden from the search.
+    pub async fn await_everything(&mut self) -> Result<NamesOfHiddenKinds, UnsettledError> {
+        let wait = self.kind_waits.start();
+        let hidden_kinds = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
-        Ok(UnlistableKinds {
-            without_permission: unlistable.missing_permission.map(unseen_kinds),
-            unserved: unlistable.definitions.into_iter().chain(failures).collect(),
+        Ok(NamesOfHiddenKinds {
+            without_permission: hidden_kinds
+                .missing_permission
+                .map(describe_kinds_behind_permission),
+            unserved: hidden_kinds.definitions.into_iter().chain(failures).collect(),
         })
     }
 
-    /// Waits until the server serves the resource that the command line names; see
-    /// [`missing_kinds::await_named`].
+    /// Waits until the server serves the resource that the command line names. Returns the reason if its CRD keeps it
+    /// from being served; see [`missing_kinds::await_named`].
     pub(super) async fn await_named(
         &mut self,
         argument: &str,
     ) -> Result<Option<discovery::KeptKind>, UnsettledError> {
-        let wait = self.kind_waits.begin();
+        let wait = self.kind_waits.start();
         missing_kinds::await_named(&self.server, &mut self.discovery, argument, &wait).await
     }
 
-    /// Lists the contents of these namespaces and definitions of kinds.
+    /// Lists the objects in these namespaces, and the objects of the kinds that these CRDs define.
     pub(super) async fn contents(
         &mut self,
         containers: &[Live],
         concurrency: usize,
     ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
-        let wait = self.kind_waits.begin();
+        let wait = self.kind_waits.start();
         let discovery = &mut self.discovery;
         Ok(super::contents(&self.server, discovery, containers, concurrency, &wait).await?)
     }
 }
 
-/// The recorded kinds of all these sets that discovery does not list.
-fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
+/// Returns whether a CRD may define kinds of this group: the API server accepts only groups with a dot. Some built-in
+/// groups have one, too, such as `networking.k8s.io`; a kind of theirs that is missing only costs a list of CRDs.
+fn may_be_custom(group: &str) -> bool {
+    group.contains('.')
+}
+
+/// Returns the recorded kinds of all these sets that are missing from discovery.
+fn find_missing_kinds(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
     records
         .iter()
         .flat_map(|kinds| recorded_kinds::find_undiscovered(kinds, discovery))

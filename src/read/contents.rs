@@ -1,4 +1,4 @@
-//! Lists the contents of namespaces and CRDs: deleting one deletes its contents.
+//! Lists the contents of namespaces and CRDs, which are deleted with them.
 //!
 //! The rule for what counts as a loss is in `plan::data_loss`.
 
@@ -9,7 +9,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::Value;
 
-use super::kinds_missing_from_discovery::{KindWait, UnsettledError, await_everything, unseen_kinds};
+use super::kinds_missing_from_discovery::{
+    KindWait, UnsettledError, await_everything, describe_kinds_behind_permission,
+};
 use super::list::{EVERYTHING, ListError, first_page};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
@@ -24,18 +26,16 @@ use crate::model::resource::{Resource, Scope};
 /// From this many namespaces on, one page over all namespaces is tried first.
 const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
 
-/// Lists everything in the `containers`, namespaces and CRDs.
+/// Lists the contents of the `containers`, which are namespaces and CRDs.
 ///
-/// Each resource takes one LIST for each namespace. The namespace controller sends as many when the
-/// namespaces are deleted, and other namespaces are never read. For several namespaces, one page over
-/// all namespaces is tried first: in a small cluster it holds all objects of a resource, and replaces
-/// many requests.
+/// For each namespace, each resource takes one LIST. The namespace controller sends as many requests when it deletes
+/// the namespaces. For several namespaces, the first page of a LIST over all namespaces is tried first: in a small
+/// cluster, this page holds all objects of a resource, and replaces many requests.
 ///
-/// Resources that cannot be listed are part of the result: their objects would be lost unseen. It is an
-/// error if the cluster cannot be reached, or refuses the user.
+/// Resources that cannot be listed are named in the result, because a deletion would delete their objects, too. It is
+/// an error if the cluster cannot be reached, or refuses the user.
 ///
-/// A namespace may hold objects of a kind that discovery does not list yet, so the run waits for such
-/// kinds.
+/// A namespace may hold objects of a kind that discovery does not list yet, so this function waits for such kinds.
 pub async fn contents(
     server: &ApiServer,
     discovery: &mut Discovery,
@@ -44,7 +44,7 @@ pub async fn contents(
     wait: &KindWait<'_>,
 ) -> Result<BTreeMap<ObjectKey, Contents>, ContentsError> {
     let has_namespace = containers.iter().any(|live| live.defines.is_none());
-    // Deleting a namespace does not delete the objects that definitions do not serve.
+    // Kinds whose definitions serve no version are left out here: deleting a namespace does not delete their objects.
     let missing_permission = if has_namespace {
         await_everything(server, discovery, wait)
             .await?
@@ -58,18 +58,19 @@ pub async fn contents(
         .iter_mut()
         .filter(|(key, _)| key.group_kind.kind == "Namespace");
     for (_, held) in namespaces {
-        held.unknown.extend(missing_permission.map(unseen_kinds));
+        held.unknown
+            .extend(missing_permission.map(describe_kinds_behind_permission));
     }
     Ok(contents)
 }
 
-/// Error if the contents of a namespace or CRD could not be determined.
+/// The reason why the contents of a namespace or CRD could not be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    /// The kinds of the server are not known.
+    /// It is not known which kinds the server has.
     #[error(transparent)]
     Unsettled(#[from] UnsettledError),
-    /// The cluster did not answer, or refused the user.
+    /// The cluster did not answer a list, or refused the user.
     #[error("{error}")]
     List {
         /// The collection.
@@ -102,7 +103,7 @@ async fn list_contents(
             Some(kind) => match discovery.preferred(kind) {
                 KindLookup::Found(resource) => list_everywhere(server, resource, held).await,
                 KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
-                // Its CRD exists, and so may its objects.
+                // The CRD exists, so its objects may exist, too.
                 KindLookup::Absent => held
                     .unknown
                     .push(format!("{kind}, which the server does not serve")),
@@ -115,11 +116,11 @@ async fn list_contents(
     }
     if !namespaces.is_empty() {
         let resources = deletable_resources(discovery);
-        let looks = list_namespaces(server, &namespaces, resources, concurrency).await?;
-        for (key, look) in looks {
+        let contents_by_namespace = list_namespaces(server, &namespaces, resources, concurrency).await?;
+        for (key, found) in contents_by_namespace {
             let held = contents.entry(key).or_default();
-            held.objects.extend(look.objects);
-            held.unknown.extend(look.unknown);
+            held.objects.extend(found.objects);
+            held.unknown.extend(found.unknown);
             held.unanswering.extend(
                 discovery
                     .failures()
@@ -161,24 +162,24 @@ async fn list_namespaces(
             held.objects.push(object);
         }
     };
-    let mut large = Vec::new();
+    let mut list_by_namespace = Vec::new();
     if names.len() < NAMESPACES_WORTH_A_COMMON_PAGE {
-        large = resources;
+        list_by_namespace = resources;
     } else {
         let mut pages = stream::iter(resources)
             .map(|resource| async {
-                let page = small(server, &resource, &names).await;
+                let page = list_if_one_page(server, &resource, &names).await;
                 (resource, page)
             })
             .buffer_unordered(concurrency);
         while let Some((resource, page)) = pages.next().await {
             match page {
                 Some(objects) => objects.into_iter().for_each(&mut add),
-                None => large.push(resource),
+                None => list_by_namespace.push(resource),
             }
         }
     }
-    let places = large.iter().flat_map(|resource| {
+    let places = list_by_namespace.iter().flat_map(|resource| {
         names
             .iter()
             .map(|namespace| ListTarget::new(resource, Some(namespace)))
@@ -194,6 +195,7 @@ async fn list_namespaces(
         match listed {
             Ok(objects) => objects.into_iter().for_each(&mut add),
             Err(error) if error.is_of_the_cluster() => return Err((place, error)),
+            // For example forbidden to this user: the namespace then holds something unknown.
             Err(_) => unknown.push(place),
         }
     }
@@ -206,9 +208,9 @@ async fn list_namespaces(
     Ok(contents)
 }
 
-/// Lists a resource in these namespaces by one page of the whole cluster. `None` if there are more
-/// pages: each namespace has to be listed then.
-async fn small(
+/// Lists a resource in these namespaces by a LIST over the whole cluster, if that has only one page. Returns `None` if
+/// it has more pages or fails: then each namespace has to be listed by itself.
+async fn list_if_one_page(
     server: &ApiServer,
     resource: &Arc<Resource>,
     names: &BTreeSet<&str>,
@@ -221,7 +223,6 @@ async fn small(
             .flatten()
     })
     .await;
-    // After a failure, each namespace is listed by itself.
     page.ok().flatten()
 }
 
@@ -238,8 +239,8 @@ impl HeldObject {
     }
 }
 
-/// The namespaced resources that the namespace controller deletes, as far as they can be listed. Events are
-/// excluded: they are never a loss, and may be numerous.
+/// Returns the listable namespaced resources that the namespace controller deletes, without Events: losing Events does
+/// not matter, and they may be numerous.
 fn deletable_resources(discovery: &Discovery) -> Vec<Arc<Resource>> {
     discovery
         .listable()

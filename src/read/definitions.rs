@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 
-/// Limit of definitions that are read at once; each may be a megabyte.
+/// Limit of definitions that are read at once: each may take a megabyte of memory.
 const DEFINITIONS_AT_ONCE: usize = 4;
 
 /// The permission to list definitions.
@@ -25,7 +25,7 @@ const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.i
 /// The permission to list APIServices.
 const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
 
-/// The definitions whose names are relevant.
+/// Reads the definitions whose names are relevant. The inner error is a missing permission of the user.
 pub(super) async fn definitions(
     server: &ApiServer,
     is_relevant: impl Fn(&str) -> bool,
@@ -52,8 +52,8 @@ pub(super) async fn definitions(
 /// Definitions by the kinds that they define.
 pub type Definitions = HashMap<GroupKind, Value>;
 
-/// Reads the definitions of these kinds, each as `reduce` makes it. One that does not exist, or that the user may not
-/// read, is left out.
+/// Reads the definitions of these kinds, and reduces each with `reduce`. Leaves out definitions that do not exist, and
+/// those that the user may not read.
 pub async fn definitions_by_kind(
     server: &ApiServer,
     resources: &[&Arc<Resource>],
@@ -87,7 +87,8 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
     }
 }
 
-/// Lists the aggregated APIs; none if the server has no APIServices at all.
+/// Lists the aggregated APIs; none if the server does not serve APIServices at all. The inner error is a missing
+/// permission of the user.
 pub(super) async fn aggregated_apis(
     server: &ApiServer,
     discovery: &Discovery,

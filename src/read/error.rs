@@ -16,8 +16,8 @@ pub fn no_such_set(parent: &ParentIdentity) -> Error {
         .with_hint("list all sets with `kubectl applyset list -A`, or select a namespace with -n")
 }
 
-/// The error about a set to move members from that does not exist. An earlier run may have finished: a move of all
-/// members ends the old set.
+/// The error of a move whose old set does not exist. A move of all members ends the old set, so an earlier run may have
+/// finished this move.
 pub fn no_set_to_move(parent: &ParentIdentity) -> Error {
     Error::usage(
         format!("set not found: {parent}"),
@@ -25,7 +25,7 @@ pub fn no_set_to_move(parent: &ParentIdentity) -> Error {
     )
 }
 
-/// The error about a parent of another kind than the convention allows.
+/// The error about a parent of a kind that the convention (KEP-3659) does not allow.
 pub fn forbidden_parent_kind(kind: &str) -> Error {
     Error::usage(
         format!("{kind} cannot be the parent of a set"),
@@ -33,7 +33,8 @@ pub fn forbidden_parent_kind(kind: &str) -> Error {
     )
 }
 
-/// The error of a list by the user's selector. If the server refuses the selector, the command line is wrong.
+/// The error of a list with the label selector `labels` of the command line. It is a usage error if the server refuses
+/// the selector.
 pub fn failed_selection((place, error): (ListTarget, ListError), labels: Option<&str>) -> Error {
     match (&error, labels) {
         (ListError::Request(request), Some(labels)) if request.is(StatusCode::BAD_REQUEST) => Error::usage(

@@ -1,4 +1,4 @@
-//! Reads named objects, if they exist; their labels do not matter.
+//! Finds out which of the objects with given names exist, whatever their labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,25 +17,27 @@ use crate::model::resource::Resource;
 /// From this many objects of one kind and namespace on, a LIST is cheaper than a GET of each.
 const OBJECTS_WORTH_A_LIST: usize = 16;
 
-/// The requests for the objects of one kind in one namespace.
+/// A request for one or several objects of one kind in one namespace.
 enum ObjectRequest {
-    /// A GET of its metadata.
+    /// A GET of the metadata of one object.
     Object(ObjectKey, Arc<Resource>),
     /// A paged LIST of metadata, of which only these objects are kept.
     Collection(ListTarget, BTreeSet<ObjectKey>),
 }
 
-/// Reads the metadata of those of the objects that exist, `concurrency` requests at a time.
+/// Reads the metadata of those of the objects `wanted` that exist, `concurrency` requests at a time.
 ///
 /// # Errors
 ///
-/// A request without an answer: an unreadable object does not count as absent.
+/// A request failed. An object that cannot be read does not count as absent.
 pub async fn find_existing(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let requests = requests(wanted).into_iter().map(|request| request.send(server));
+    let requests = plan_requests(wanted)
+        .into_iter()
+        .map(|request| request.send(server));
     let found: Vec<Vec<Live>> = stream::iter(requests)
         .buffer_unordered(concurrency)
         .try_collect()
@@ -43,7 +45,7 @@ pub async fn find_existing(
     Ok(found.into_iter().flatten().collect())
 }
 
-fn requests(wanted: &[(ObjectKey, Arc<Resource>)]) -> Vec<ObjectRequest> {
+fn plan_requests(wanted: &[(ObjectKey, Arc<Resource>)]) -> Vec<ObjectRequest> {
     type Objects = (Arc<Resource>, BTreeSet<ObjectKey>);
     let mut places: BTreeMap<(&GroupKind, Option<&String>), Objects> = BTreeMap::new();
     for (key, resource) in wanted {

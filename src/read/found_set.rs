@@ -1,6 +1,6 @@
-//! The state of a set, computed from its parent's record and its live members.
+//! Computes the state of a set from its parent's record and its live members; sends no requests.
 //!
-//! Pure. `list` and `view` show it, and `verify` judges it; nothing is read here.
+//! `list` and `view` show this state, and `verify` judges it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::slice;
@@ -27,9 +27,9 @@ pub struct FoundSet {
     pub identity: ParentIdentity,
     /// The parent's UID.
     pub parent_uid: String,
-    /// Its ApplySet metadata.
+    /// The parent's ApplySet metadata.
     pub reading: Reading,
-    /// The runs under way on it.
+    /// The runs under way on the set.
     pub running: Vec<Run>,
     /// The runs that were abandoned.
     pub abandoned: Vec<Run>,
@@ -45,7 +45,7 @@ pub struct FoundSet {
 pub enum RecordStatus {
     /// The record is exactly what the members need.
     Consistent,
-    /// The record is wider than that: a run was interrupted, or something failed.
+    /// The record is wider than the members need: a run was interrupted, or something failed.
     Unfinished,
     /// The record is faulty, or contradicts the members.
     Invalid,
@@ -56,17 +56,17 @@ pub enum RecordStatus {
 /// The part of the scope that could be listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Visibility {
-    /// All: the found members are complete.
+    /// The whole scope: the found members are complete.
     Whole,
-    /// A part: there may be more members.
+    /// A part of the scope: there may be more members.
     Part,
-    /// Nothing: the members are unknown.
+    /// No part of the scope: the members are unknown.
     #[default]
     Nothing,
 }
 
 impl FoundSet {
-    /// A set whose members are not known yet.
+    /// Creates a set whose members are not known yet.
     pub fn new(identity: ParentIdentity, parent: &ParentObject) -> Self {
         Self {
             id: ApplySetId::for_parent(&identity),
@@ -80,8 +80,8 @@ impl FoundSet {
         }
     }
 
-    /// The recorded kinds as `Kind.group`, served or not; `None` if the record cannot be read. An entry
-    /// of the deprecated `resource.group` form is unchanged if its kind cannot be determined.
+    /// Returns the recorded kinds as `Kind.group`, whether they are served or not; `None` if the record cannot be read.
+    /// An entry of the deprecated form is returned as recorded (`resource.group`) if its kind cannot be determined.
     pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {
         let recorded = self.recorded()?;
         let names: BTreeSet<String> = entries(recorded, discovery)
@@ -91,15 +91,15 @@ impl FoundSet {
         Some(names.into_iter().collect())
     }
 
-    /// Returns the namespaces of members, recorded or real; the parent's own only if it has a member.
-    /// `None` if the record cannot be read.
+    /// Returns the namespaces that are recorded or have members; `None` if the record cannot be read. The parent's own
+    /// namespace is included only if it has a member.
     pub fn namespaces(&self) -> Option<BTreeSet<String>> {
         let recorded = self.recorded()?.additional_namespaces.iter().cloned();
-        let lived_in = self.members.iter().filter_map(|live| live.key.namespace.clone());
-        Some(recorded.chain(lived_in).collect())
+        let of_members = self.members.iter().filter_map(|live| live.key.namespace.clone());
+        Some(recorded.chain(of_members).collect())
     }
 
-    /// Returns the visibility of its members.
+    /// Returns the part of the set's scope that could be listed.
     pub fn visibility(&self, discovery: &Discovery) -> Visibility {
         let Some(recorded) = self.recorded() else {
             return Visibility::Nothing;
@@ -166,8 +166,8 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
     }
     let unread: HashSet<&ListTarget> = unread.iter().collect();
     for set in sets {
-        // One parent may be found twice, as two sets with one id. It is never a member of its own set,
-        // under any group.
+        // One parent may be found twice, as two sets with one id, if two groups serve its kind. The parent is never a
+        // member of its own set, under whichever group it is listed.
         set.members = by_set.get(set.id.as_str()).cloned().unwrap_or_default();
         let (identity, uid) = (&set.identity, &set.parent_uid);
         set.members
@@ -186,8 +186,8 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
     }
 }
 
-/// Returns the record with its kinds as they are served, without entries of the deprecated form whose
-/// kind cannot be determined.
+/// Returns the record in the current form. Entries of the deprecated form become the kinds that are served; those whose
+/// kind cannot be determined are left out.
 pub fn record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
     let group_kinds = match &recorded.kinds {
         RecordedKinds::GroupKinds(kinds) => kinds.clone(),
@@ -217,7 +217,7 @@ fn recorded_resources(
         .collect()
 }
 
-/// Returns the recorded kinds by the names to show: those of the deprecated form as kinds, if these can
+/// Returns the recorded kinds by the names to show. An entry of the deprecated form is named by its kind, if that can
 /// be determined.
 pub fn entries<'d>(recorded: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, RecordedKind<'d>)> {
     let is_deprecated = matches!(recorded.kinds, RecordedKinds::GroupResources(_));

@@ -1,8 +1,7 @@
-//! Lists many collections, whether or not some of them fail; and reads possible parents of sets, with
-//! all that their judgement needs.
+//! Lists many collections even if some of them cannot be listed, and reads possible parents of sets.
 //!
-//! Failed collections are part of the result: absence there proves nothing. The findings are judged in
-//! `found_set` and `verify`.
+//! The result names the collections that could not be listed: that no object was found in them does not prove that
+//! there is none. `found_set` and `verify` judge the findings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,8 +28,8 @@ use crate::model::set::ParentObject;
 pub struct ListResults<T> {
     /// The objects.
     pub found: Vec<T>,
-    /// The collections that could not be read, with the errors. A namespaced resource without a
-    /// namespace means that not all namespaces could be listed.
+    /// The collections that could not be read, with the errors. For a namespaced resource, a target without a namespace
+    /// means that the list over all namespaces failed.
     pub unread: Vec<(ListTarget, ListError)>,
 }
 
@@ -52,8 +51,8 @@ impl<T> ListResults<T> {
     }
 }
 
-/// Lists objects of these resources in all namespaces or, if the user may not, in `namespaces`. `seen`
-/// is called after each resource.
+/// Lists objects of these resources over all namespaces. If that fails for a resource, lists it in each of
+/// `namespaces`.
 pub async fn list_all<T>(
     server: &ApiServer,
     resources: &[Arc<Resource>],
@@ -62,7 +61,7 @@ pub async fn list_all<T>(
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
     let reduce = &reduce;
-    let mut looks = stream::iter(resources)
+    let mut lists = stream::iter(resources)
         .map(|resource| async move {
             let whole = ListTarget::new(resource, None);
             let read = list_as_served(server, &whole, options.selector, reduce).await;
@@ -70,22 +69,22 @@ pub async fn list_all<T>(
             if read.is_err() && resource.scope == Scope::Namespaced {
                 let names = namespaces.iter();
                 let places = names.map(|namespace| ListTarget::new(resource, Some(namespace)));
-                listed = each(server, places.collect(), options, reduce).await;
+                listed = list_each(server, places.collect(), options, reduce).await;
             }
             listed.add(whole, read);
             listed
         })
         .buffer_unordered(options.concurrency);
     let mut all = ListResults::default();
-    while let Some(look) = looks.next().await {
+    while let Some(listed) = lists.next().await {
         (options.seen)();
-        all.found.extend(look.found);
-        all.unread.extend(look.unread);
+        all.found.extend(listed.found);
+        all.unread.extend(listed.unread);
     }
     all
 }
 
-/// Lists exactly these collections, with the fewest requests.
+/// Lists these collections with the fewest requests: each by itself, or each resource over all namespaces.
 pub async fn list_visible<T>(
     server: &ApiServer,
     places: &ListTargets,
@@ -94,18 +93,18 @@ pub async fn list_visible<T>(
 ) -> ListResults<T> {
     match places.cheapest_reach() {
         Reach::Cluster => list_all(server, &places.resources, &places.namespaces, options, reduce).await,
-        Reach::Namespace => each(server, places.lists(Reach::Namespace), options, reduce).await,
+        Reach::Namespace => list_each(server, places.lists(Reach::Namespace), options, reduce).await,
     }
 }
 
 /// Settings of the lists.
 #[derive(Clone, Copy)]
 pub struct ListOptions<'a> {
-    /// The selector, and the form of the objects.
+    /// The label selector, and whether the objects are listed whole or as metadata.
     pub selector: &'a Selector,
     /// The concurrency limit.
     pub concurrency: usize,
-    /// Called after each resource.
+    /// Called after each resource that [`list_all`] has listed.
     pub seen: &'a dyn Fn(),
 }
 
@@ -120,8 +119,8 @@ impl<'a> ListOptions<'a> {
     }
 }
 
-/// Lists each collection.
-async fn each<T>(
+/// Lists each of these collections, even if some of them cannot be listed.
+async fn list_each<T>(
     server: &ApiServer,
     places: Vec<ListTarget>,
     options: ListOptions<'_>,
@@ -147,19 +146,20 @@ async fn each<T>(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentCandidate {
     pub identity: ParentIdentity,
-    /// The resource that it was read through.
+    /// The resource through which the object was read.
     pub resource: Arc<Resource>,
     /// The parent as a run would read it.
     pub object: ParentObject,
     pub labels: Pairs,
-    /// Field managers that own any of its ApplySet metadata, by any operation.
+    /// Field managers that own ApplySet metadata of the object, by any operation.
     pub writers: BTreeSet<String>,
-    /// Those of them that apply it server-side, as tools that manage sets do.
+    /// Field managers that own ApplySet metadata of the object by server-side apply, as tools that manage sets do.
     pub appliers: BTreeSet<String>,
 }
 
 impl ParentCandidate {
-    /// Reduces an object as a GET or an item of a LIST shows it `now`, by the server's clock; `None` if it is not one.
+    /// Reduces an object that a GET returned, or an item of a LIST; `None` if it has no valid metadata. `now` is the
+    /// time by the server's clock.
     pub fn from_object(object: &Value, resource: &Arc<Resource>, now: Timestamp) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let fields = ObjectMetadata::deserialize(metadata).ok()?;
@@ -170,23 +170,23 @@ impl ParentCandidate {
         };
         Some(Self {
             labels: fields.labels.clone(),
-            writers: metadata_writers(metadata, |_| true),
-            appliers: metadata_writers(metadata, |entry| entry["operation"] == "Apply"),
+            writers: find_metadata_writers(metadata, |_| true),
+            appliers: find_metadata_writers(metadata, |entry| entry["operation"] == "Apply"),
             resource: Arc::clone(resource),
             object: ParentObject::new(&identity, fields, now),
             identity,
         })
     }
 
-    /// Returns whether it has any ApplySet metadata of a parent.
+    /// Returns whether the object has any ApplySet metadata of a parent.
     pub fn has_applyset_metadata(&self) -> bool {
         self.labels.contains_key(ID_LABEL) || self.object.annotations.keys().any(|key| is_applyset_key(key))
     }
 }
 
-/// Returns the field managers that own the id label or an annotation of the convention, by the entries
-/// that `counts` selects.
-fn metadata_writers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+/// Returns the field managers that own the id label or an annotation of the convention, by those entries of
+/// `managedFields` that `counts` selects.
+fn find_metadata_writers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
     let entries = metadata["managedFields"].as_array().into_iter().flatten();
     entries
         .filter(|entry| counts(entry))
@@ -200,7 +200,7 @@ fn metadata_writers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeS
         .collect()
 }
 
-/// Reads one object as a candidate; `None` if it does not exist.
+/// Reads one object as a possible parent; `None` if it does not exist.
 pub async fn parent_candidate(
     server: &ApiServer,
     resource: &Arc<Resource>,

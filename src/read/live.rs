@@ -1,7 +1,7 @@
 //! Reduces objects of the server to the fields that decisions need.
 //!
-//! Pages of a LIST are dropped as soon as their objects were reduced, so memory
-//! grows with the number of members and not with their size.
+//! Each page of a LIST is dropped once its objects are reduced, so memory grows with the number of members and not with
+//! their size.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::model::resource::Resource;
 use crate::model::user_annotations::{PruneOrder, keep_annotation};
 
 impl Live {
-    /// Reduces an object as a GET or an item of a LIST shows it.
+    /// Reduces an object that a GET returned, or an item of a LIST.
     ///
-    /// `None` if it has no name, UID or resourceVersion, or owner references that cannot be read, as no
-    /// real object does. So `list` and `objects` return an error for such an object.
+    /// Returns `None` if the object lacks a name, UID or resourceVersion, or if its owner references cannot be read.
+    /// Such an answer is invalid, so `list` and `objects` return an error for it.
     pub fn from_object(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -35,16 +35,16 @@ impl Live {
             resource: Arc::clone(resource),
             uid: text("uid")?,
             resource_version: text("resourceVersion")?,
-            presence: presence(metadata),
-            waits_for: waits_for(object),
+            presence: read_presence(metadata),
+            waits_for: list_deletion_obstacles(object),
             part_of: label(PART_OF_LABEL),
             parent_of: label(ID_LABEL),
-            part_of_writers: part_of_writers(metadata),
-            tracking: tracking(metadata, resource),
-            defines: defines(object),
+            part_of_writers: find_part_of_writers(metadata),
+            tracking: read_tracking(metadata, resource),
+            defines: read_defined_kind(object),
             deletes_claims: deletes_claims(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
-            owners: owners(metadata).ok()?,
+            owners: read_owners(metadata).ok()?,
             keep_annotation: keep_annotation(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
             prune_order: PruneOrder::from_annotations(&pairs(metadata, "annotations")),
             dependencies: Dependencies::from_annotations(&pairs(metadata, "annotations")),
@@ -53,48 +53,51 @@ impl Live {
 }
 
 /// Reads the owner references of an object; none if the field is null.
-pub(super) fn owners(metadata: &Value) -> serde_json::Result<Vec<OwnerReference>> {
+pub(super) fn read_owners(metadata: &Value) -> serde_json::Result<Vec<OwnerReference>> {
     let owners = metadata
         .get("ownerReferences")
         .map(Option::<Vec<OwnerReference>>::deserialize);
     Ok(owners.transpose()?.flatten().unwrap_or_default())
 }
 
-fn presence(metadata: &Value) -> Presence {
+fn read_presence(metadata: &Value) -> Presence {
     match metadata.get("deletionTimestamp") {
         None | Some(Value::Null) => Presence::Present,
         Some(_) => Presence::Terminating,
     }
 }
 
+/// Returns whether deleting the object, a `StatefulSet`, also deletes its `PersistentVolumeClaim`s.
 fn deletes_claims(object: &Value) -> bool {
     object["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
 }
 
-fn defines(object: &Value) -> Option<GroupKind> {
+/// Reads the kind that the object defines; `None` if it is not a CRD.
+fn read_defined_kind(object: &Value) -> Option<GroupKind> {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let kind = text("/spec/names/kind")?;
     text("/spec/scope")?;
     Some(GroupKind::new(text("/spec/group")?, kind))
 }
 
-/// Lists finalizers, and the conditions in which the namespace controller reports what is left.
-fn waits_for(object: &Value) -> Vec<String> {
+/// Lists what the deletion of an object waits for: its finalizers and, for a namespace, the conditions in which the
+/// namespace controller reports what is left.
+fn list_deletion_obstacles(object: &Value) -> Vec<String> {
     let metadata = &object["metadata"];
-    if presence(metadata) == Presence::Present {
+    if read_presence(metadata) == Presence::Present {
         return Vec::new();
     }
-    let mut waits_for = Vec::new();
+    let mut obstacles = Vec::new();
     for finalizer in metadata["finalizers"].as_array().into_iter().flatten() {
-        waits_for.extend(finalizer.as_str().map(|name| format!("finalizer {name}")));
+        obstacles.extend(finalizer.as_str().map(|name| format!("finalizer {name}")));
     }
     for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
         let kind = condition["type"].as_str().unwrap_or_default();
         if condition["status"] == "True" && kind.starts_with("Namespace") {
-            waits_for.extend(condition["message"].as_str().map(str::to_owned));
+            obstacles.extend(condition["message"].as_str().map(str::to_owned));
         }
     }
-    waits_for
+    obstacles
 }
 
 fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
@@ -105,7 +108,8 @@ fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
         .collect()
 }
 
-fn tracking(metadata: &Value, resource: &Resource) -> Tracking {
+/// Reads whether the server tracks the owners of the object's fields.
+fn read_tracking(metadata: &Value, resource: &Resource) -> Tracking {
     let entries = metadata.get("managedFields").and_then(Value::as_array);
     if entries.is_none_or(Vec::is_empty) {
         Tracking::Off
@@ -116,14 +120,15 @@ fn tracking(metadata: &Value, resource: &Resource) -> Tracking {
     }
 }
 
-fn part_of_writers(metadata: &Value) -> Vec<String> {
+/// Returns the field managers that own the part-of label.
+fn find_part_of_writers(metadata: &Value) -> Vec<String> {
     let path = format!("f:{PART_OF_LABEL}");
     let entries = metadata["managedFields"].as_array().into_iter().flatten();
     let mut writers: Vec<String> = entries
         .filter(|entry| entry["fieldsV1"]["f:metadata"]["f:labels"].get(&path).is_some())
         .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
         .collect();
-    // Most objects have one, and a set may have very many objects.
+    // Most objects have one writer, and a set may have very many objects: the spare capacity would add up.
     writers.shrink_to_fit();
     writers
 }
@@ -204,7 +209,7 @@ mod tests {
                 metadata[field] = json!("a");
             }
             assert_eq!(
-                owners(&metadata).ok().map(|owners| owners.len()),
+                read_owners(&metadata).ok().map(|owners| owners.len()),
                 expected,
                 "{metadata}"
             );

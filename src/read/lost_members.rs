@@ -17,7 +17,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
 use crate::model::text::listed;
 
-/// Finds the objects in this scope whose label the server has removed, of any field manager.
+/// Finds the objects in this scope whose part-of label the server has removed, whichever field manager applied them.
 ///
 /// # Errors
 ///
@@ -27,27 +27,28 @@ pub async fn members_without_label(
     places: &ListTargets,
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let selector = unlabeled();
+    let selector = select_unlabeled();
     let mut found = members(server, places, &selector, concurrency, |item, resource| {
-        present(item, resource).filter(Live::has_lost_label)
+        reduce_present(item, resource).filter(Live::has_lost_label)
     })
     .await?;
     unique_by_uid(&mut found, |live| live, |_| false);
     Ok(found)
 }
 
-/// Finds the same, as far as it can be listed, and everything else that the field manager has applied and that is in no
-/// set: what people have unlabeled, and what `disband` has released.
+/// Finds the objects whose part-of label the server has removed, and all other objects that the field manager has
+/// applied and that are in no set: those that people have unlabeled, and those that `disband` has released. Collections
+/// that cannot be listed are part of the result.
 pub async fn lost_members(
     server: &ApiServer,
     places: &ListTargets,
     manager: &str,
     concurrency: usize,
 ) -> ListResults<Live> {
-    let selector = unlabeled();
+    let selector = select_unlabeled();
     let options = ListOptions::new(&selector, concurrency);
     let mut look = list_visible(server, places, options, |item, resource| {
-        present(item, resource)
+        reduce_present(item, resource)
             .filter(|live| live.has_lost_label() || is_applied_without_a_set(item, manager))
     })
     .await;
@@ -55,7 +56,7 @@ pub async fn lost_members(
     look
 }
 
-/// Returns the warning of members without their label, and what follows from that.
+/// Returns the warning that the server removed the label from these objects, with the `consequence` for the set.
 pub fn warning_of_unlabeled(unlabeled: &[Live], consequence: &str) -> String {
     format!(
         "the server removed the label {PART_OF_LABEL} from {}: {consequence}",
@@ -63,16 +64,17 @@ pub fn warning_of_unlabeled(unlabeled: &[Live], consequence: &str) -> String {
     )
 }
 
-fn unlabeled() -> Selector {
+/// Selects the metadata of objects without the part-of label.
+fn select_unlabeled() -> Selector {
     Selector::new(format!("!{PART_OF_LABEL}"), METADATA_LIST)
 }
 
-fn present(item: &Value, resource: &Arc<Resource>) -> Option<Live> {
+/// Reduces an item of a list; `None` if the object is being deleted.
+fn reduce_present(item: &Value, resource: &Arc<Resource>) -> Option<Live> {
     Live::from_object(item, resource).filter(|live| live.presence == Presence::Present)
 }
 
-/// Returns whether a field manager has applied fields of the object, which is neither a member of a
-/// set nor a parent.
+/// Returns whether this field manager has applied the object, and the object is neither a member of a set nor a parent.
 fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];

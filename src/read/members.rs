@@ -19,10 +19,10 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
-/// Lists all collections, `concurrency` at a time, and reduces each object with `reduce`.
+/// Lists the collections of `places`, `concurrency` at a time, and reduces each object with `reduce`.
 ///
-/// A list over all namespaces also shows objects of other namespaces. They are dropped while the page
-/// is read, before `reduce` gets them: they may be numerous.
+/// A list over all namespaces also shows objects of namespaces that are not in `places`. These may be numerous, so they
+/// are dropped while the page is read, and `reduce` does not get them.
 pub async fn members<T>(
     server: &ApiServer,
     places: &ListTargets,
@@ -35,10 +35,11 @@ pub async fn members<T>(
         let is_inside = places.holds(resource, item);
         is_inside.then(|| reduce(item, resource)).flatten()
     };
-    match read(server, places.lists(reach), selector, concurrency, &reduce).await {
-        // A custom resource in any namespace that cannot be converted makes the list fail.
+    match read_lists(server, places.lists(reach), selector, concurrency, &reduce).await {
+        // The user may be allowed to list only some namespaces. Or a custom resource that the server cannot convert, in
+        // a namespace that does not matter here, makes the list over all namespaces fail.
         Err((_, error)) if reach == Reach::Cluster && (error.is_forbidden() || error.is_internal()) => {
-            read(
+            read_lists(
                 server,
                 places.lists(Reach::Namespace),
                 selector,
@@ -51,7 +52,8 @@ pub async fn members<T>(
     }
 }
 
-async fn read<T>(
+/// Reads all of these lists, and fails if one of them cannot be read.
+async fn read_lists<T>(
     server: &ApiServer,
     lists: Vec<ListTarget>,
     selector: &Selector,
@@ -60,7 +62,6 @@ async fn read<T>(
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let mut replies = stream::iter(lists)
         .map(|place| async move {
-            // A list with an item that cannot be deleted by its UID fails: the record would leave it out.
             let listed = list_as_served(server, &place, selector, reduce).await;
             listed.map_err(|error| (place, error))
         })
@@ -77,9 +78,8 @@ async fn read<T>(
     Ok(found)
 }
 
-/// Lists each of `resources` over all namespaces of the cluster, and fails if one of
-/// them cannot be listed.
-pub async fn throughout<T>(
+/// Lists each of `resources` over all namespaces of the cluster, and fails if one of them cannot be listed.
+pub async fn list_in_all_namespaces<T>(
     server: &ApiServer,
     resources: Vec<Arc<Resource>>,
     selector: &Selector,
@@ -91,11 +91,11 @@ pub async fn throughout<T>(
         ..ListTargets::default()
     };
     let lists = places.lists(Reach::Cluster);
-    read(server, lists, selector, concurrency, &reduce).await
+    read_lists(server, lists, selector, concurrency, &reduce).await
 }
 
-/// Lists the objects with the label of the set in these places, each once. The parent is left out: it is never a member.
-/// `accept` is the media type that the lists are requested in.
+/// Lists the objects with the label of the set in these places, each once. The parent is left out: it is never a
+/// member. `accept` is the media type that the lists are requested in.
 pub async fn list_labeled_objects(
     server: &ApiServer,
     set: &Set,
@@ -110,9 +110,9 @@ pub async fn list_labeled_objects(
     Ok(found)
 }
 
-/// Leaves each object once, under one of its keys: one that `is_preferred`, else the first in order. Two groups can serve
-/// one object, as the core group and `events.k8s.io` do with Events. Members are unique from where they are read on, so
-/// everything that counts them counts objects.
+/// Keeps one entry for each object, by its UID. Two groups can serve one object, as the core group and `events.k8s.io`
+/// do with Events, so a search may find it under two keys. The entry with a key that `is_preferred` is kept, else the
+/// one with the first key in order. So whoever counts members counts objects.
 pub fn unique_by_uid<T>(
     found: &mut Vec<T>,
     live: for<'t> fn(&'t T) -> &'t Live,

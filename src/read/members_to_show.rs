@@ -26,7 +26,7 @@ use crate::model::text::listed;
 pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency: usize) -> Result<(), Error> {
     let places = found_set::places(sets, &cluster.discovery);
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
-    let ids = ids(sets);
+    let ids = collect_ids(sets);
     let found = members(
         &cluster.server,
         &places,
@@ -39,8 +39,8 @@ pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency:
     Ok(())
 }
 
-/// Finds the visible members, and warns of what could not be listed, which the sets remember. A
-/// collection that cannot be read does not hide others.
+/// Finds the members that the user may list. Warns of collections that cannot be listed, and notes them in the sets;
+/// the other collections are read all the same.
 pub async fn find_visible_members(
     cluster: &Cluster,
     sets: &mut [FoundSet],
@@ -58,11 +58,11 @@ pub async fn find_visible_members(
     .await;
 }
 
-/// The selector of members, and their reduction to what is kept of them.
+/// The selector of members, and the function that reduces each of them.
 type Look<'a> = (&'a Selector, &'a dyn Fn(&Value, &Arc<Resource>) -> Option<Live>);
 
-/// Finds the same for one set, with whole objects, each of which is shown to `see` before it is
-/// dropped.
+/// Finds the members of one set that the user may list, like [`find_visible_members`], but as whole objects. Calls
+/// `see` with each object before the object is dropped.
 pub async fn find_whole_members(
     cluster: &Cluster,
     set: &mut FoundSet,
@@ -89,7 +89,7 @@ async fn find_members_by(
 ) {
     let places = found_set::places(sets, &cluster.discovery);
     let options = ListOptions::new(selector, concurrency);
-    let ids = ids(sets);
+    let ids = collect_ids(sets);
     let look = list_visible(&cluster.server, &places, options, |item, resource| {
         keep_member(reduce(item, resource)?, &ids)
     })
@@ -107,17 +107,17 @@ async fn find_members_by(
     warnings.extend(unread_warnings(&unread));
 }
 
-fn ids(sets: &[FoundSet]) -> BTreeSet<String> {
+fn collect_ids(sets: &[FoundSet]) -> BTreeSet<String> {
     sets.iter().map(|set| set.id.to_string()).collect()
 }
 
-/// Returns the object if it is a member of one of these sets: others are not kept in memory.
+/// Returns the object if it is a member of one of these sets; others are not kept in memory.
 fn keep_member(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
     let is_member = live.part_of.as_ref().is_some_and(|id| ids.contains(id));
     is_member.then_some(live)
 }
 
-/// Pairs each collection that could not be read with the reason, without repeating the collection.
+/// Pairs each collection that could not be read with the reason, in words that do not name the collection again.
 pub fn unread_reasons(unread: Vec<(ListTarget, ListError)>) -> Vec<(ListTarget, String)> {
     let mut reasons = Vec::new();
     for (place, error) in unread {
@@ -130,7 +130,7 @@ pub fn unread_reasons(unread: Vec<(ListTarget, ListError)>) -> Vec<(ListTarget, 
     reasons
 }
 
-/// Returns a line for each resource and reason.
+/// Returns a warning for each resource and reason, with all namespaces in which the list failed.
 pub fn unread_warnings(unread: &[(ListTarget, String)]) -> Vec<String> {
     let mut namespaces: BTreeMap<(String, &str), BTreeSet<&str>> = BTreeMap::new();
     for (place, reason) in unread {
@@ -155,18 +155,18 @@ pub fn unread_warnings(unread: &[(ListTarget, String)]) -> Vec<String> {
 /// The state of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberState {
-    /// Its status.
+    /// The status of the member.
     pub readiness: Readiness,
     /// `metadata.creationTimestamp`.
     pub created: Option<String>,
-    /// For an object without a status: its status if another object of its kind has one.
-    among_reporting: Option<Readiness>,
+    /// If the object reports no status: its status in case another object of its kind reports one.
+    if_others_report: Option<Readiness>,
     group_kind: GroupKind,
 }
 
 impl MemberState {
-    /// Judges a member by the whole object, at a time by the server's clock. [`Self::settle`] takes
-    /// the other members into account.
+    /// Judges a member by the whole object alone; `now` is the time by the server's clock. Once all members are judged,
+    /// [`Self::consider_others`] takes the others into account.
     pub fn new(object: &Value, live: &Live, rules: &StatusRules, now: Timestamp) -> Self {
         let judge = |others| {
             let around = Surroundings {
@@ -177,7 +177,6 @@ impl MemberState {
             rules.judge(object, &live.key.group_kind, around)
         };
         let mut readiness = judge(Others::Silent);
-        // The conditions of a namespace show what its deletion waits for.
         if readiness.state == State::Terminating && !live.waits_for.is_empty() {
             readiness.reason = format!("it is being deleted, waiting: {}", live.waits_for.join("; "));
         }
@@ -185,18 +184,18 @@ impl MemberState {
         Self {
             readiness,
             created: created.and_then(Value::as_str).map(str::to_owned),
-            among_reporting: (!status::reports(object)).then(|| judge(Others::Report)),
+            if_others_report: (!status::reports(object)).then(|| judge(Others::Report)),
             group_kind: live.key.group_kind.clone(),
         }
     }
 
-    /// Settles the status of members that report nothing, by whether another of their kind does.
-    pub fn settle(states: &mut BTreeMap<String, Self>) {
-        let reporting = states.values().filter(|state| state.among_reporting.is_none());
+    /// Corrects the status of members that report none, if another member of their kind reports one.
+    pub fn consider_others(states: &mut BTreeMap<String, Self>) {
+        let reporting = states.values().filter(|state| state.if_others_report.is_none());
         let reporting: BTreeSet<GroupKind> = reporting.map(|state| state.group_kind.clone()).collect();
         for state in states.values_mut() {
             if reporting.contains(&state.group_kind)
-                && let Some(readiness) = state.among_reporting.take()
+                && let Some(readiness) = state.if_others_report.take()
             {
                 state.readiness = readiness;
             }

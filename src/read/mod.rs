@@ -4,11 +4,11 @@
 //! Its rules, such as those about the parent and the scope, are pure and in `plan`, which does not
 //! depend on this stage. A list that could not be read to its end is an error, never a shorter list.
 
-mod beside_discovery;
 mod cluster;
 mod cluster_state;
 mod contents;
 mod definitions;
+mod early_reads;
 mod error;
 mod existing;
 pub mod found_set;
@@ -33,23 +33,25 @@ mod parent_kinds;
 mod permissions;
 mod whole_members;
 
-pub use beside_discovery::{ReadBesideDiscovery, Wanted};
 pub use cluster::{Cluster, KindWaits};
 pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use definitions::{Definitions, definitions_by_kind};
+pub use early_reads::{EarlyReads, Wanted};
 pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
 pub use existing::find_existing;
-pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
+pub use kinds_missing_from_discovery::{
+    KindWait, UnsettledError, describe_kinds_behind_permission, settle_missing_kinds,
+};
 pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_at_version, watch};
 pub use list_all::{ListOptions, ListResults, ParentCandidate, list_all, list_visible, parent_candidate};
 pub use lost_members::{lost_members, members_without_label, warning_of_unlabeled};
-pub use members::{list_labeled_objects, members, throughout, unique_by_uid};
+pub use members::{list_in_all_namespaces, list_labeled_objects, members, unique_by_uid};
 pub use members_to_show::{
     MemberState, find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings,
 };
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
-pub use namespaces::{namespace_names, namespaces};
+pub use namespaces::{namespace_names, read_namespaces};
 pub use not_found::{is_absent, list_as_served};
 pub use null_values::leave_out_forbidden_nulls;
 pub use objects::{metadata, object, objects};

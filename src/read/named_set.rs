@@ -9,12 +9,10 @@ use std::time::Instant;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::beside_discovery::{
-    NamespaceStates, NamespacesBesideDiscovery, ParentAnswer, ReadBesideDiscovery, is_recent,
-};
 use super::cluster::Cluster;
+use super::early_reads::{EarlyNamespaces, EarlyReads, NamespaceStates, ParentAnswer, is_recent};
 use super::error::{forbidden_parent_kind, unknowable, unread_definition};
-use super::namespaces::namespaces;
+use super::namespaces::read_namespaces;
 use super::parent::{DefinitionLabels, WholeParent, definition_labels, whole_parent};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
@@ -35,16 +33,16 @@ pub struct NamedSet {
     pub resource: Arc<Resource>,
     /// The set that the definition of a custom parent's kind is a member of.
     pub(super) definition_part_of: Option<String>,
-    /// The parent, if it was read beside discovery and is not used yet.
-    parent_beside_discovery: Cell<Option<Box<ParentAnswer>>>,
-    /// The states of namespaces, likewise.
-    namespaces_beside_discovery: Cell<Option<Box<NamespacesBesideDiscovery>>>,
-    /// When these reads began.
-    read_since: Option<Instant>,
+    /// The answer of the early read of the parent, until it is used.
+    early_parent: Cell<Option<Box<ParentAnswer>>>,
+    /// The answer of the early read of namespaces, until it is used.
+    early_namespaces: Cell<Option<Box<EarlyNamespaces>>>,
+    /// When the early reads began.
+    early_reads_started_at: Option<Instant>,
 }
 
 impl NamedSet {
-    /// Returns what manifests of this set are resolved against.
+    /// Returns the context in which the manifests of this set are resolved.
     pub fn resolution_context<'a>(&'a self, cluster: &'a Cluster) -> ResolutionContext<'a> {
         ResolutionContext {
             discovery: &cluster.discovery,
@@ -59,27 +57,24 @@ impl NamedSet {
         if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
-        let read = match self
-            .parent_beside_discovery
-            .take()
-            .filter(|_| self.is_read_recent())
-        {
-            Some(read) => *read,
+        let early = self.early_parent.take();
+        let read = match early.filter(|_| self.are_early_reads_recent()) {
+            Some(early) => *early,
             None => whole_parent(server, &self.resource, &self.set.parent).await,
         };
         read.map_err(|error| error.while_reading(format_args!("the set's parent {}", self.set.parent)))
     }
 
-    /// Returns whether the parent was read beside discovery, and does not exist.
+    /// Returns whether the parent was read early, and does not exist.
     pub fn is_parent_missing(&self) -> bool {
-        let answer = self.parent_beside_discovery.take();
+        let answer = self.early_parent.take();
         let is_missing = matches!(answer.as_deref(), Some(Ok(None)));
-        self.parent_beside_discovery.set(answer);
+        self.early_parent.set(answer);
         is_missing
     }
 
-    fn is_read_recent(&self) -> bool {
-        self.read_since.is_some_and(is_recent)
+    fn are_early_reads_recent(&self) -> bool {
+        self.early_reads_started_at.is_some_and(is_recent)
     }
 
     /// Reads the state of each of these namespaces that exists.
@@ -88,18 +83,18 @@ impl NamedSet {
         server: &ApiServer,
         names: &BTreeSet<&str>,
     ) -> Result<NamespaceStates, Error> {
-        let answer = self
-            .namespaces_beside_discovery
+        let early = self
+            .early_namespaces
             .take()
-            .filter(|_| self.is_read_recent());
-        let read = match answer.and_then(|answer| answer.about(names)) {
+            .filter(|_| self.are_early_reads_recent());
+        let read = match early.and_then(|early| early.into_answer_for(names)) {
             Some(read) => read,
-            None => namespaces(server, names).await,
+            None => read_namespaces(server, names).await,
         };
         Ok(read?)
     }
 
-    /// The parent as an object that others own; `None` if it has no owners.
+    /// Returns the parent as a dependent of its owners; `None` if it has no owners.
     pub(super) fn dependent(&self, parent: &ParentObject) -> Option<Dependent> {
         let dependent = Dependent::from_parent(&self.set.parent, &self.resource, parent);
         (!dependent.owners.is_empty()).then_some(dependent)
@@ -114,7 +109,7 @@ pub async fn named_set(
     manifests: &[Manifest],
 ) -> Result<NamedSet, Error> {
     let resource = parent_resource(cluster, reference).await?;
-    let definition_part_of = if is_plain_parent(&resource) {
+    let definition_part_of = if is_built_in_parent_kind(&resource) {
         None
     } else {
         check_parent_type(cluster, &resource, manifests).await?
@@ -125,17 +120,19 @@ pub async fn named_set(
     {
         identity.namespace = Some(namespace.clone());
     }
-    let ReadBesideDiscovery {
+    let EarlyReads {
         parent,
         namespaces,
-        begun,
+        started_at,
         ..
-    } = mem::take(&mut cluster.read_beside_discovery).unless_older(&cluster.server);
+    } = mem::take(&mut cluster.early_reads).only_if_current(&cluster.server);
     let parent = parent.map(|parent| *parent).filter(|(read, _)| *read == identity);
     Ok(NamedSet {
-        parent_beside_discovery: Cell::new(parent.map(|(_, answer)| Box::new(as_listed(answer, &resource)))),
-        namespaces_beside_discovery: Cell::new(namespaces),
-        read_since: begun,
+        early_parent: Cell::new(
+            parent.map(|(_, answer)| Box::new(with_discovered_resource(answer, &resource))),
+        ),
+        early_namespaces: Cell::new(namespaces),
+        early_reads_started_at: started_at,
         set: Set {
             id: ApplySetId::for_parent(&identity),
             parent: identity,
@@ -147,8 +144,8 @@ pub async fn named_set(
     })
 }
 
-/// Returns the answer about a parent with its resource as discovery lists it.
-fn as_listed(answer: ParentAnswer, resource: &Arc<Resource>) -> ParentAnswer {
+/// Replaces the resource of a parent that was read without discovery by the one that discovery lists.
+fn with_discovered_resource(answer: ParentAnswer, resource: &Arc<Resource>) -> ParentAnswer {
     let mut parent = answer?;
     if let Some(parent) = &mut parent {
         parent.live.resource = Arc::clone(resource);
@@ -179,7 +176,7 @@ pub async fn parent_resource(
     }
 }
 
-/// Returns the parent with this name, in the namespace of the reference or of the run.
+/// Returns the identity of the parent with this name, in the namespace of the run if its kind is namespaced.
 pub fn parent_identity(cluster: &Cluster, resource: &Resource, name: &str) -> ParentIdentity {
     ParentIdentity {
         group_kind: resource.group_kind(),
@@ -191,29 +188,29 @@ pub fn parent_identity(cluster: &Cluster, resource: &Resource, name: &str) -> Pa
     }
 }
 
-/// Returns whether objects of the kind may be parents without a label of its definition
+/// Returns whether objects of this kind may be parents although no CRD is labeled for it
 /// (KEP-3659, "Parent object kinds").
-pub(super) fn is_plain_parent(resource: &Resource) -> bool {
+pub(super) fn is_built_in_parent_kind(resource: &Resource) -> bool {
     resource.group.is_empty() && matches!(resource.kind.as_str(), "Secret" | "ConfigMap")
 }
 
 /// Permission of a kind's objects to be parents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParentKind {
-    /// Secrets, `ConfigMaps`, and kinds whose CRD is labeled so.
+    /// Secrets, `ConfigMaps`, and custom resources whose CRD has the label of parents.
     Permitted,
-    /// A custom resource whose CRD is not labeled so.
+    /// A custom resource whose CRD lacks the label of parents.
     Unlabeled,
     /// Any other kind.
     Forbidden,
-    /// The CRD could not be read.
+    /// The user may not read the CRD.
     Unknown,
 }
 
 /// Determines whether objects of this kind may be parents, for inspecting a parent that no run would
 /// accept.
 pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<ParentKind, Error> {
-    if is_plain_parent(resource) {
+    if is_built_in_parent_kind(resource) {
         return Ok(ParentKind::Permitted);
     }
     match definition_labels(&cluster.server, resource).await {
@@ -240,6 +237,7 @@ async fn check_parent_type(
         return Ok(None);
     }
     let labels = if resource.origin == Origin::NotYetServed {
+        // Its CRD is among the manifests, and was found to lack the label above.
         Some(DefinitionLabels {
             is_parent_type: false,
             part_of: None,

@@ -15,16 +15,16 @@ use crate::model::list_targets::ListTarget;
 use crate::model::live::Presence;
 use crate::model::resource::{Resource, Scope};
 
-/// From this many namespaces on, one LIST of all is cheaper than a GET for each.
+/// From this many namespaces on, one LIST of all namespaces is cheaper than a GET for each.
 const NAMESPACES_WORTH_A_LIST: usize = 4;
 /// Limit of concurrent GETs.
 const CONCURRENCY: usize = 16;
 
-/// The state of each of `names` that exists.
+/// Reads the state of each of these namespaces that exists.
 ///
-/// A namespace that the user may not read is assumed to exist: the server checks that again
-/// for each object, and many users of a namespace may not read it.
-pub async fn namespaces(
+/// A namespace that the user may not read is assumed to exist, because many users who may write into a namespace may
+/// not read it. If it does not exist, the server refuses the objects in it.
+pub async fn read_namespaces(
     server: &ApiServer,
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, (ListTarget, ListError)> {
@@ -32,23 +32,25 @@ pub async fn namespaces(
         get_each(server, names).await
     } else {
         match list_all(server, names).await {
-            // The permissions that `rbac` prints are those to get the namespaces of the set.
+            // Such a user may still get each one: `rbac` prints the permissions to get the set's namespaces, not to
+            // list.
             Err(error) if error.is_forbidden() => get_each(server, names).await,
             found => found,
         }
     };
-    found.map_err(|error| (ListTarget::new(&Arc::new(resource()), None), error))
+    found.map_err(|error| (ListTarget::new(&Arc::new(namespace_resource()), None), error))
 }
 
-/// The names of all namespaces.
+/// Lists the names of all namespaces.
 pub async fn namespace_names(server: &ApiServer) -> Result<Vec<String>, ListError> {
-    list(server, &resource(), None, &EVERYTHING, |item| {
+    list(server, &namespace_resource(), None, &EVERYTHING, |item| {
         Some(item.pointer("/metadata/name")?.as_str()?.to_owned())
     })
     .await
 }
 
-const UNKNOWN: NamespaceState = NamespaceState {
+/// The state of a namespace that the user may not read: it is assumed to exist, and to be no member of a set.
+const ASSUMED_PRESENT: NamespaceState = NamespaceState {
     uid: None,
     part_of: None,
     presence: Presence::Present,
@@ -59,11 +61,11 @@ async fn get_each(
     server: &ApiServer,
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, ListError> {
-    let resource = resource();
+    let resource = namespace_resource();
     let gets = names.iter().map(async |name| {
         let state = match metadata(server, &resource.path(None, Some(name))).await {
             Ok(fields) => fields.map(|fields| fields.namespace_state()),
-            Err(error) if error.is(StatusCode::FORBIDDEN) => Some(UNKNOWN),
+            Err(error) if error.is(StatusCode::FORBIDDEN) => Some(ASSUMED_PRESENT),
             Err(error) => return Err(ListError::Request(error)),
         };
         Ok(state.map(|state| ((*name).to_owned(), state)))
@@ -76,8 +78,8 @@ async fn list_all(
     server: &ApiServer,
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, ListError> {
-    let namespaces = resource();
-    let all = list(server, &namespaces, None, &EVERYTHING, |item| {
+    let resource = namespace_resource();
+    let all = list(server, &resource, None, &EVERYTHING, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;
         let fields = ObjectMetadata::deserialize(&item["metadata"]).ok()?;
         names
@@ -87,7 +89,7 @@ async fn list_all(
     Ok(all.await?.into_iter().collect())
 }
 
-fn resource() -> Resource {
+fn namespace_resource() -> Resource {
     Resource::regular("", "v1", "Namespace", Scope::Cluster)
 }
 
@@ -127,9 +129,9 @@ mod tests {
         for others in [&[][..], &["c", "d", "e"]] {
             let mut names = BTreeSet::from(["a", "b", "gone"]);
             names.extend(others);
-            let found = namespaces(&server(), &names).await.expect("an answer");
+            let found = read_namespaces(&server(), &names).await.expect("an answer");
             assert_eq!(found["a"].uid.as_deref(), Some("of-a"));
-            assert_eq!(found["b"], UNKNOWN);
+            assert_eq!(found["b"], ASSUMED_PRESENT);
             assert_eq!(found.len(), names.len() - 1, "{found:?}");
         }
     }

@@ -1,9 +1,8 @@
-//! Determines the meaning of a 404 for a path: the kind is gone, or only the version that discovery has
-//! listed.
+//! Determines the meaning of a 404 for a path: the server serves the kind in another version now, or not at all.
 //!
-//! The definition of a custom resource is read first, since discovery lists kinds for a while after
-//! they are gone. A kind without one is gone only by the rule for all kinds that discovery does not
-//! list (`kinds_missing_from_discovery`); in any other case the 404 is an error.
+//! The definition of the kind is read first, since discovery lists kinds for a while after they are gone. A kind
+//! without a definition counts as gone only by the rule for all kinds that are missing from discovery
+//! (`kinds_missing_from_discovery`); in any other case the 404 is an error.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::kinds_missing_from_discovery::{KindWait, PAUSE, look_up};
+use super::kinds_missing_from_discovery::{KindWait, PAUSE, determine_missing_kind};
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
 use crate::cluster::apiserver::{ApiError, ApiServer};
@@ -20,31 +19,31 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
-/// The state of a kind whose path the server does not know.
+/// The version in which the server serves a kind, after it answered 404 for a path of the kind.
 enum ServedVersion {
-    /// Not served any more: it has no objects.
+    /// None: the kind is gone, and with it all of its objects.
     Gone,
-    /// Served in another version, and not in this one any more.
+    /// Only another version than the one in the path.
     As(Resource),
-    /// Served in another version, and perhaps in this one as well.
+    /// Another version, and perhaps the one in the path as well.
     AlsoAs(Resource),
-    /// Unchanged, so the meaning of the answer is not known.
+    /// The version in the path, as far as is known. So the meaning of the 404 is unknown.
     Unchanged,
 }
 
-/// What is proved to be missing if an object cannot be read.
+/// What a 404 for an object proves to be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The object: the server knows its kind.
+    /// The object. The server knows its kind.
     Object,
     /// The kind, and with it the object.
     Kind,
-    /// The version in which it was to be read. It may exist in another one.
+    /// The version in the path. The object may exist in another version.
     Version,
 }
 
-/// Lists one collection in the version in which it is served now. A kind that is gone has no objects.
-/// `reduce` gets the version that it was read in.
+/// Lists one collection in the version in which the server serves it now; a kind that is gone has no objects. `reduce`
+/// gets the resource with the version in which the objects were read.
 pub async fn list_as_served<T>(
     server: &ApiServer,
     ListTarget { resource, namespace }: &ListTarget,
@@ -55,7 +54,7 @@ pub async fn list_as_served<T>(
         let reduce = |item: &Value| reduce(item, resource);
         list(server, resource, namespace.as_deref(), selector, reduce).await
     };
-    // Retries immediately: an answer that a proxy has cut off looks the same.
+    // Lists again at once: if a proxy has cut off the body of an answer, another 404 looks like this, too.
     for _ in 0..2 {
         match read(resource).await {
             Err(error) if error.is_not_served() => {}
@@ -67,7 +66,7 @@ pub async fn list_as_served<T>(
         match find_served_version(server, resource).await? {
             ServedVersion::Gone => return Ok(Vec::new()),
             ServedVersion::As(other) | ServedVersion::AlsoAs(other) => return read(&Arc::new(other)).await,
-            // The kind was just defined, or its definition is being deleted.
+            // Either the kind was just defined, and soon served, or its definition is being deleted, and soon gone.
             ServedVersion::Unchanged => match read(resource).await {
                 Err(error) if error.is_not_served() && !wait.is_over() => sleep(PAUSE).await,
                 listed => return listed,
@@ -76,14 +75,13 @@ pub async fn list_as_served<T>(
     }
 }
 
-/// Returns whether an object that was answered with this 404 does not exist: it is missing, or its
-/// kind is gone.
+/// Returns whether this 404 for an object proves that the object does not exist: it is missing, or its kind is gone.
 pub async fn is_absent(server: &ApiServer, resource: &Resource, error: &ApiError) -> Result<bool, ApiError> {
     let missing = find_missing(server, resource, error).await?;
     Ok(matches!(missing, Some(Missing::Object | Missing::Kind)))
 }
 
-/// Returns what is missing if an object was answered with this error; `None` if that proves nothing.
+/// Returns what this error of a request for an object proves to be missing; `None` if it proves nothing.
 pub(super) async fn find_missing(
     server: &ApiServer,
     resource: &Resource,
@@ -106,18 +104,18 @@ async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<
     match server.get(&definition_path(resource), "application/json").await {
         Ok(reply) => {
             let definition = reply.json_or_null();
-            Ok(by_definition(&definition, resource))
+            Ok(find_version_in_definition(&definition, resource))
         }
-        Err(error) if error.is_missing_object() => without_definition(server, resource).await,
+        Err(error) if error.is_missing_object() => find_version_without_definition(server, resource).await,
         Err(error) if error.is(StatusCode::FORBIDDEN) => {
             let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
-            Ok(in_another_version(&discovery, resource).unwrap_or(ServedVersion::Unchanged))
+            Ok(find_other_version(&discovery, resource).unwrap_or(ServedVersion::Unchanged))
         }
         Err(error) => Err(error),
     }
 }
 
-fn by_definition(definition: &Value, resource: &Resource) -> ServedVersion {
+fn find_version_in_definition(definition: &Value, resource: &Resource) -> ServedVersion {
     let versions = definition["spec"]["versions"].as_array();
     let (own, others): (Vec<&str>, Vec<&str>) = versions
         .into_iter()
@@ -136,8 +134,8 @@ fn by_definition(definition: &Value, resource: &Resource) -> ServedVersion {
     }
 }
 
-/// Returns how a kind is served if discovery prefers another version of it.
-fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<ServedVersion> {
+/// Returns how a kind is served if discovery prefers another version than the one of `resource`; otherwise `None`.
+fn find_other_version(discovery: &Discovery, resource: &Resource) -> Option<ServedVersion> {
     let KindLookup::Found(found) = discovery.preferred(&resource.group_kind()) else {
         return None;
     };
@@ -154,21 +152,24 @@ fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<Serv
     })
 }
 
-/// Judges a kind without a definition: built in, or not a custom resource any more. Waits until
-/// discovery follows.
-async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
+/// Determines how a kind without a definition is served: it is built in or of an aggregated API, or its definition is
+/// gone. Waits until discovery does not list the kind in the version that was answered with 404 any more.
+async fn find_version_without_definition(
+    server: &ApiServer,
+    resource: &Resource,
+) -> Result<ServedVersion, ApiError> {
     let kind = resource.group_kind();
     let wait = KindWait::unreported();
     loop {
         let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
-        if let Some(served) = in_another_version(&discovery, resource) {
+        if let Some(served) = find_other_version(&discovery, resource) {
             return Ok(served);
         }
         match discovery.preferred(&kind) {
             KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
             KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(ServedVersion::Unchanged),
             KindLookup::Absent => {
-                return Ok(match look_up(server, &discovery, &kind).await {
+                return Ok(match determine_missing_kind(server, &discovery, &kind).await {
                     Ok(MissingKind::Gone) => ServedVersion::Gone,
                     Err(ListError::Request(error)) => return Err(error),
                     Ok(MissingKind::Kept(_) | MissingKind::Expected(_)) | Err(_) => ServedVersion::Unchanged,

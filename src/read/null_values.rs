@@ -1,7 +1,7 @@
-//! Reads the CRDs of custom resources whose manifests hold nulls, or empty metadata of an embedded object: only a schema
-//! shows which of them mean something.
+//! Leaves nulls and empty metadata of embedded objects out of custom resources if the schemas of their CRDs forbid
+//! them.
 //!
-//! Most manifests hold none, and cost no request here.
+//! A run reads a CRD only if a manifest of its kind holds such values, and most manifests do not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,17 +19,18 @@ use crate::model::identity::ObjectKey;
 use crate::model::object::Object;
 use crate::model::resource::{Origin, Resource};
 
-/// Leaves out of custom resources what is null and must not be. The schema of a CRD in the manifests is that of this
-/// run.
+/// Leaves out of custom resources the nulls and the empty metadata that their schemas forbid. If the manifests contain
+/// the CRD, its schema there applies, because this run is going to apply that CRD.
 ///
 /// # Errors
 ///
-/// A CRD cannot be read. One that does not exist, or that this user may not read, does not count: then nothing is left out.
+/// A CRD cannot be read. If the CRD does not exist, or this user may not read it, the objects are left as they are: the
+/// server then refuses what it does not accept.
 pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired) -> Result<(), Error> {
-    let custom: BTreeMap<ObjectKey, Arc<Resource>> = desired
+    let resources_by_crd: BTreeMap<ObjectKey, Arc<Resource>> = desired
         .members
         .iter()
-        .filter(|member| is_custom(&member.resource) && may_hold_dropped_values(&member.object))
+        .filter(|member| is_custom(&member.resource) && may_hold_forbidden_values(&member.object))
         .map(|member| {
             (
                 Containers::definition_key(&member.resource),
@@ -37,20 +38,21 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
             )
         })
         .collect();
-    for (key, resource) in custom {
-        let of_manifests = desired.members.iter().find(|member| member.key == key);
-        let definition = match of_manifests {
-            Some(manifest) => Some(manifest.object.value()),
+    for (crd_key, resource) in resources_by_crd {
+        let crd_in_manifests = desired.members.iter().find(|member| member.key == crd_key);
+        let crd = match crd_in_manifests {
+            Some(member) => Some(member.object.value()),
             None if resource.origin == Origin::Served => definition(server, &resource)
                 .await
                 .map_err(|error| unread_definition(&resource, &error))?,
+            // The server does not have the CRD yet.
             None => None,
         };
-        let Some(definition) = definition else { continue };
+        let Some(crd) = crd else { continue };
         for member in &mut desired.members {
-            if may_hold_dropped_values(&member.object)
-                && Containers::definition_key(&member.resource) == key
-                && let Some(version) = CrdVersion::from_definition(&definition, &member.resource.version)
+            if may_hold_forbidden_values(&member.object)
+                && Containers::definition_key(&member.resource) == crd_key
+                && let Some(version) = CrdVersion::from_definition(&crd, &member.resource.version)
                 && let Some(object) = without_forbidden_nulls(&member.object, &version)
             {
                 member.object = object;
@@ -60,10 +62,12 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
     Ok(())
 }
 
-fn may_hold_dropped_values(object: &Object) -> bool {
+/// Returns whether the object has nulls, or empty values and an embedded object whose metadata may be empty.
+fn may_hold_forbidden_values(object: &Object) -> bool {
     object.may_hold_null() || (object.may_have_empty_values() && object.may_embed_metadata())
 }
 
+/// Returns whether a CRD may define the kind: CRDs need a group with a dot, which some built-in groups have, too.
 fn is_custom(resource: &Resource) -> bool {
     resource.group.contains('.') && !is_built_in(&resource.api_version(), &resource.kind)
 }

@@ -7,15 +7,15 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
-use super::live::owners;
+use super::live::read_owners;
 use super::not_found::{Missing, find_missing};
 use super::parent::METADATA;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::{Origin, Resource};
 
-/// Reads the metadata of each of these objects, `concurrency` at a time, and reduces it with
-/// `reduce`; `None` for what does not exist. In the order of `wanted`. An answer about another object
+/// Reads the metadata of each of the objects `wanted`, `concurrency` at a time, and reduces it with `reduce`. Returns
+/// the results in the order of `wanted`, with `None` for an object that does not exist. An answer about another object
 /// is an error.
 pub async fn objects<T>(
     server: &ApiServer,
@@ -64,15 +64,15 @@ pub(super) async fn read(
     resource: &Resource,
     accept: &str,
 ) -> Result<Option<Value>, ApiError> {
-    match found(server, key, resource, accept).await? {
+    match read_or_find_missing(server, key, resource, accept).await? {
         Ok(object) => Ok(Some(object)),
         Err((Missing::Object | Missing::Kind, _)) => Ok(None),
         Err((Missing::Version, error)) => Err(error),
     }
 }
 
-/// Returns the object, or what is missing with the server's answer.
-async fn found(
+/// Reads an object, or determines what is missing, and returns that with the server's 404.
+async fn read_or_find_missing(
     server: &ApiServer,
     key: &ObjectKey,
     resource: &Resource,
@@ -80,7 +80,8 @@ async fn found(
 ) -> Result<Result<Value, (Missing, ApiError)>, ApiError> {
     let path = resource.path_of(key);
     let mut reply = server.get(&path, accept).await;
-    // Retries immediately: an answer that a proxy has cut off looks the same.
+    // Reads again at once: if a proxy has cut off the body of an answer, a 404 for a missing object looks like this,
+    // too.
     if let Err(error) = &reply
         && error.is(StatusCode::NOT_FOUND)
         && !error.is_missing_object()
@@ -97,7 +98,7 @@ async fn found(
         }
     };
     match reply.json() {
-        Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
+        Ok(object) if is_named(&object, key) => match read_owners(&object["metadata"]) {
             Ok(_) if lacks_version(&object, resource) => {
                 let reason = "it lacks a UID or a resourceVersion".to_owned();
                 Err(unreadable(resource, key, reason))
@@ -124,8 +125,8 @@ fn is_named(object: &Value, key: &ObjectKey) -> bool {
     metadata["name"].as_str() == Some(&key.name) && metadata["namespace"].as_str() == key.namespace.as_deref()
 }
 
-/// Returns whether an object could be deleted, but not as it was read. What cannot be deleted, such as the metrics
-/// of Pods, may have no UID; no decision is about it.
+/// Returns whether an object of a deletable kind lacks the UID or the resourceVersion, which a delete sends as
+/// preconditions. Objects that cannot be deleted, such as the metrics of Pods, may lack a UID.
 pub(super) fn lacks_version(object: &Value, resource: &Resource) -> bool {
     let lacks = |field: &str| object["metadata"][field].as_str().is_none_or(str::is_empty);
     resource.supports("delete") && (lacks("uid") || lacks("resourceVersion"))

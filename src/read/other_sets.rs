@@ -1,4 +1,4 @@
-//! Objects of the manifests that are in other sets, and the parents of those sets.
+//! Finds objects of the manifests that are members of other sets, and the parents of those sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,9 +34,9 @@ pub(super) async fn members_of_other_sets(
     Ok(members(server, &places, &selector, concurrency, Live::from_object).await?)
 }
 
-/// Finds objects of the manifests that are members of any set, for a set without a parent. Returns those of
-/// other sets; `None` if this set has members, which have to be read whole. A set without a parent hardly
-/// ever has any, so this is one LIST instead of two for each kind and namespace, and nothing is compared.
+/// For a set without a parent, finds objects of the manifests that are members of other sets. Returns `None` if this
+/// set itself has members, because they have to be read as whole objects. A set without a parent hardly ever has
+/// members, so this is usually one LIST instead of two for each kind and namespace, and no member has to be compared.
 pub(super) async fn members_of_other_sets_alone(
     server: &ApiServer,
     named: &NamedSet,
@@ -74,8 +74,8 @@ pub(super) async fn parents_of_members(
     parents_of_other_sets(cluster, &ids, namespaces, concurrency, warnings).await
 }
 
-/// Finds the parents of the sets with these ids. For a user who may not list all namespaces, these are
-/// searched in `namespaces` and that of the connection, where the other set probably is.
+/// Finds the parents of the sets with these ids. If the user may not list all namespaces, searches `namespaces` and
+/// that of the connection, where the other sets probably are.
 pub async fn parents_of_other_sets(
     cluster: &Cluster,
     ids: &BTreeSet<&str>,

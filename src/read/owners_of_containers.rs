@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 
 use super::list::ListError;
-use super::namespaces::namespaces;
+use super::namespaces::read_namespaces;
 use super::parent::{definition_path, metadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::containers::{Containers, NamespaceState, Owners};
@@ -18,8 +18,8 @@ use crate::model::resource::Resource;
 /// Limit of concurrent GETs.
 const CONCURRENCY: usize = 16;
 
-/// Reads the owners of those that exist, except of the namespaces that were `read` before. Sends nothing if there are no
-/// others.
+/// Reads the owners of the containers that exist. The states of namespaces in `read` were read before, and are not read
+/// again.
 pub async fn owners_of_containers(
     server: &ApiServer,
     containers: &Containers,
@@ -27,7 +27,7 @@ pub async fn owners_of_containers(
 ) -> Result<BTreeMap<ObjectKey, Owners>, (ListTarget, ListError)> {
     let names = &containers.namespaces;
     let unread = names.iter().filter(|name| !read.contains_key(*name));
-    let states = namespaces(server, &unread.map(String::as_str).collect()).await?;
+    let states = read_namespaces(server, &unread.map(String::as_str).collect()).await?;
     let known = read.iter().filter(|(name, _)| names.contains(*name));
     let mut owners: BTreeMap<ObjectKey, Owners> = states
         .iter()
@@ -35,7 +35,7 @@ pub async fn owners_of_containers(
         .map(|(name, state)| (Containers::namespace_key(name), Owners::from_namespace(state)))
         .collect();
     let definitions = containers.definitions.iter().map(async |(key, resource)| {
-        let read = definition_owners(server, resource).await?;
+        let read = read_definition_owners(server, resource).await?;
         Ok::<_, ApiError>(read.map(|owners| (key.clone(), owners)))
     });
     let definitions: Vec<Option<_>> = stream::iter(definitions)
@@ -50,8 +50,8 @@ pub async fn owners_of_containers(
     Ok(owners)
 }
 
-/// The owners of the definition of a resource; `None` if it has no definition.
-async fn definition_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
+/// Reads the owners of the definition of a resource; `None` if it has no definition.
+async fn read_definition_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
     match metadata(server, &definition_path(resource)).await {
         Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owners()))),
         Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Some(Owners::Forbidden)),

@@ -16,7 +16,7 @@ pub(super) struct PageMetadata {
     pub(super) resource_version: String,
 }
 
-/// Reads a page item by item, so that only one item at a time is a value in memory.
+/// Reads a page item by item, so that memory holds only one item at a time as a JSON value.
 struct PageSeed<'p, T, F> {
     reduce: &'p mut F,
     found: &'p mut Vec<T>,
@@ -61,7 +61,7 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for PageSeed<'_, T, F> 
     }
 }
 
-/// Reads the items of a page; `null`, which Go writes for an empty slice, counts as none.
+/// Reads the items of a page. `null`, which Go writes for a nil slice, counts as no items.
 struct ItemsSeed<'p, T, F> {
     reduce: &'p mut F,
     found: &'p mut Vec<T>,
@@ -94,7 +94,7 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F>
     }
 }
 
-/// Reads one page into `found`.
+/// Reads one page, reduces each item with `reduce`, and adds the results to `found`.
 pub(super) fn read_page<T>(
     body: &[u8],
     found: &mut Vec<T>,

@@ -1,4 +1,4 @@
-//! Reads the parent object, and what it depends on if it does not exist yet.
+//! Reads parents of sets, their CRDs, and the metadata of other single objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::ParentObject;
 
-/// Metadata of one object, in the API's own form; Secrets' data stay on the server.
+/// The media type of the metadata of one object. The data of a Secret are not part of it.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /// The annotations that decide where members are looked for.
@@ -53,7 +53,7 @@ pub(super) struct ObjectMetadata {
     owner_references: Vec<OwnerReference>,
 }
 
-/// Reads the parent; `None` if there is none.
+/// Reads the parent; `None` if it does not exist.
 pub async fn parent(
     server: &ApiServer,
     resource: &Arc<Resource>,
@@ -67,7 +67,7 @@ pub async fn parent(
     Ok(Some(ParentObject::new(identity, fields, server.now())))
 }
 
-/// Reads the parent in the answer to its write, which came `now`, by the server's clock.
+/// Reads the parent and its labels from the answer to a write of the parent. `now` is the time by the server's clock.
 pub fn parent_of_answer(
     answer: &Reply,
     identity: &ParentIdentity,
@@ -81,7 +81,7 @@ pub fn parent_of_answer(
 /// The parent with everything that its disposition depends on when its set is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeParent {
-    /// Its ApplySet metadata.
+    /// The ApplySet metadata of the parent.
     pub object: ParentObject,
     /// The parent as a live object.
     pub live: Live,
@@ -112,11 +112,10 @@ pub async fn whole_parent(
     }))
 }
 
-/// Reads the CRD of a custom resource as a whole; `None` if there is none, or if
-/// the user may not read it.
+/// Reads the whole CRD of a custom resource. Returns `None` if there is no CRD, if the user may not read it, or if the
+/// answer is not valid: in all three cases, the schema is unknown.
 pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
     match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
-        // Without a schema, nothing is decided by it, as if the user may not read it.
         Ok(reply) => Ok(reply.json().ok()),
         Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
         Err(error) => Err(error),
@@ -127,9 +126,8 @@ pub(super) fn definition_path(resource: &Resource) -> String {
     Resource::definitions().path(None, Some(&resource.definition_name()))
 }
 
-/// Lists the parents among the objects of the given kinds: those with an id label. `namespace` limits
-/// that to one, which holds no objects of cluster-scoped kinds. Their `reading` shows whether they are
-/// valid.
+/// Lists the objects of these kinds that have an id label, in all namespaces or in `namespace`. Cluster-scoped kinds
+/// are left out for one `namespace`. `ParentObject::reading` shows whether such an object is a valid parent.
 pub async fn parents(
     server: &ApiServer,
     kinds: &[Arc<Resource>],
@@ -163,7 +161,7 @@ pub async fn parents(
     Ok(found)
 }
 
-/// Group and kind of the CRDs that are labeled as those of parents.
+/// Lists the kinds whose CRDs have the label that permits their objects to be parents.
 pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
     let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
     let definitions = Resource::definitions();
@@ -207,7 +205,7 @@ impl ObjectMetadata {
 }
 
 impl ParentObject {
-    /// Creates the parent of an answer that came `now`, by the server's clock.
+    /// Creates the parent from its metadata. `now` is the time by the server's clock.
     pub(super) fn new(identity: &ParentIdentity, fields: ObjectMetadata, now: Timestamp) -> Self {
         let mut history = History::from_annotations(&fields.annotations);
         let abandoned = history.take_abandoned(now);
@@ -228,9 +226,9 @@ impl ParentObject {
 /// The labels of the CRD of a custom resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinitionLabels {
-    /// Its objects may be parents, whatever the label's value.
+    /// The CRD has the label that permits its objects to be parents; any value counts.
     pub is_parent_type: bool,
-    /// The set that it is a member of.
+    /// The set that the CRD is a member of.
     pub part_of: Option<String>,
 }
 

@@ -12,8 +12,8 @@ use crate::model::list_targets::ListTarget;
 use crate::model::resource::{Origin, Resource};
 
 /// Returns the kinds that may be parents: Secrets, ConfigMaps, and custom resources whose CRD is
-/// labeled for it, which are `custom`. Warns of those that may have objects and cannot be listed: their
-/// sets are not gone.
+/// labeled for it, which are `custom`. Warns of kinds that may have objects and cannot be listed: without
+/// the warning, the sets with such parents would seem to be gone.
 pub async fn parent_kinds(
     cluster: &Cluster,
     custom: Result<Vec<GroupKind>, ListError>,
@@ -26,47 +26,50 @@ pub async fn parent_kinds(
             "sets with custom resources as parents are not shown: cannot list CustomResourceDefinitions: {error}"
         )),
     }
-    let unlisted = |discovery: &Discovery| -> BTreeSet<GroupKind> {
-        let unlisted = kinds.iter().filter(|kind| is_unlisted(discovery, kind));
-        unlisted.cloned().collect()
+    let find_missing = |discovery: &Discovery| -> BTreeSet<GroupKind> {
+        let missing = kinds.iter().filter(|kind| is_missing(discovery, kind));
+        missing.cloned().collect()
     };
     let mut discovery = Cow::Borrowed(&cluster.discovery);
-    let mut unsettled = None;
-    if !unlisted(&discovery).is_empty() {
-        let settled = cluster.settle_kinds(discovery.to_mut(), unlisted).await;
-        unsettled = settled.err();
+    let mut error_of_missing = None;
+    if !find_missing(&discovery).is_empty() {
+        let settled = cluster.settle_kinds_in(discovery.to_mut(), find_missing).await;
+        error_of_missing = settled.err();
     }
     let mut resources = Vec::new();
     for kind in &kinds {
-        let hidden = match discovery.preferred(kind) {
+        let hidden_reason = match discovery.preferred(kind) {
             KindLookup::Found(resource) if resource.origin == Origin::Served => {
                 resources.push(Arc::new(resource.clone()));
                 None
             }
             KindLookup::GroupFailed(failure) => Some(failure.to_string()),
-            KindLookup::Found(_) | KindLookup::Absent => match (discovery.missing_kind(kind), &unsettled) {
-                (Some(missing), _) => missing.hidden_reason(),
-                (None, Some(error)) => Some(error.to_string()),
-                (None, None) => None,
-            },
+            KindLookup::Found(_) | KindLookup::Absent => {
+                match (discovery.missing_kind(kind), &error_of_missing) {
+                    (Some(missing), _) => missing.hidden_reason(),
+                    (None, Some(error)) => Some(error.to_string()),
+                    (None, None) => None,
+                }
+            }
         };
-        warnings
-            .extend(hidden.map(|reason| format!("sets with parents of kind {kind} are not shown: {reason}")));
+        warnings.extend(
+            hidden_reason.map(|reason| format!("sets with parents of kind {kind} are not shown: {reason}")),
+        );
     }
     resources
 }
 
-/// Returns the position of the first list of Secrets or ConfigMaps that failed. Then most sets may be hidden,
-/// and to find none does not mean that there is none. Custom resources are parents so rarely that a kind of
-/// them is only warned of.
+/// Returns the position of the first failed list of Secrets or ConfigMaps in `unread`. If one failed, most sets may be
+/// hidden, and finding no set does not mean that there is none. Custom resources are parents so rarely that a failed
+/// list of them is only a warning.
 pub fn built_in_parents_unread(unread: &[(ListTarget, ListError)]) -> Option<usize> {
     unread
         .iter()
         .position(|(place, _)| place.resource.group.is_empty())
 }
 
-/// Returns whether the server may serve a kind that this discovery does not show.
-fn is_unlisted(discovery: &Discovery, kind: &GroupKind) -> bool {
+/// Returns whether the server may serve this kind although this discovery does not list it as served.
+fn is_missing(discovery: &Discovery, kind: &GroupKind) -> bool {
     match discovery.preferred(kind) {
         KindLookup::Found(resource) => resource.origin == Origin::NotYetServed,
         KindLookup::Absent => true,

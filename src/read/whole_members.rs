@@ -1,5 +1,5 @@
-//! Reads the members of a set as whole objects, each in the API version in which it was applied: its field set is
-//! of that version.
+//! Reads the members of a set as whole objects, each in the API version in which it was applied, because the fields
+//! that `managedFields` names are those of that version.
 
 use std::collections::BTreeSet;
 
@@ -19,12 +19,12 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::{Origin, Resource};
 use crate::model::set::Set;
 
-/// The members of a set, as far as they are exported.
+/// The members of a set that are exported.
 pub struct WholeMembers {
     pub objects: Vec<(ObjectKey, Value)>,
-    /// Objects with a label that another writer than the set's has written: no run would prune them.
+    /// Objects whose label was not written by an applier of the set, so that no run would prune them.
     pub only_labeled: Vec<Live>,
-    /// A member that the field manager has not even labeled, if there is none that it has.
+    /// Any member, if the field manager has labeled none: then another field manager applies the set.
     pub of_another_manager: Option<Live>,
 }
 
@@ -76,7 +76,7 @@ pub async fn whole_members(
     })
 }
 
-/// Reads these objects, which are not members. What does not exist, or is being deleted, is left out.
+/// Reads these objects, which are not members. Leaves out objects that do not exist or are being deleted.
 pub async fn whole_objects(
     cluster: &Cluster,
     keys: impl Iterator<Item = ObjectKey>,
@@ -96,8 +96,8 @@ pub async fn whole_objects(
     in_applied_versions(cluster, found, manager, concurrency).await
 }
 
-/// Reads those objects again that were applied in another version than the one of the list, if the server still has
-/// that version.
+/// Reads objects again that were applied in another version than they were listed in, if the server still serves that
+/// version.
 async fn in_applied_versions(
     cluster: &Cluster,
     found: Vec<(ObjectKey, Value)>,
@@ -130,7 +130,7 @@ async fn read(
     }
 }
 
-/// The items of a list do not name their kind.
+/// Adds the API version and the kind, which the items of a list lack.
 fn with_type(mut object: Value, resource: &Resource) -> Value {
     object["apiVersion"] = json!(resource.api_version());
     object["kind"] = json!(resource.kind);

@@ -15,7 +15,7 @@ use crate::execute::soon_under_way;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::model::list_targets::Reach;
-use crate::read::{Cluster, KindWaits, ReadBesideDiscovery, Wanted};
+use crate::read::{Cluster, EarlyReads, KindWaits, Wanted};
 use crate::report::{self, ContextAndServer, Format, Style};
 use crate::settings::{self, SetReference};
 
@@ -129,14 +129,14 @@ pub async fn discover(
     wanted: Wanted<'_>,
 ) -> Result<Cluster, Error> {
     let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
-    let reads = Box::pin(ReadBesideDiscovery::read(&server, wanted, &namespace));
-    discover_beside(connection, kind_waits, reads).await
+    let reads = Box::pin(EarlyReads::read(&server, wanted, &namespace));
+    discover_while_reading(connection, kind_waits, reads).await
 }
 
-async fn discover_beside(
+async fn discover_while_reading(
     connection: Connection,
     kind_waits: KindWaits,
-    reads: impl Future<Output = ReadBesideDiscovery>,
+    reads: impl Future<Output = EarlyReads>,
 ) -> Result<Cluster, Error> {
     let server = &connection.server;
     let identify = async {
@@ -147,10 +147,10 @@ async fn discover_beside(
     };
     // A server without discovery is not waited for.
     let reads = async { Ok(reads.await) };
-    let (discovery, (), read_beside) = try_join3(discovery::fetch(server), identify, reads).await?;
+    let (discovery, (), early_reads) = try_join3(discovery::fetch(server), identify, reads).await?;
     Ok(Cluster {
         discovery,
-        read_beside_discovery: read_beside.valid_until_next_request(server),
+        early_reads: early_reads.with_request_count(server),
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
@@ -179,18 +179,18 @@ pub async fn discover_with(
     let mut reading = spawn_blocking(move || manifest::read(&sources, recursion));
     let mut read = None;
     let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
-    let read_beside = async {
+    let early_reads = async {
         let manifests = read.insert(finished((&mut reading).await).map(divide));
         match (set, manifests) {
             (Some(set), Ok(manifests)) => {
                 server.prepare_for(lists(&manifests.applied).min(LISTS_AT_ONCE) + BESIDE_LISTS);
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
-                ReadBesideDiscovery::read(&server, wanted, &namespace).await
+                EarlyReads::read(&server, wanted, &namespace).await
             }
-            _ => ReadBesideDiscovery::default(),
+            _ => EarlyReads::default(),
         }
     };
-    let cluster = discover_beside(connection, kind_waits, read_beside).await;
+    let cluster = discover_while_reading(connection, kind_waits, early_reads).await;
     let manifests = match read {
         Some(manifests) => manifests?,
         // Discovery failed before the manifests were read.
@@ -205,7 +205,7 @@ pub async fn discover_with(
 /// set hardly ever has members, so nearly all objects are written. The connections are open by the time that
 /// the lists have shown which objects exist.
 pub fn open_connections_for_new_set(cluster: &Cluster, manifests: &Manifests) {
-    if cluster.read_beside_discovery.has_no_parent() {
+    if cluster.early_reads.has_no_parent() {
         cluster
             .server
             .prepare_for(soon_under_way(manifests.applied.len()));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_uid_is_asked_for_beside_discovery_if_it_is_needed() {
+    async fn the_uid_is_asked_for_during_discovery_if_it_is_needed() {
         let roots = ["/api", "/apis"];
         assert_eq!(
             paths_at_once(2, None).await,

@@ -1,5 +1,5 @@
-//! Reads the bodies of answers. Those that are in memory at the same time share a limit, since a server that is hostile
-//! or broken may send any number of bytes in answer to each request.
+//! Reads the bodies of answers. All bodies that are in memory at the same time share a limit, since a hostile or broken
+//! server may answer each request with any number of bytes.
 
 use std::sync::Arc;
 
@@ -8,15 +8,17 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The bytes that each answer may have whatever the others take: the largest object, and what a page of a list should
-/// have. etcd takes objects of 1.5 MiB, and a server writes `<` in six bytes.
+/// The bytes that each answer may have, however many the other answers take. They are enough for the largest object:
+/// etcd stores objects of up to 1.5 MiB, and a server writes characters such as `<` in six bytes. A page of a list
+/// should not have more, either.
 pub const BYTES_OF_EACH_ANSWER: usize = 8 << 20;
-/// The bytes beyond these that all answers may have together: the first page of a list may hold 500 large objects, and
-/// an aggregated API may ignore the size of a page. A page that does not fit is asked for again with fewer objects.
+/// The bytes that all answers together may have beyond [`BYTES_OF_EACH_ANSWER`]. The first page of a list may hold 500
+/// large objects, and an aggregated API may ignore the limit of a page. A page that does not fit is requested again
+/// with fewer objects.
 pub const BYTES_OF_ALL_ANSWERS: usize = 128 << 20;
 
-/// The values of JSON that one answer may have, since each takes many times its bytes in memory: more than the largest
-/// object has.
+/// The number of JSON values that one answer may have; the largest object has fewer. It is limited because a parsed
+/// value takes many times its bytes in memory.
 pub const VALUES_OF_EACH_ANSWER: usize = 1_000_000;
 
 /// The room for answers that are in memory.
@@ -36,20 +38,20 @@ pub enum Content {
 pub(super) enum UnusableBody {
     /// The connection broke.
     Broken(kube::Error),
-    /// It exceeds this limit.
+    /// The body exceeds this limit.
     TooLarge(TooLarge),
 }
 
 /// The limit that an answer exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooLarge {
-    /// That of one object.
+    /// `BYTES_OF_EACH_ANSWER`, by an answer with one object.
     #[error("one object in more than {} MiB", BYTES_OF_EACH_ANSWER >> 20)]
     Object,
-    /// That of all answers at a time.
+    /// `BYTES_OF_ALL_ANSWERS`, by this answer and the others in memory.
     #[error("more than {} MiB, together with others", BYTES_OF_ALL_ANSWERS >> 20)]
     WithOthers,
-    /// That of values.
+    /// `VALUES_OF_EACH_ANSWER`.
     #[error("more than {VALUES_OF_EACH_ANSWER} values")]
     Values,
 }
@@ -73,7 +75,7 @@ impl Default for AnswerRoom {
 }
 
 impl AnswerRoom {
-    /// Reads a body to its end. The bytes hold their room, so that it is free only after they were parsed.
+    /// Reads a body to its end. The returned bytes hold their room until they are dropped, which is after parsing.
     pub(super) async fn read(&self, mut body: Body, content: Content) -> Result<Bytes, UnusableBody> {
         let mut read = BytesMut::new();
         let mut taken: Option<OwnedSemaphorePermit> = None;
@@ -81,7 +83,7 @@ impl AnswerRoom {
             let Ok(data) = frame.map_err(UnusableBody::Broken)?.into_data() else {
                 continue;
             };
-            let more = beyond_its_own(read.len() + data.len()) - beyond_its_own(read.len());
+            let more = bytes_to_share(read.len() + data.len()) - bytes_to_share(read.len());
             if more > 0 {
                 let more = self.take(more, content).map_err(UnusableBody::TooLarge)?;
                 match &mut taken {
@@ -98,7 +100,8 @@ impl AnswerRoom {
         }))
     }
 
-    /// Takes room for so many bytes. No answer waits for another: each may hold what the others need.
+    /// Takes room for this many bytes, or fails at once. If answers waited for room, two answers could each hold the
+    /// room that the other needs.
     fn take(&self, bytes: usize, content: Content) -> Result<OwnedSemaphorePermit, TooLarge> {
         if content == Content::Object {
             return Err(TooLarge::Object);
@@ -112,15 +115,16 @@ impl AnswerRoom {
 
 /// Refuses a text of JSON with too many values.
 pub(super) fn check_values(text: &[u8]) -> Result<(), TooLarge> {
-    // Counts what may be in strings first, since that takes no time.
-    let most = text.iter().filter(|byte| begins_value(**byte)).count();
-    if most > VALUES_OF_EACH_ANSWER && count_values(text) > VALUES_OF_EACH_ANSWER {
+    // This quick count includes characters inside strings, so it is never too low. Usually, the exact count is not
+    // needed.
+    let upper_bound = text.iter().filter(|byte| begins_value(**byte)).count();
+    if upper_bound > VALUES_OF_EACH_ANSWER && count_values(text) > VALUES_OF_EACH_ANSWER {
         return Err(TooLarge::Values);
     }
     Ok(())
 }
 
-/// Returns the number of values, of which a mapping or a list counts once or twice.
+/// Returns the number of values, approximately: it counts each comma and each beginning of an object or array.
 fn count_values(text: &[u8]) -> usize {
     let mut count = 0;
     let mut bytes = text.iter();
@@ -144,7 +148,8 @@ fn begins_value(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b'{')
 }
 
-fn beyond_its_own(bytes: usize) -> usize {
+/// Returns how many bytes of an answer of this length take room that all answers share.
+fn bytes_to_share(bytes: usize) -> usize {
     bytes.saturating_sub(BYTES_OF_EACH_ANSWER)
 }
 

@@ -11,11 +11,13 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 /// Returns the texts of all warnings. One header may hold several.
 pub(super) fn warnings(headers: &HeaderMap) -> Vec<String> {
     let values = headers.get_all(header::WARNING).iter();
-    values.flat_map(|value| texts(value.as_bytes())).collect()
+    values
+        .flat_map(|value| parse_warning_texts(value.as_bytes()))
+        .collect()
 }
 
-/// Returns the quoted texts of warnings with the code 299; the date after a text is quoted as well, and is not one.
-fn texts(value: &[u8]) -> Vec<String> {
+/// Returns the quoted texts of warnings with the code 299. A date after such a text is quoted, too, and is left out.
+fn parse_warning_texts(value: &[u8]) -> Vec<String> {
     let mut texts = Vec::new();
     let mut rest = value;
     while let Some(start) = rest.iter().position(|byte| *byte == b'"') {
@@ -52,7 +54,7 @@ fn unquote(quoted: &[u8]) -> (Vec<u8>, &[u8]) {
 pub(super) struct ServerClock(Arc<AtomicI64>);
 
 impl ServerClock {
-    /// Takes the time of an answer; one without a time changes nothing.
+    /// Sets the clock by the `Date` header of an answer, if it has one.
     pub(super) fn set_by(&self, headers: &HeaderMap) {
         let text = headers.get(header::DATE).and_then(|date| date.to_str().ok());
         if let Some(date) = text.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok()) {
@@ -109,7 +111,7 @@ mod tests {
             (r#"110 - "stale""#, &[]),
             ("299 - unquoted", &[]),
         ] {
-            assert_eq!(texts(value.as_bytes()), expected, "{value}");
+            assert_eq!(parse_warning_texts(value.as_bytes()), expected, "{value}");
         }
     }
 

@@ -45,11 +45,11 @@ pub enum Patch {
 pub struct Reply {
     /// 2xx.
     pub status: StatusCode,
-    /// The whole body.
+    /// The body, read to its end.
     pub body: Bytes,
     /// Texts of the `Warning` headers (code 299) of the answer.
     pub warnings: Vec<String>,
-    /// The result of earlier attempts.
+    /// The result of earlier attempts at the same request.
     pub earlier_attempts: EarlierAttempts,
 }
 
@@ -65,7 +65,7 @@ impl Reply {
         self.json().unwrap_or_default()
     }
 
-    /// Returns the answer to a request that was sent after these attempts at the same write.
+    /// Adds to this answer that these attempts at the same write were sent before.
     #[must_use]
     pub fn after(self, earlier_attempts: EarlierAttempts) -> Self {
         Self {
@@ -78,14 +78,14 @@ impl Reply {
 /// The result of earlier attempts at the same request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlierAttempts {
-    /// There were none, or the server said that it did not carry them out.
+    /// There were no earlier attempts, or the server said that it did not carry them out.
     NoEffect,
     /// An answer was lost, so the request may have been carried out.
     MayHaveSucceeded,
 }
 
 impl EarlierAttempts {
-    /// Returns the result of these attempts and of other ones at the same write.
+    /// Combines the result of these attempts with that of other attempts at the same write.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         if self.may_have_succeeded() { self } else { others }
@@ -109,7 +109,7 @@ fn is_dry_delete(body: &[u8]) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
     Objects,
-    /// It reads, or is a dry run.
+    /// It changes nothing: the request reads, or is a dry run.
     Nothing,
 }
 
@@ -125,7 +125,7 @@ impl ApiRequest {
         }
     }
 
-    /// A GET of this path with its query.
+    /// Creates a GET of this path with its query.
     pub(super) fn get(path: &str, accept: &str) -> Self {
         Self {
             method: Method::GET,
@@ -137,7 +137,7 @@ impl ApiRequest {
         }
     }
 
-    /// A GET of a list at this path with its query.
+    /// Creates a GET of a list at this path with its query. The answer may be larger than one object.
     pub(super) fn get_list(path: &str, accept: &str) -> Self {
         Self {
             answer: Content::List,
@@ -145,7 +145,7 @@ impl ApiRequest {
         }
     }
 
-    /// A PATCH of the object at this path.
+    /// Creates a PATCH of the object at this path.
     pub fn patch(path: &str, parameters: &[(&str, &str)], accept: &str, patch: Patch, body: Bytes) -> Self {
         Self {
             method: Method::PATCH,
@@ -157,7 +157,7 @@ impl ApiRequest {
         }
     }
 
-    /// A POST of a JSON document to this path, which is a collection.
+    /// Creates a POST of a JSON document to this path, which is a collection.
     pub fn post(path: &str, parameters: &[(&str, &str)], accept: &str, body: Bytes) -> Self {
         let path = match parameters {
             [] => path.to_owned(),

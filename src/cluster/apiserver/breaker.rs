@@ -1,8 +1,8 @@
-//! What all requests of a run know about the server: whether it answers, is away, or has no capacity. A circuit breaker
-//! stops those to a server that has gone silent, which then costs a run the time limit of one request, not one for each
-//! object (docs/decisions/failures.md).
+//! Remembers for all requests of a run whether the server answers, is away, or has no capacity. If the server has
+//! stopped answering, the circuit breaker opens: requests fail without being sent. So a run waits only for the time
+//! limit of one request, not for one time limit per object (docs/decisions/failures.md).
 //!
-//! Pure but for the clock: `probe` sends the requests.
+//! Reads the clock, and sends nothing: `probe` sends the requests of a probe.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use http::StatusCode;
 use tokio::sync::watch::{Ref, Sender};
 use tokio::time::Instant;
 
-/// The least time that the server has for an answer to a probe.
+/// The shortest time limit of a probe.
 const SHORTEST_PROBE: Duration = Duration::from_secs(10);
-/// The most time that the server has for an answer to a probe, whatever the time limit of a request.
+/// The longest time limit of a probe, whatever the time limit of a request.
 const LONGEST_PROBE: Duration = Duration::from_mins(2);
-/// The time in which an open breaker lets no request through. The next one after it starts another probe.
-const OPEN: Duration = Duration::from_secs(10);
-/// How long requests that the server has no capacity for (429) are sent again while it takes none: other
-/// clients may fill a queue for that long.
-const CAPACITY_PATIENCE: Duration = Duration::from_mins(1);
+/// How long an open breaker lets no request through. The first request after that starts another probe.
+const OPEN_TIME: Duration = Duration::from_secs(10);
+/// How long requests are sent again while the server answers all of them that it has no capacity (429). Other clients
+/// may fill its queue for that long.
+const LONGEST_WAIT_FOR_CAPACITY: Duration = Duration::from_mins(1);
 
 /// What is known about the server.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +30,9 @@ struct ServerActivity {
     /// The time of the first request since the last answer.
     waiting_since: Option<Instant>,
     fastest_answer: Option<Duration>,
-    /// A request has used up its repeats while the server was away, and no other was answered since.
+    /// A request has used up its attempts while the server was away, and no request was answered since.
     is_away: bool,
-    /// The time of the first request that the server had no capacity for, since it last took one.
+    /// When the server first answered that it has no capacity, since it last accepted a request.
     full_since: Option<Instant>,
     state: BreakerState,
 }
@@ -42,27 +42,28 @@ enum BreakerState {
     /// Requests are sent.
     #[default]
     Closed,
-    /// A request exceeded its time limit, and no other was answered in the second half of this time. It may be
-    /// slow by itself, as with a slow webhook, so a probe finds out, and the others wait for it.
+    /// A request exceeded its time limit, and no other request was answered in the second half of this time. Only this
+    /// request may be slow, for example because of a slow webhook. So a probe finds out whether the server answers, and
+    /// all other requests wait for the result.
     Probing,
-    /// The probe was not answered either.
+    /// The probe was not answered either, at this time: requests are not sent.
     OpenSince(Instant),
 }
 
-/// What becomes of a request that is to be sent.
+/// What a request that is to be sent has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It is sent.
+    /// Send the request.
     Send,
-    /// It is not sent: the server does not answer.
+    /// Fail without sending the request: the server does not answer.
     GiveUp,
-    /// The caller has to start a probe, and to ask again.
+    /// Start a probe, and ask for a turn again.
     Probe,
 }
 
 impl Breaker {
-    /// Waits for the end of a probe, and returns what becomes of a request then.
-    pub(super) async fn turn(&self) -> Turn {
+    /// Waits for the end of a probe, if there is one, and returns what the request has to do.
+    pub(super) async fn wait_for_turn(&self) -> Turn {
         let mut changes = self.0.subscribe();
         loop {
             // The sender is part of this value, so it is never closed.
@@ -71,7 +72,7 @@ impl Breaker {
             self.0.send_if_modified(|seen| {
                 turn = match seen.state {
                     BreakerState::Closed => Some(Turn::Send),
-                    BreakerState::OpenSince(since) if since.elapsed() >= OPEN => Some(Turn::Probe),
+                    BreakerState::OpenSince(since) if since.elapsed() >= OPEN_TIME => Some(Turn::Probe),
                     BreakerState::OpenSince(_) => Some(Turn::GiveUp),
                     BreakerState::Probing => None,
                 };
@@ -87,26 +88,26 @@ impl Breaker {
         }
     }
 
-    /// Returns how long a probe lasts: until nothing has been answered for the time limit of a request, since
-    /// an outage may be shorter.
+    /// Returns the time limit of a probe. It ends when no request has been answered for the time limit of a request,
+    /// since shorter outages are tolerated.
     pub(super) fn probe_time(&self, request_timeout: Duration) -> Duration {
         let last_answer = self.seen().last_answer;
         let left = last_answer.map(|last| request_timeout.saturating_sub(last.elapsed()));
         left.unwrap_or_default().clamp(SHORTEST_PROBE, LONGEST_PROBE)
     }
 
-    /// Returns whether any answer has come, be it of a proxy.
+    /// Returns whether any request was answered, by the server or by a proxy.
     pub(super) fn has_answered(&self) -> bool {
         self.seen().last_answer.is_some()
     }
 
-    /// Returns how long requests have been waiting for an answer, without one to any; `None` if none waits.
+    /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
     pub(super) fn waiting(&self) -> Option<Duration> {
         self.seen().waiting_since.map(|since| since.elapsed())
     }
 
     /// Notes that a request is sent.
-    pub(super) fn sent(&self) {
+    pub(super) fn note_sent(&self) {
         self.note(|seen| {
             seen.waiting_since.get_or_insert_with(Instant::now);
         });
@@ -127,7 +128,7 @@ impl Breaker {
         matches!(self.seen().state, BreakerState::OpenSince(_))
     }
 
-    /// Notes an answer with this status code after this time, and closes.
+    /// Notes an answer with this status code after this time, and closes the breaker.
     pub(super) fn note_answer(&self, code: StatusCode, time: Duration) {
         self.0.send_if_modified(|seen| {
             if !may_be_from_proxy(code.as_u16()) {
@@ -142,24 +143,24 @@ impl Breaker {
         });
     }
 
-    /// Closes, since a probe was answered. That says nothing about other paths, such as
-    /// those of an aggregated API whose server is away.
+    /// Closes the breaker, since a probe was answered. The server may still be away for other paths, such as those of
+    /// an aggregated API.
     pub(super) fn note_probe_answer(&self) {
         self.0.send_if_modified(ServerActivity::close);
     }
 
-    /// Notes that a request has used up its repeats while the server was away.
-    pub(super) fn away(&self) {
+    /// Notes that a request has used up its attempts while the server was away.
+    pub(super) fn note_away(&self) {
         self.note(|seen| seen.is_away = true);
     }
 
-    /// Returns whether another request has used up its repeats, so that no other repeats its own: a thousand members
-    /// must not wait a thousand times.
+    /// Returns whether a request has used up its attempts while the server was away. Then other requests are not
+    /// repeated: if each of a thousand members repeated its request, the run would wait a thousand times.
     pub(super) fn is_away(&self) -> bool {
         self.seen().is_away
     }
 
-    /// Notes that a request got no answer in this time. Returns whether the caller has to start a probe.
+    /// Notes that a request exceeded its time limit after this time. Returns whether the caller has to start a probe.
     pub(super) fn note_timeout(&self, waited: Duration) -> bool {
         self.0.send_if_modified(|seen| {
             let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
@@ -171,25 +172,26 @@ impl Breaker {
         })
     }
 
-    /// Notes that the server had no capacity for a request. Returns whether it may be sent again.
+    /// Notes that the server had no capacity for a request. Returns whether the request may be sent again.
     pub(super) fn may_wait_for_capacity(&self) -> bool {
         let mut full_since = Instant::now();
         self.note(|seen| full_since = *seen.full_since.get_or_insert(full_since));
-        full_since.elapsed() < CAPACITY_PATIENCE
+        full_since.elapsed() < LONGEST_WAIT_FOR_CAPACITY
     }
 
-    /// Ends a probe that began then and was not answered.
+    /// Opens the breaker, since a probe that began at this time was not answered.
     pub(super) fn note_probe_timeout(&self, begun: Instant) {
         self.end_probe(begun, BreakerState::OpenSince(Instant::now()));
     }
 
-    /// Ends a probe that began then and failed at once. The requests fail as fast, and each failure decides whether its
-    /// request is repeated.
+    /// Closes the breaker, since a probe that began at this time failed before its time limit. Requests will fail as
+    /// fast, and each failure decides whether its request is repeated.
     pub(super) fn note_probe_failure(&self, begun: Instant) {
         self.end_probe(begun, BreakerState::Closed);
     }
 
-    /// Ends a probe, unless an answer has ended it: if there is one now, it is a later one.
+    /// Ends a probe that began at this time, unless an answer has ended it before: then a probe that is under way now
+    /// is a later one.
     fn end_probe(&self, begun: Instant, state: BreakerState) {
         self.0.send_if_modified(|seen| {
             let is_current = seen.last_answer.is_none_or(|last| last < begun);
@@ -201,7 +203,7 @@ impl Breaker {
         });
     }
 
-    /// Notes what no request waits for.
+    /// Makes a change that no request waits for, so that none is woken.
     fn note(&self, change: impl FnOnce(&mut ServerActivity)) {
         self.0.send_if_modified(|seen| {
             change(seen);
@@ -215,7 +217,8 @@ impl Breaker {
 }
 
 impl ServerActivity {
-    /// Notes an answer, and closes. Returns whether requests may be waiting for that.
+    /// Notes an answer, and closes the breaker. Returns whether it was not closed before, so that requests may be
+    /// waiting.
     fn close(&mut self) -> bool {
         self.last_answer = Some(Instant::now());
         std::mem::take(&mut self.state) != BreakerState::Closed
@@ -239,7 +242,7 @@ mod tests {
 
     /// Returns what becomes of a request; `None` if it waits.
     fn turn(breaker: &Breaker) -> Option<Turn> {
-        breaker.turn().now_or_never()
+        breaker.wait_for_turn().now_or_never()
     }
 
     #[tokio::test(start_paused = true)]
@@ -266,7 +269,7 @@ mod tests {
             assert!(breaker.note_timeout(Duration::ZERO));
             // One probe is enough.
             assert!(!breaker.note_timeout(Duration::ZERO));
-            let mut waiting = Box::pin(breaker.turn());
+            let mut waiting = Box::pin(breaker.wait_for_turn());
             assert_eq!(waiting.as_mut().now_or_never(), None);
             end(&breaker);
             assert_eq!(waiting.now_or_never(), Some(expected));
@@ -280,7 +283,7 @@ mod tests {
         assert!(breaker.note_timeout(Duration::ZERO));
         breaker.note_probe_timeout(Instant::now());
         assert_eq!(turn(&breaker), Some(Turn::GiveUp));
-        tokio::time::advance(OPEN).await;
+        tokio::time::advance(OPEN_TIME).await;
         assert_eq!(turn(&breaker), Some(Turn::Probe));
         assert_eq!(turn(&breaker), None);
         answer(&breaker);
@@ -329,7 +332,7 @@ mod tests {
             (504, true),
         ] {
             let breaker = Breaker::default();
-            breaker.away();
+            breaker.note_away();
             breaker.note_probe_answer();
             assert!(breaker.is_away());
             breaker.note_answer(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
@@ -343,9 +346,9 @@ mod tests {
         let breaker = Breaker::default();
         for _ in 0..2 {
             assert!(breaker.may_wait_for_capacity());
-            tokio::time::advance(CAPACITY_PATIENCE / 2).await;
+            tokio::time::advance(LONGEST_WAIT_FOR_CAPACITY / 2).await;
             assert!(breaker.may_wait_for_capacity());
-            tokio::time::advance(CAPACITY_PATIENCE / 2).await;
+            tokio::time::advance(LONGEST_WAIT_FOR_CAPACITY / 2).await;
             assert!(!breaker.may_wait_for_capacity());
             breaker.note_answer(StatusCode::TOO_MANY_REQUESTS, Duration::ZERO);
             assert!(!breaker.may_wait_for_capacity(), "another request does not wait");
@@ -358,9 +361,9 @@ mod tests {
         let breaker = Breaker::default();
         assert_eq!(breaker.waiting(), None);
         for end in [answer as fn(&Breaker), Breaker::note_failure] {
-            breaker.sent();
+            breaker.note_sent();
             tokio::time::advance(Duration::from_secs(3)).await;
-            breaker.sent();
+            breaker.note_sent();
             assert_eq!(breaker.waiting(), Some(Duration::from_secs(3)));
             end(&breaker);
             assert_eq!(breaker.waiting(), None);

@@ -1,6 +1,6 @@
-//! A token that expires: renewed shortly before its end, or when the server refuses it.
+//! Renews a token that expires, shortly before its end or when the server refuses it.
 //!
-//! `connection` supplies the source of tokens. They are never printed.
+//! `connection` supplies the source of tokens. Tokens are never printed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
-/// The time before its end at which a token is renewed, so that it lasts for the request.
+/// How long before its end a token is renewed, so that it is still valid when the server reads the request.
 const LEEWAY: Duration = Duration::from_secs(10);
 
 /// A bearer token with its expiry.
 #[derive(Clone)]
 pub struct Token {
     header: HeaderValue,
-    /// The time of its end; `None` if it does not expire.
+    /// When the token expires; `None` if it does not.
     until: Option<SystemTime>,
 }
 
-/// Fetches a token, or returns the reason why there is none. It may block.
+/// Fetches a token, or returns the reason why there is none. A call may block.
 pub type TokenSource = dyn Fn() -> Result<Token, String> + Send + Sync;
 
-/// The current token, and the source of the next.
+/// The current token, and the source of the next one.
 ///
-/// A source that has failed once is not called again: it may prompt the user, or be slow, and a run
-/// has a thousand requests.
+/// A source that has failed once is not called again. It may prompt the user, or be slow, and would otherwise do so for
+/// each of a thousand requests.
 #[derive(Clone)]
 pub struct Credential {
     held: Arc<Mutex<HeldToken>>,
@@ -40,7 +40,7 @@ struct HeldToken {
 }
 
 impl Token {
-    /// A bearer token; `None` if it cannot be part of a header.
+    /// Creates a bearer token; `None` if the text cannot be part of a header.
     pub fn bearer(token: &str, until: Option<SystemTime>) -> Option<Self> {
         let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
         header.set_sensitive(true);
@@ -57,7 +57,7 @@ impl fmt::Debug for Token {
 }
 
 impl Credential {
-    /// A credential that begins with a token, and gets later ones from the source.
+    /// Creates a credential that uses the token `first`, and gets later ones from the source.
     pub fn new(first: Token, source: Arc<TokenSource>) -> Self {
         Self {
             held: Arc::new(Mutex::new(HeldToken {
@@ -68,7 +68,7 @@ impl Credential {
         }
     }
 
-    /// The value of the Authorization header; renews a token that is about to expire.
+    /// Returns the value of the Authorization header. Renews a token that is about to expire.
     pub(super) async fn header(&self) -> Result<HeaderValue, String> {
         let mut held = self.held.lock().await;
         if let Some(until) = held.token.until
@@ -79,8 +79,9 @@ impl Credential {
         Ok(held.token.header.clone())
     }
 
-    /// Renews the token that the server refused, and returns whether there is another one now.
-    pub(super) async fn is_renewed(&self, refused: &HeaderValue) -> bool {
+    /// Renews the token that the server refused, unless another request has done so, and returns whether the token is
+    /// another one now.
+    pub(super) async fn renew_refused(&self, refused: &HeaderValue) -> bool {
         let mut held = self.held.lock().await;
         if held.token.header == *refused {
             // The server's refusal is reported, not the failure of the source.
@@ -143,8 +144,8 @@ mod tests {
     async fn a_refused_token_is_renewed_once_for_all_requests() {
         let (credential, asked) = counting(None);
         let refused = credential.header().await.expect("a header");
-        assert!(credential.is_renewed(&refused).await);
-        assert!(credential.is_renewed(&refused).await);
+        assert!(credential.renew_refused(&refused).await);
+        assert!(credential.renew_refused(&refused).await);
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 
@@ -153,7 +154,7 @@ mod tests {
         let token = || Ok(Token::bearer("same", None).expect("a token"));
         let credential = Credential::new(token().expect("a token"), Arc::new(token));
         let refused = credential.header().await.expect("a header");
-        assert!(!credential.is_renewed(&refused).await);
+        assert!(!credential.renew_refused(&refused).await);
     }
 
     #[tokio::test]

@@ -22,7 +22,7 @@ pub struct ApiError {
     /// The cause.
     #[source]
     pub kind: Box<ApiErrorKind>,
-    /// The result of earlier attempts.
+    /// The result of earlier attempts at the same request.
     pub earlier_attempts: EarlierAttempts,
 }
 
@@ -37,7 +37,7 @@ pub enum ApiErrorKind {
     Connection {
         /// The API server.
         address: String,
-        /// The proxy, if there is one. Then this machine connects only to the proxy.
+        /// The proxy, if there is one. Then this machine connects only to the proxy, and not to the server.
         proxy: Option<Box<Proxy>>,
         /// The message of the network or of the credentials plugin.
         message: String,
@@ -61,13 +61,13 @@ pub enum ApiErrorKind {
         /// The time limit.
         limit: Duration,
     },
-    /// The request was not sent: earlier ones got no answer in time.
+    /// The request was not sent, because the server did not answer earlier requests in time.
     #[error("{address}: request not sent: the server does not answer")]
     NotSent {
         /// The API server.
         address: String,
     },
-    /// The request was not sent: this run could not say in time that it is still alive.
+    /// The request was not sent, because this run could not renew its lease (`write_lease`) in time.
     #[error("not sent: for five minutes, this run could not renew its entry on the set's parent: {0}")]
     LeaseLost(String),
     /// The answer is larger than this program reads.
@@ -79,7 +79,7 @@ pub enum ApiErrorKind {
 }
 
 impl ApiError {
-    /// The error for an answer to a GET of this path that lacks what it must say.
+    /// Creates the error for an answer to a GET of this path that is invalid for this reason.
     pub fn unreadable(path: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
@@ -89,7 +89,7 @@ impl ApiError {
         }
     }
 
-    /// The server's answer, if there was one.
+    /// Returns the `Status` in the answer of the server, if it answered.
     pub fn status(&self) -> Option<&Status> {
         match &*self.kind {
             ApiErrorKind::Status(status) => Some(status),
@@ -124,7 +124,7 @@ impl ApiError {
         Error::new(kind, format!("{object}: cannot be read: {}", self.cause())).with_hint(self.hint())
     }
 
-    /// Returns why it did not succeed, in plain words if the user is not authenticated.
+    /// Returns why the request did not succeed, in plain words if the user is not authenticated.
     pub fn cause(&self) -> String {
         if self.is(StatusCode::UNAUTHORIZED) {
             "Unauthorized: the server does not accept these credentials".to_owned()
@@ -171,8 +171,8 @@ impl ApiError {
 }
 
 impl ApiErrorKind {
-    /// Returns the message about an object whose request failed. What is wrong with the connection is the same
-    /// for all objects, so it is printed for the first ones, with a hint, and then counted.
+    /// Returns the message about an object whose request failed. A failure of the connection concerns all objects, so
+    /// such messages form a group: it is printed for the first objects, with a hint, and counted for the others.
     pub fn of_object(&self) -> Message {
         let text = self.to_string();
         match self {
@@ -197,16 +197,17 @@ impl ApiErrorKind {
         }
     }
 
-    /// Returns whether the server has answered. A proxy may have, while its request to the server is still under way.
+    /// Returns whether the server itself has answered. If a proxy has answered, its request to the server may still be
+    /// under way.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self, Self::Status(status) if !may_be_from_proxy(status.code))
     }
 
-    /// Returns whether the request came to nothing: the server itself has refused it, or never got it.
+    /// Returns whether the request certainly had no effect: the server itself has refused it, or never got it.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
-            // A proxy answers with these codes if it has no answer of the server, and the server with 500 if
-            // it has none of etcd.
+            // With a code of 500 or more, the request may have had an effect: a proxy answers so if it got no answer of
+            // the server, and the server does (500) if it got none of etcd.
             Self::Status(status) => status.code < 500,
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => true,
             Self::Connection { .. } | Self::Timeout { .. } | Self::TooLarge(_) | Self::Unreadable(_) => false,

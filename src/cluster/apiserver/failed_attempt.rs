@@ -1,4 +1,4 @@
-//! One failed attempt at a request: its error, and how often to retry it.
+//! One failed attempt at a request: its error, and whether to repeat the request.
 
 use std::io;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl FailedAttempt {
             return Self::new(ApiErrorKind::Untrusted { address, message }, Retry::Never);
         }
         let (message, retry) = if is_timeout(error) {
-            // The next attempt waits for a probe.
+            // Once is enough: the next attempt waits for a probe, which finds out whether the server answers.
             ("connection timed out".to_owned(), Retry::Once)
         } else {
             let message = causes.pop().unwrap_or_default();
@@ -54,7 +54,7 @@ impl FailedAttempt {
         Self::new(kind, retry)
     }
 
-    /// A body that is not a JSON object: a proxy has answered, or cut it off.
+    /// Creates the failure for a body that is not a JSON object: a proxy has answered, or has cut the body off.
     pub(super) fn unreadable(body: &[u8]) -> Self {
         let what = if body.is_empty() {
             "the body is empty"
@@ -97,7 +97,7 @@ impl FailedAttempt {
         if status.message.is_empty() {
             status.message = format!("the server answered {code}");
         }
-        let retry_after = retry::retry_after(headers);
+        let retry_after = retry::read_retry_after(headers);
         let is_unjudged_write =
             request == Writes::Objects && UnreachableWebhook::from_status(&status).is_some();
         let retry = match retry::after_status(code, retry_after) {
@@ -113,15 +113,15 @@ impl FailedAttempt {
     }
 }
 
-/// Returns whether a connection could not be opened in time, or the system gave it up because nothing came.
+/// Returns whether a connection could not be opened in time, or was given up by the system because nothing arrived.
 pub(super) fn is_timeout(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source())
         .filter_map(|error| error.downcast_ref::<io::Error>())
         .any(|error| error.kind() == io::ErrorKind::TimedOut)
 }
 
-/// Returns whether something between has cut off the body of an error. The API server sends a Status
-/// object, whose reason decides what the error means, or for a path that it does not know some text.
+/// Returns whether a proxy has probably cut off the body of an error. The API server sends a Status object or, for a
+/// path that it does not know, a text. Without the reason in the Status, the meaning of the error is unknown.
 fn is_cut_off(body: &[u8]) -> bool {
     let body = body.trim_ascii();
     body.is_empty() || (body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_err())

@@ -1,8 +1,7 @@
-//! Removes the values of a Secret from messages about it: servers and webhooks quote what they
-//! were sent.
+//! Hides the values of a Secret in the server's message about a request that sent the Secret: servers and webhooks
+//! quote the values that they were sent.
 //!
-//! Only values that were sent are known here, so stored values that a server quotes are not
-//! recognized.
+//! A message may also quote values that the server has stored. Those stay visible unless this request sent them, too.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,59 +10,65 @@ use serde_json::Value;
 use crate::model::secret_value::list_encodings;
 use crate::model::text::HIDDEN;
 
-/// Values of fewer bytes occur in ordinary words, and are hidden only in quotation marks.
-const SHORT: usize = 4;
+/// The number of bytes from which a value is hidden everywhere. Shorter values occur in ordinary words, so they are
+/// hidden only in quotation marks.
+const MIN_BYTES_UNQUOTED: usize = 4;
 
-/// The values of a Secret that was sent, as they were written, and decoded.
+/// The fields of a Secret whose values are not secret.
+const PUBLIC_FIELDS: [&str; 4] = ["apiVersion", "kind", "metadata", "type"];
+
+/// The values of a Secret that was sent, each as it was written, and also decoded if it is valid Base64.
 pub(super) struct SecretValues(Vec<Vec<u8>>);
 
 impl SecretValues {
-    /// The values in the body of a request; none if it is not a Secret.
+    /// Collects the values in the body of a request; none if the body is not a Secret.
     pub(super) fn from_body(body: &[u8]) -> Self {
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
         let mut values = Vec::new();
         if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
             let fields = object.as_object().into_iter().flatten();
-            let public = ["apiVersion", "kind", "metadata", "type"];
-            for (_, value) in fields.filter(|(name, _)| !public.contains(&name.as_str())) {
-                collect(value, &mut values);
+            for (_, value) in fields.filter(|(name, _)| !PUBLIC_FIELDS.contains(&name.as_str())) {
+                collect_values(value, &mut values);
             }
         }
         Self(values)
     }
 
-    /// The text without any of them.
+    /// Returns the text with each of these values replaced by [`HIDDEN`].
     pub(super) fn hide(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
         }
-        // The server prints a value of the wrong type in Go's syntax.
-        let mut hidden = match text.split_once(", got &value") {
+        // If a field has the wrong type, the server prints its value in Go's syntax, as `got &value.valueUnstructured{…}`.
+        // The value may not be recognizable in it, so the rest of the text is hidden.
+        let mut text_with_hidden = match text.split_once(", got &value") {
             Some((start, _)) => format!("{start}, got {HIDDEN}"),
             None => text.to_owned(),
         };
-        let (short, long): (Vec<_>, Vec<_>) = self.0.iter().partition(|value| value.len() < SHORT);
-        let texts = short.iter().filter_map(|value| std::str::from_utf8(value).ok());
-        let quoted = texts.map(|value| format!("\"{value}\""));
-        let mut forms: Vec<String> = long
+        let (short, long): (Vec<_>, Vec<_>) =
+            self.0.iter().partition(|value| value.len() < MIN_BYTES_UNQUOTED);
+        let short_texts = short.iter().filter_map(|value| std::str::from_utf8(value).ok());
+        let quoted_short_texts = short_texts.map(|value| format!("\"{value}\""));
+        let mut texts_to_hide: Vec<String> = long
             .into_iter()
             .filter(|value| value.len() <= text.len())
             .flat_map(|value| list_encodings(value))
-            .chain(quoted)
+            .chain(quoted_short_texts)
             .collect();
-        // A value may begin with another one.
-        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        for form in forms {
-            hidden = hidden.replace(&form, HIDDEN);
+        // Longest first: if a value is part of another one, the rest of the longer value would stay visible.
+        texts_to_hide.sort_by_key(|text_to_hide| std::cmp::Reverse(text_to_hide.len()));
+        for text_to_hide in texts_to_hide {
+            text_with_hidden = text_with_hidden.replace(&text_to_hide, HIDDEN);
         }
-        hidden
+        text_with_hidden
     }
 }
 
-fn collect(value: &Value, values: &mut Vec<Vec<u8>>) {
+/// Adds the texts and numbers inside a value to `values`.
+fn collect_values(value: &Value, values: &mut Vec<Vec<u8>>) {
     match value {
-        Value::Object(fields) => fields.values().for_each(|value| collect(value, values)),
-        Value::Array(items) => items.iter().for_each(|value| collect(value, values)),
+        Value::Object(fields) => fields.values().for_each(|value| collect_values(value, values)),
+        Value::Array(items) => items.iter().for_each(|value| collect_values(value, values)),
         Value::String(text) if !text.is_empty() => {
             values.push(text.clone().into_bytes());
             values.extend(STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()));
@@ -79,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    fn hidden(secret: &Value, text: &str) -> String {
+    fn hide(secret: &Value, text: &str) -> String {
         SecretValues::from_body(secret.to_string().as_bytes()).hide(text)
     }
 
@@ -111,14 +116,14 @@ mod tests {
                 ".data.a: expected string, got ***",
             ),
         ] {
-            assert_eq!(hidden(&secret, text), expected);
+            assert_eq!(hide(&secret, text), expected);
         }
     }
 
     #[test]
     fn other_objects_hide_nothing() {
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "hunter2"}});
-        assert_eq!(hidden(&map, "hunter2, got &value"), "hunter2, got &value");
+        assert_eq!(hide(&map, "hunter2, got &value"), "hunter2, got &value");
         assert_eq!(SecretValues::from_body(b"").hide("text"), "text");
         assert_eq!(SecretValues::from_body(b"[{").hide("text"), "text");
     }

@@ -10,23 +10,26 @@ use super::ApiServer;
 use crate::model::built_in_kinds::TypeMeta;
 use crate::model::resource::{Resource, Scope};
 
-/// The media type of a whole object.
+/// The media type of whole objects.
 const JSON: &str = "application/json";
 
-/// What is known of group-versions, by the names of their `APIService`s.
+/// Whether the API server answers for a group-version by itself, by the name of its `APIService`. A cell is empty until
+/// the `APIService` has been read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LocalApis(Arc<Mutex<BTreeMap<String, Arc<OnceCell<bool>>>>>);
 
 impl LocalApis {
-    fn entry(&self, name: &str) -> Arc<OnceCell<bool>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(known.entry(name.to_owned()).or_default())
+    /// Returns the cell of this `APIService`, which all requests of the run share.
+    fn cell(&self, name: &str) -> Arc<OnceCell<bool>> {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(cells.entry(name.to_owned()).or_default())
     }
 }
 
 impl ApiServer {
-    /// Returns whether the API server is known to answer for this resource by itself: an aggregated API may ignore
-    /// `dryRun`, and would delete. Unless the kind is built in, reads the `APIService` once for each group-version.
+    /// Returns whether the API server is known to answer for this resource by itself, and so to honor `dryRun`. An
+    /// aggregated API may ignore `dryRun`, and would then really delete. Unless the kind is built in, reads the
+    /// `APIService` once for each group-version.
     pub async fn is_known_to_honor_dry_run(&self, resource: &Resource) -> bool {
         let api_version = resource.api_version();
         let kind = TypeMeta {
@@ -37,18 +40,22 @@ impl ApiServer {
             return true;
         }
         let name = format!("{}.{}", resource.version, resource.group);
-        let known = self.local_apis.entry(&name);
-        *known.get_or_init(|| self.is_local(&name)).await
+        let cell = self.local_apis.cell(&name);
+        *cell.get_or_init(|| self.read_is_local(&name)).await
     }
 
-    async fn is_local(&self, api_service: &str) -> bool {
+    /// Reads the `APIService`, and returns whether it shows that the API server answers by itself. If the `APIService`
+    /// cannot be read, the API counts as aggregated for the rest of the run, so no dry run is sent to it: a dry run
+    /// that deletes would be worse than a missing one.
+    async fn read_is_local(&self, api_service: &str) -> bool {
         let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
         let reply = self.get(&resource.path(None, Some(api_service)), JSON).await;
-        reply.is_ok_and(|reply| is_local(&reply.json_or_null()))
+        reply.is_ok_and(|reply| is_local_api_service(&reply.json_or_null()))
     }
 }
 
-fn is_local(api_service: &Value) -> bool {
+/// Returns whether this is an `APIService` that names no Service to pass requests on to.
+fn is_local_api_service(api_service: &Value) -> bool {
     api_service["kind"] == "APIService" && api_service["spec"]["service"].is_null()
 }
 
@@ -73,7 +80,7 @@ mod tests {
             (json!({"kind": "Status"}), false),
             (json!(null), false),
         ] {
-            assert_eq!(is_local(&api_service), expected, "{api_service}");
+            assert_eq!(is_local_api_service(&api_service), expected, "{api_service}");
         }
     }
 }

@@ -66,11 +66,11 @@ pub struct ApiServer {
     route: Arc<Route>,
     requests: Arc<AtomicU64>,
     sent_writes: SentWrites,
-    /// Answers with 429.
+    /// The number of answers with 429.
     throttled_answers: Arc<AtomicU64>,
-    /// Requests that wait to be sent again after such an answer.
+    /// The number of requests that wait to be sent again after an answer with 429.
     throttled_requests: Sender<usize>,
-    /// Whether none is sent again any more.
+    /// Whether the run is to stop, so that a request is not sent again after a long pause.
     waits_no_more: Sender<bool>,
     breaker: Breaker,
     clock: ServerClock,
@@ -99,7 +99,7 @@ pub trait ConnectionOpener: Send + Sync {
 #[derive(Debug, Clone)]
 struct Route {
     address: String,
-    /// The proxy between, and the setting that names it.
+    /// The proxy between this machine and the server, if there is one.
     proxy: Option<Box<Proxy>>,
 }
 
@@ -134,39 +134,40 @@ impl ApiServer {
         }
     }
 
-    /// Returns the name of the user as the server has it, for which it is asked once.
+    /// Returns the name of the user as the server knows it. The first call runs `ask`; later calls return the same
+    /// name.
     pub async fn user_name(&self, ask: impl Future<Output = Option<String>>) -> Option<String> {
         self.user_name.get_or_init(|| ask).await.clone()
     }
 
-    /// The same, sending this credential with each request.
+    /// Sends this credential with each request.
     #[must_use]
     pub fn with_credential(self, credential: Option<Credential>) -> Self {
         Self { credential, ..self }
     }
 
-    /// The same, with a client that opens a connection for each request: if the server does not answer, those
-    /// that are open may be dead.
+    /// Sends probes by this client, which opens a connection for each request: if the server does not answer, the open
+    /// connections may be dead.
     #[must_use]
     pub fn with_probe_client(self, probe_client: kube::Client) -> Self {
         Self { probe_client, ..self }
     }
 
-    /// The same, naming this proxy in errors; `client` goes through it.
+    /// Names this proxy in errors. The client that was passed to [`Self::new`] uses it.
     #[must_use]
     pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
         Arc::make_mut(&mut self.route).proxy = proxy.map(Box::new);
         self
     }
 
-    /// The same, opening connections early in this way; `None` if they cannot be.
+    /// Opens connections before they are needed by this opener; `None` if they cannot be opened early.
     #[must_use]
     pub fn with_connection_opener(mut self, connection_opener: Option<Arc<dyn ConnectionOpener>>) -> Self {
         self.connection_opener = connection_opener;
         self
     }
 
-    /// The same, opening at most this many connections early: the user allows no more requests at once.
+    /// Opens at most this many connections early, because the user allows no more requests at once.
     #[must_use]
     pub fn with_most_early_connections(mut self, most_early_connections: usize) -> Self {
         self.most_early_connections = most_early_connections;
@@ -180,17 +181,18 @@ impl ApiServer {
         }
     }
 
-    /// The number of HTTP requests sent so far, repeated ones included.
+    /// Returns the number of HTTP requests sent so far, repeated ones included.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns the last write to the object at this path that the server has not refused; `None` if there was none.
+    /// Returns what has become of the last write to the object at this path, apart from writes that the server has
+    /// refused; `None` if there was no such write.
     pub fn last_write(&self, path: &str) -> Option<LastWrite> {
         self.sent_writes.last(path)
     }
 
-    /// The number of answers with 429 (Too Many Requests) so far.
+    /// Returns the number of answers with 429 (Too Many Requests) so far.
     pub fn throttled_answers(&self) -> u64 {
         self.throttled_answers.load(Ordering::Relaxed)
     }
@@ -211,12 +213,12 @@ impl ApiServer {
         self.breaker.is_open()
     }
 
-    /// Returns whether any answer has come, be it of a proxy.
+    /// Returns whether any request was answered, by the server or by a proxy.
     pub fn has_answered(&self) -> bool {
         self.breaker.has_answered()
     }
 
-    /// Returns how long requests have been waiting for an answer, without one to any; `None` if none waits.
+    /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
     pub fn waiting(&self) -> Option<Duration> {
         self.breaker.waiting()
     }
@@ -274,14 +276,14 @@ impl ApiServer {
                 Some(pause) => self.may_repeat_after(pause, failure.retry).await,
                 None => {
                     if failure.retry == Retry::WhileAway {
-                        self.breaker.away();
+                        self.breaker.note_away();
                     }
                     false
                 }
             };
             if !may_repeat {
                 let mut kind = match failure.kind {
-                    // It was sent before.
+                    // This attempt was not sent, but an earlier one was: its failure says more.
                     ApiErrorKind::NotSent { .. } | ApiErrorKind::LeaseLost(_) => {
                         earlier_failure.unwrap_or(failure.kind)
                     }
@@ -315,15 +317,15 @@ impl ApiServer {
         let sent = Instant::now();
         let exchange = async {
             let sending = self.client.send(http_request).await;
-            let response = sending.map_err(|error| self.broken(&error, sent))?;
+            let response = sending.map_err(|error| self.note_broken(&error, sent))?;
             self.breaker.note_answer(response.status(), sent.elapsed());
             let (head, body) = response.into_parts();
             let reading = self.answer_room.read(body, request.answer).await;
-            let body = reading.map_err(|error| self.unusable(error, sent))?;
+            let body = reading.map_err(|error| self.note_unusable(error, sent))?;
             Ok((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
-            return Err(self.timed_out(sent));
+            return Err(self.note_timed_out(sent));
         };
         let (head, body) = exchanged?;
         if !may_be_from_proxy(head.status.as_u16()) {
@@ -353,7 +355,7 @@ impl ApiServer {
         let mut failure = FailedAttempt::status(request.writes(), head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
-            && credential.is_renewed(refused).await
+            && credential.renew_refused(refused).await
         {
             failure.retry = Retry::WhileBusy;
             failure.retry_after = Some(Duration::ZERO);
@@ -361,10 +363,10 @@ impl ApiServer {
         Err(failure)
     }
 
-    /// Returns the HTTP request as soon as it may be sent, and counts it.
+    /// Waits until a request may be sent, counts it, and returns it as an HTTP request.
     async fn next_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
         // A login may take long, so it comes before the wait for a probe.
-        let http_request = self.http_request(request).await?;
+        let http_request = self.build_http_request(request).await?;
         if !self.may_send().await {
             return Err(FailedAttempt::not_sent(&self.route));
         }
@@ -373,12 +375,12 @@ impl ApiServer {
             .await
             .map_err(FailedAttempt::lease_lost)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.breaker.sent();
+        self.breaker.note_sent();
         Ok(http_request)
     }
 
-    /// The HTTP request, with the credential if there is one.
-    async fn http_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
+    /// Builds the HTTP request, with the credential if there is one.
+    async fn build_http_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
         let mut http_request = request.to_http()?;
         if let Some(credential) = &self.credential {
             let header = credential.header().await.map_err(FailedAttempt::credential)?;
@@ -391,8 +393,8 @@ impl ApiServer {
 /// The `Accept` header of a request whose answer is not an object.
 const TEXT: &str = "text/plain";
 
-/// Returns whether the body can be a JSON object, as all answers are. Answers to writes are short
-/// and parsed here, since some callers do not read them; long ones are parsed by the caller.
+/// Returns whether the body can be a JSON object, as the bodies of all answers are. Answers to writes are checked
+/// completely, since they are short and some callers do not read them. Answers to reads are parsed by the caller.
 fn is_whole(method: &Method, body: &[u8]) -> bool {
     let body = body.trim_ascii();
     let is_object = body.starts_with(b"{") && body.ends_with(b"}");

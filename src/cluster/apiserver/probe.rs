@@ -1,4 +1,4 @@
-//! Probes a server from which no answer has come in time.
+//! Finds out whether a server answers after it did not answer a request in time.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,39 +15,40 @@ use super::answer_body::UnusableBody;
 use super::breaker::Turn;
 use super::failed_attempt::{FailedAttempt, is_timeout};
 
-/// The time between two requests of a probe. Each takes another connection.
+/// The time between two requests of a probe. Each request opens a connection of its own.
 const PAUSE: Duration = Duration::from_secs(3);
-/// The time that the last request has at least.
-const LAST_ANSWER: Duration = Duration::from_secs(4);
+/// The shortest time in which the last request of a probe can be answered.
+const TIME_FOR_LAST_ANSWER: Duration = Duration::from_secs(4);
 
 impl ApiServer {
-    /// Waits until a request may be sent. Returns false if the server does not answer.
+    /// Waits until it is known whether a request may be sent. Returns false if the server does not answer.
     pub(super) async fn may_send(&self) -> bool {
         loop {
-            match self.breaker.turn().await {
+            match self.breaker.wait_for_turn().await {
                 Turn::Send => return true,
                 Turn::GiveUp => return false,
-                Turn::Probe => self.probe(),
+                Turn::Probe => self.start_probe(),
             }
         }
     }
 
-    /// Returns the failure of a request that was sent then and exceeded its time limit.
-    pub(super) fn timed_out(&self, sent: Instant) -> FailedAttempt {
+    /// Notes that a request that was sent at this time exceeded its time limit, and returns the failure.
+    pub(super) fn note_timed_out(&self, sent: Instant) -> FailedAttempt {
         self.note_timeout(sent);
         self.breaker.note_failure();
         FailedAttempt::timeout(&self.route, self.request_timeout)
     }
 
-    /// Notes that a request that was sent then got no answer in time, and starts a probe if no other did.
+    /// Notes that a request that was sent at this time got no answer in time. Starts a probe unless other requests were
+    /// answered, or a probe is under way.
     fn note_timeout(&self, sent: Instant) {
         if self.breaker.note_timeout(sent.elapsed()) {
-            self.probe();
+            self.start_probe();
         }
     }
 
-    /// Returns the failure of a request whose connection broke or could not be opened.
-    pub(super) fn broken(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
+    /// Notes that the connection of a request broke or could not be opened, and returns the failure.
+    pub(super) fn note_broken(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
         if is_timeout(error) {
             self.note_timeout(sent);
         }
@@ -55,26 +56,28 @@ impl ApiServer {
         FailedAttempt::connection(&self.route, error)
     }
 
-    /// Returns the failure of a request whose answer cannot be used.
-    pub(super) fn unusable(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
+    /// Notes that the body of an answer cannot be used, and returns the failure.
+    pub(super) fn note_unusable(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
         match body {
-            UnusableBody::Broken(error) => self.broken(&error, sent),
+            UnusableBody::Broken(error) => self.note_broken(&error, sent),
             UnusableBody::TooLarge(limit) => FailedAttempt::too_large(limit),
         }
     }
 
-    /// Finds out in the background whether the server answers. All requests wait for the result, and the caller
-    /// of each may drop it or not poll it, so the probe does not belong to any of them.
-    fn probe(&self) {
+    /// Finds out in the background whether the server answers. All requests wait for the result. The probe runs in a
+    /// task of its own: if it were part of a request, and the caller dropped that request, all others would wait for
+    /// ever.
+    fn start_probe(&self) {
         let server = self.clone();
         tokio::spawn(async move {
             let begun = Instant::now();
             let time = server.breaker.probe_time(server.request_timeout);
             let pauses = (0..)
                 .map(|number| PAUSE * number)
-                .take_while(|pause| *pause + LAST_ANSWER <= time);
+                .take_while(|pause| *pause + TIME_FOR_LAST_ANSWER <= time);
             let requests: FuturesUnordered<_> =
                 pauses.map(|pause| server.ask_for_any_answer(pause)).collect();
+            // The other requests go on if one of them times out.
             let mut ends = requests.filter(|end| ready(!end.as_ref().is_err_and(|error| is_timeout(error))));
             match tokio::time::timeout(time, ends.next()).await {
                 Ok(Some(Ok(()))) => server.breaker.note_probe_answer(),
@@ -84,8 +87,8 @@ impl ApiServer {
         });
     }
 
-    /// Sends a cheap request, which does not wait for capacity of the server, without the user's credential,
-    /// whose renewal may take long. A refusal is an answer, too.
+    /// Sends a request to which any answer counts, also a refusal. The request is one that the server answers even if
+    /// it has no capacity. It carries no credential of the user, since renewing that may take long.
     async fn ask_for_any_answer(&self, pause: Duration) -> Result<(), kube::Error> {
         tokio::time::sleep(pause).await;
         self.requests.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Decides whether a failed request is repeated, and after which pause.
 //!
-//! Every request may be repeated (see `ApiServer::send`), so only the failure counts.
+//! Every request may be repeated (see `ApiServer::send`), so only the failure decides.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -11,44 +11,45 @@ use tokio::sync::watch::Sender;
 
 use super::ApiServer;
 
-/// The most attempts at a request, the first included. With the pauses below they outlast a server
-/// that restarts within three seconds.
-const ATTEMPTS: u32 = 5;
-/// The shortest pause before a request is sent again that the server had no capacity for.
+/// The most attempts at a request, the first included. With the pauses below, they last as long as a restart of the
+/// server that takes three seconds.
+const MOST_ATTEMPTS: u32 = 5;
+/// The shortest pause before a request is sent again if the server had no capacity for it.
 const SHORTEST_PAUSE_AT_CAPACITY: Duration = Duration::from_secs(1);
-/// The first pause before a request is sent again; doubled each time.
+/// The pause before the second attempt at a request. It doubles with each further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause that a Retry-After header can ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// The random part of a pause, in percent: requests that failed together are not repeated together.
+/// The largest random part of a pause, in percent. Without it, requests that failed together would be sent again
+/// together.
 const JITTER: u32 = 25;
 
-/// A pause that a run which is to stop does not wait for.
+/// From this length on, a pause ends when the run is to stop, and its request is not sent again.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Policy for repeating a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Retry {
-    /// The result would be the same.
+    /// Not at all: the result would be the same.
     Never,
-    /// The failure may have been accidental.
+    /// One more attempt: the failure may have been accidental.
     Once,
-    /// The server, or a proxy in front of it, is away for a moment or for good.
+    /// Up to [`MOST_ATTEMPTS`]: the server, or a proxy in front of it, is away for a moment or for good.
     WhileAway,
-    /// The server is up, and overloaded.
+    /// Up to [`MOST_ATTEMPTS`]: the server is up, and overloaded.
     WhileBusy,
-    /// The server has no capacity for this user now.
+    /// As long as the breaker allows: the server has no capacity for this user now.
     AtCapacity,
 }
 
-/// The policy after an answer with this status code.
+/// Returns the policy after an answer with this status code.
 ///
-/// The API server answers 500 if it could not read a webhook's answer, which lasts, and if etcd's leader changes,
-/// which does not.
+/// The API server answers 500 if it could not read a webhook's answer, which is a lasting failure, and also while
+/// etcd's leader changes, which is a short one. So a request is repeated once after 500.
 pub(super) fn after_status(code: StatusCode, retry_after: Option<Duration>) -> Retry {
     match code {
         StatusCode::TOO_MANY_REQUESTS if retry_after.is_some() => Retry::AtCapacity,
-        // Of a webhook: the API server says when to repeat.
+        // A webhook answered: the API server itself would say when to repeat the request.
         StatusCode::TOO_MANY_REQUESTS => Retry::WhileBusy,
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
             Retry::WhileAway
@@ -59,13 +60,13 @@ pub(super) fn after_status(code: StatusCode, retry_after: Option<Duration>) -> R
     }
 }
 
-/// The pause in the Retry-After header, if it is given in seconds.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// Reads the pause in the Retry-After header; `None` unless it is given in seconds.
+pub(super) fn read_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(header::RETRY_AFTER)?;
     value.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }
 
-/// The policy if no answer came, for this reason.
+/// Returns the policy if no answer came, for this reason.
 pub(super) fn after_broken_connection(reason: &str) -> Retry {
     let is_lasting = ["certificate", "dns", "resolve", "lookup"]
         .iter()
@@ -77,7 +78,7 @@ pub(super) fn after_broken_connection(reason: &str) -> Retry {
     }
 }
 
-/// The attempts at one request that have failed, without those that the server had no capacity for.
+/// Counts the failed attempts at one request, without those for which the server had no capacity.
 #[derive(Debug, Default)]
 pub(super) struct FailedAttempts(u32);
 
@@ -86,28 +87,27 @@ impl FailedAttempts {
     pub(super) fn pause_after(&mut self, retry: Retry, retry_after: Option<Duration>) -> Option<Duration> {
         let most = match retry {
             Retry::AtCapacity => {
-                // So many repeats would be a load without a pause.
+                // These attempts are not limited in number, so a pause of zero seconds would load the server.
                 let asked = retry_after.unwrap_or_default();
-                return Some(spread(asked.max(SHORTEST_PAUSE_AT_CAPACITY)));
+                return Some(add_jitter(asked.max(SHORTEST_PAUSE_AT_CAPACITY)));
             }
             Retry::Never => 1,
             Retry::Once => 2,
-            Retry::WhileAway | Retry::WhileBusy => ATTEMPTS,
+            Retry::WhileAway | Retry::WhileBusy => MOST_ATTEMPTS,
         };
         self.0 += 1;
         let backoff = FIRST_PAUSE * 2_u32.pow(self.0 - 1);
-        (self.0 < most).then(|| spread(retry_after.unwrap_or(backoff)))
+        (self.0 < most).then(|| add_jitter(retry_after.unwrap_or(backoff)))
     }
 }
 
 impl ApiServer {
-    /// Returns the number of requests that wait to be sent again, because the server had no capacity for
-    /// them.
+    /// Returns the number of requests that the server had no capacity for, and that wait to be sent again.
     pub fn throttled_requests(&self) -> usize {
         *self.throttled_requests.borrow()
     }
 
-    /// Returns once requests have been waiting for capacity for this time without a break.
+    /// Waits until there have been requests that wait for capacity for this time without a break.
     pub async fn waits_for_capacity(&self, time: Duration) {
         let mut throttled = self.throttled_requests.subscribe();
         loop {
@@ -120,13 +120,14 @@ impl ApiServer {
         }
     }
 
-    /// Ends all long pauses, for good: a run that is to stop does not wait half a minute to send a request that the
-    /// server has rejected.
+    /// Ends all long pauses from now on, because the run is to stop: it does not wait half a minute to send a request
+    /// again that the server has rejected.
     pub fn end_long_pauses(&self) {
         self.waits_no_more.send_replace(true);
     }
 
-    /// Pauses, and returns whether the request may be sent again.
+    /// Pauses, and returns whether the request may be sent again. It may not if the server had no capacity for too
+    /// long, or if the run is to stop during a long pause.
     pub(super) async fn may_repeat_after(&self, pause: Duration, retry: Retry) -> bool {
         let _throttled = if retry == Retry::AtCapacity {
             if !self.breaker.may_wait_for_capacity() {
@@ -164,14 +165,14 @@ impl Drop for Throttled<'_> {
     }
 }
 
-/// Returns the pause within its limit, with its random part.
-fn spread(pause: Duration) -> Duration {
+/// Limits the pause to [`LONGEST_PAUSE`], and adds a random part.
+fn add_jitter(pause: Duration) -> Duration {
     let pause = pause.min(LONGEST_PAUSE);
-    pause + pause * chance() / 100
+    pause + pause * random_percentage() / 100
 }
 
-/// A number from 0 to `JITTER`.
-fn chance() -> u32 {
+/// Returns a random number from 0 to `JITTER`.
+fn random_percentage() -> u32 {
     // A hasher's random keys are random enough: the number is not a secret.
     let random = RandomState::new().hash_one(());
     u32::try_from(random % u64::from(JITTER + 1)).unwrap_or_default()
@@ -235,9 +236,13 @@ mod tests {
             ("Wed, 21 Oct 2015 07:28:00 GMT", None),
         ] {
             let headers = [(header::RETRY_AFTER, value.parse().expect("a header"))];
-            assert_eq!(retry_after(&HeaderMap::from_iter(headers)), expected, "{value}");
+            assert_eq!(
+                read_retry_after(&HeaderMap::from_iter(headers)),
+                expected,
+                "{value}"
+            );
         }
-        assert_eq!(retry_after(&HeaderMap::new()), None);
+        assert_eq!(read_retry_after(&HeaderMap::new()), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The objects to which a run has sent writes: what the end of a run can say of an object without a result.
+//! Notes the objects to which a run has sent writes, so that the end of the run can say what has become of an object
+//! without a result.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -9,14 +10,14 @@ use serde_json::Value;
 
 use super::{ApiErrorKind, ApiRequest, ApiServer, Writes};
 
-/// What has become of the last write to an object that the server has not refused.
+/// What has become of the last write to an object, apart from writes that the server has refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastWrite {
-    /// Without an answer, it may have taken effect.
+    /// No answer came, so the write may have taken effect.
     Unanswered,
-    /// It was carried out.
+    /// The write was carried out, and was no DELETE.
     Done,
-    /// It was carried out, and was a DELETE.
+    /// The write was a DELETE, and was carried out.
     Deleted,
 }
 
@@ -29,8 +30,8 @@ pub(super) struct SentWrites {
 }
 
 impl SentWrites {
-    /// Returns the write that this request is; one that sends nothing to an object, such as a GET or a dry run,
-    /// is never noted.
+    /// Returns the value that notes the attempts at this request. A request that changes no object, such as a GET or a
+    /// dry run, is never noted.
     pub(super) fn for_request<'a>(&'a self, request: &'a ApiRequest) -> SentWrite<'a> {
         SentWrite {
             all: self,
@@ -46,7 +47,8 @@ impl SentWrites {
         self.paths().get(path).copied()
     }
 
-    /// The same for the writes of the run's own entries: they do not count as writes that may still be carried out.
+    /// Returns a value that shares the last writes, for the writes of the run's own entries on the parent. Those writes
+    /// do not count as writes that may still be carried out.
     pub(super) fn beside_lease(&self) -> Self {
         Self {
             last: Arc::clone(&self.last),
@@ -64,8 +66,8 @@ impl SentWrites {
 }
 
 impl ApiServer {
-    /// Returns whether a write, other than those of the run's entries, may still be carried out: it got no answer of the
-    /// server.
+    /// Returns whether a write, other than those of the run's entries, may still be carried out: it got no answer of
+    /// the server.
     pub fn has_write_under_way(&self) -> bool {
         !self.sent_writes.under_way().is_empty()
     }
@@ -78,7 +80,7 @@ pub(super) struct SentWrite<'a> {
     method: &'a Method,
     /// An attempt is under way.
     is_sent: bool,
-    /// The write to the object before this attempt.
+    /// The last write to the object before this attempt.
     before: Option<LastWrite>,
 }
 
@@ -89,7 +91,7 @@ impl SentWrite<'_> {
         self.before = self.note(Some(LastWrite::Unanswered));
     }
 
-    /// Notes that the server has carried it out.
+    /// Notes that the server has carried out the write.
     pub(super) fn done(&self) {
         self.note_answer();
         self.note(Some(match *self.method {
@@ -98,7 +100,8 @@ impl SentWrite<'_> {
         }));
     }
 
-    /// Notes that an attempt has failed. An earlier one without an answer may have taken effect all the same.
+    /// Notes that an attempt has failed. If the server refused it, the write before it counts again: an earlier attempt
+    /// without an answer may have taken effect all the same.
     pub(super) fn note_failure(&mut self, kind: &ApiErrorKind) {
         match &self.path {
             _ if kind.is_answer() => self.note_answer(),

@@ -29,7 +29,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Removes the values of the Secret from all texts.
+    /// Hides the values of a Secret in all texts.
     pub(super) fn hide(&mut self, values: &SecretValues) {
         self.message = values.hide(&self.message);
         for cause in &mut self.details.causes {
@@ -37,12 +37,14 @@ impl Status {
         }
     }
 
-    /// Returns whether the user lacks the permission, by the server's words. Webhooks and quotas have others.
+    /// Returns whether the user lacks the permission. The words of the message decide, because webhooks and quotas
+    /// answer with the same code (403) and reason.
     pub fn is_denied_by_authorization(&self) -> bool {
         self.message.contains(DENIED_BY_AUTHORIZATION)
     }
 
-    /// Returns whether an admission policy or webhook denies the request, by the server's words. It would again.
+    /// Returns whether an admission policy or webhook denies the request, by the words of the message. It would deny
+    /// the same request again.
     pub fn is_denied_by_admission(&self) -> bool {
         DENIED_BY_ADMISSION
             .iter()
@@ -54,7 +56,7 @@ impl Status {
         self.field_conflicts().next().is_some()
     }
 
-    /// The fields that belong to other field managers.
+    /// Returns the fields that belong to other field managers.
     pub fn field_conflicts(&self) -> impl Iterator<Item = &StatusCause> {
         self.details
             .causes
@@ -62,7 +64,8 @@ impl Status {
             .filter(|cause| cause.reason == "FieldManagerConflict")
     }
 
-    /// The fields at fault. The server also says, as of a field `<nil>`, that it has not checked all rules.
+    /// Returns the fields at fault. A cause with the field `<nil>` is left out: the server adds it to say that it has
+    /// not checked all rules.
     pub fn causes(&self) -> impl Iterator<Item = &StatusCause> {
         self.details.causes.iter().filter(|cause| cause.field != "<nil>")
     }
@@ -77,7 +80,8 @@ impl Status {
             .with_details(causes.map(|cause| format!("{}: {}", cause.field, join_lines(&cause.message))))
     }
 
-    /// Puts a message about one object into a group with those that have the same cause.
+    /// Puts a message about one object into a group with the messages that have the same cause, if other objects
+    /// probably have it, too.
     pub(super) fn grouped(&self, message: Message) -> Message {
         let is_namespace_missing = self.reason == "NotFound" && self.message.starts_with("namespaces \"");
         match self.message.split_once(DENIED_BY_AUTHORIZATION) {
@@ -97,7 +101,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// The lines of a text, joined by blanks.
+/// Joins the lines of a text by blanks.
 fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")

@@ -28,7 +28,7 @@ impl UnreachableWebhook {
         if let Some((_, rest)) = message.split_once("failed calling webhook \"") {
             let (name, reason) = rest.split_once("\": ")?;
             let reason = reason.strip_prefix("failed to call webhook: ").or_else(|| {
-                // The answer of a webhook is read later, and is another failure.
+                // Only the failure to send the request counts: a webhook that answered badly was reached.
                 reason.starts_with("Post ").then_some(reason)
             })?;
             return Some(Self::new(format!("webhook {name:?}"), reason));

@@ -21,7 +21,7 @@ const LONGEST_EVENT: usize = 8 << 20;
 pub struct Watch {
     body: Body,
     read: BytesMut,
-    /// The length of the beginning of `read` without the end of an event.
+    /// The number of bytes at the beginning of `read` that are known to hold no line end.
     searched: usize,
     route: std::sync::Arc<Route>,
     /// The longest time between two reads.
@@ -32,20 +32,20 @@ pub struct Watch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchEvent {
     pub change: Change,
-    /// The object after it; the last known state of a deleted one.
+    /// The object after the change; for a deleted object, its last known state.
     pub object: Value,
 }
 
 /// The change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It was created, or is selected from now on.
+    /// The object was created, or is selected from now on.
     Added,
-    /// It has changed.
+    /// The object has changed.
     Modified,
-    /// It was deleted, or is no longer selected.
+    /// The object was deleted, or is no longer selected.
     Gone,
-    /// None; the server sends its current resourceVersion.
+    /// No object has changed; the server sends its current resourceVersion.
     Bookmark,
 }
 
@@ -57,9 +57,9 @@ struct WatchLine {
 }
 
 impl ApiServer {
-    /// Begins a watch; `path` holds its query. Sent once: the caller has to list again in any case
-    /// when a watch ends. Objects come in the form that `accept` names. The watch fails if nothing
-    /// arrives within `silence`.
+    /// Begins a watch; `path` includes the query. The request is not repeated if it fails, because the caller lists
+    /// again whenever a watch ends. Objects come in the form that `accept` names. The watch fails if nothing arrives
+    /// within `silence`.
     pub async fn watch(&self, path: &str, accept: &str, silence: Duration) -> Result<Watch, ApiError> {
         let request = ApiRequest::get(path, accept);
         let error = |kind: ApiErrorKind| ApiError {
@@ -70,16 +70,16 @@ impl ApiServer {
         };
         let next_request = self.next_request(&request).await;
         let mut http_request = next_request.map_err(|failure| error(failure.kind))?;
-        // Compressed events would be held back until enough of them have come.
+        // A server that compresses would hold back an event until there are enough of them.
         let identity = header::HeaderValue::from_static("identity");
         http_request
             .headers_mut()
             .insert(header::ACCEPT_ENCODING, identity);
         let sent = Instant::now();
         let Ok(sending) = timeout(self.request_timeout, self.client.send(http_request)).await else {
-            return Err(error(self.timed_out(sent).kind));
+            return Err(error(self.note_timed_out(sent).kind));
         };
-        let response = sending.map_err(|cause| error(self.broken(&cause, sent).kind))?;
+        let response = sending.map_err(|cause| error(self.note_broken(&cause, sent).kind))?;
         self.breaker.note_answer(response.status(), sent.elapsed());
         let (head, body) = response.into_parts();
         if head.status.is_success() {
@@ -101,14 +101,14 @@ impl ApiServer {
 }
 
 impl Watch {
-    /// The next event; `None` when the server has ended the watch, as it does from time to time.
+    /// Waits for the next event; returns `None` when the server has ended the watch, as it does from time to time.
     pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiErrorKind>> {
         loop {
             let unsearched = self.read.iter().skip(self.searched);
             if let Some(end) = unsearched.copied().position(|byte| byte == b'\n') {
                 let line = self.read.split_to(self.searched + end + 1);
                 self.searched = 0;
-                return Some(event(&line));
+                return Some(parse_event(&line));
             }
             self.searched = self.read.len();
             if self.read.len() > LONGEST_EVENT {
@@ -131,7 +131,7 @@ impl Watch {
     }
 }
 
-fn event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
+fn parse_event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
     check_values(line).map_err(ApiErrorKind::TooLarge)?;
     let line: WatchLine =
         serde_json::from_slice(line).map_err(|error| ApiErrorKind::Unreadable(error.to_string()))?;
@@ -162,8 +162,9 @@ mod tests {
 
     #[test]
     fn events_are_lines() {
-        let read =
-            |kind: &str| event(format!("{{\"type\":{kind:?},\"object\":{{\"code\":410}}}}\n").as_bytes());
+        let read = |kind: &str| {
+            parse_event(format!("{{\"type\":{kind:?},\"object\":{{\"code\":410}}}}\n").as_bytes())
+        };
         let table = [
             ("ADDED", Change::Added),
             ("MODIFIED", Change::Modified),
@@ -178,11 +179,14 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert!(read("OTHER").is_err());
-        assert!(event(b"{\"type\":").is_err());
+        assert!(parse_event(b"{\"type\":").is_err());
         let many = format!(
             "{{\"type\":\"ADDED\",\"object\":[{}0]}}",
             "[0],".repeat(1_000_000)
         );
-        assert!(matches!(event(many.as_bytes()), Err(ApiErrorKind::TooLarge(_))));
+        assert!(matches!(
+            parse_event(many.as_bytes()),
+            Err(ApiErrorKind::TooLarge(_))
+        ));
     }
 }

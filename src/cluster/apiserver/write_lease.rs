@@ -1,6 +1,7 @@
-//! The lease of a run: it writes nothing but its lease while that was not renewed for too long.
+//! The lease of a run. If it was not renewed for too long, the run sends no writes but those that renew the lease.
 //!
-//! A machine may have been suspended, or the server out of reach, for longer than others wait for this run.
+//! The machine may have been suspended, or the server out of reach, for so long that other runs no longer wait for this
+//! run.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,10 +12,10 @@ use tokio::time::Instant;
 
 use super::{ApiRequest, ApiServer};
 
-/// The age of a lease at which nothing is written.
+/// The age from which on a lease does not permit writes.
 const EXPIRES_AFTER: Duration = Duration::from_mins(5);
 
-/// The lease of a run; without one it may write at any time.
+/// The lease of a run. A run without a lease may write at any time.
 #[derive(Debug, Clone)]
 pub(super) struct WriteLease(Arc<Sender<LeaseState>>);
 
@@ -22,13 +23,13 @@ pub(super) struct WriteLease(Arc<Sender<LeaseState>>);
 enum LeaseState {
     #[default]
     None,
-    /// It was renewed at this time.
+    /// The lease was renewed at this time.
     Renewed(Moment),
-    /// It could not be renewed, for this reason.
+    /// The lease could not be renewed, for this reason.
     Lost(String),
 }
 
-/// A time by two clocks: one stops while the machine is suspended, and the other can be set.
+/// A time by two clocks: the monotonic clock stops while the machine is suspended, and the wall clock can be set.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     monotonic: Instant,
@@ -44,7 +45,7 @@ impl Moment {
         }
     }
 
-    /// Returns the time since then, by the clock that shows more.
+    /// Returns the time since this moment, by the clock by which more time has passed.
     pub fn age(self) -> Duration {
         self.monotonic
             .elapsed()
@@ -71,12 +72,12 @@ impl WriteLease {
         }
     }
 
-    /// Takes the lease away: writes fail for this reason.
+    /// Takes the lease away, so that writes fail for this reason.
     pub(super) fn lose(&self, reason: &str) {
         self.0.send_replace(LeaseState::Lost(reason.to_owned()));
     }
 
-    /// Gives the lease back.
+    /// Ends the lease, so that the run may write without one.
     pub(super) fn end(&self) {
         self.0.send_replace(LeaseState::None);
     }
@@ -147,7 +148,7 @@ impl ApiServer {
         }
     }
 
-    /// Gives the lease back.
+    /// Ends the lease, so that the run may write without one.
     pub fn end_lease(&self) {
         self.write_lease.end();
     }

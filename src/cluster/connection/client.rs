@@ -1,4 +1,4 @@
-//! The HTTP client of a connection.
+//! Builds the HTTP clients of a connection.
 
 #![expect(clippy::disallowed_types, reason = "clients are made here")]
 
@@ -17,50 +17,54 @@ use crate::cluster::apiserver::ConnectionOpener;
 
 /// The clients of a connection.
 pub(super) struct Clients {
+    /// Sends all requests but probes.
     pub(super) client: Client,
-    /// Opens a connection for each request; the same client through a proxy.
+    /// Opens a new connection for each request. Behind a proxy, it is the same as `client`.
     pub(super) probe_client: Client,
-    /// Opens connections for the first client early; `None` through a proxy.
-    pub(super) opener: Option<Arc<dyn ConnectionOpener>>,
+    /// Opens connections of `client` before requests need them; `None` behind a proxy.
+    pub(super) connection_opener: Option<Arc<dyn ConnectionOpener>>,
 }
 
-/// Makes the clients for this configuration. Nothing is sent yet.
-pub(super) fn clients(config: Config) -> Result<Clients, kube::Error> {
+/// Builds the clients for this configuration. Sends nothing.
+pub(super) fn build_clients(config: Config) -> Result<Clients, kube::Error> {
     if config.proxy_url.is_none() {
-        return direct(&config);
+        return build_direct_clients(&config);
     }
     let client = ClientBuilder::try_from(config)?.build();
     Ok(Clients {
         probe_client: client.clone(),
         client,
-        opener: None,
+        connection_opener: None,
     })
 }
 
-/// Makes clients without a proxy, as kube does, but with `TCP_NODELAY`. kube leaves Nagle's
+/// Builds clients that use no proxy, as kube does, but with `TCP_NODELAY`. kube leaves Nagle's
 /// algorithm on, which holds back the end of each larger manifest until the server has acknowledged
 /// its beginning, and a server may take 40 ms for that.
-fn direct(config: &Config) -> Result<Clients, kube::Error> {
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    // Divided among the addresses of the server: the first one may be down.
-    connector.set_connect_timeout(config.connect_timeout);
-    let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector)?);
+fn build_direct_clients(config: &Config) -> Result<Clients, kube::Error> {
+    let mut tcp_connector = HttpConnector::new();
+    tcp_connector.enforce_http(false);
+    tcp_connector.set_nodelay(true);
+    // hyper divides this time limit among the addresses of the server. Without it, a first address that does not answer
+    // would use up the whole time limit below, and the others would not be tried.
+    tcp_connector.set_connect_timeout(config.connect_timeout);
+    let tls_connector = config.rustls_https_connector_with_connector(tcp_connector)?;
+    let mut connector = TimeoutConnector::new(tls_connector);
     connector.set_connect_timeout(config.connect_timeout);
     let probe_client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new())
         .pool_max_idle_per_host(0)
         .build(connector.clone());
-    let connector = EarlyConnections::new(connector);
-    let opener = connector.opener(config.cluster_url.clone());
-    let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(connector);
+    let early_connections = EarlyConnections::new(connector);
+    let connection_opener = early_connections.opener(config.cluster_url.clone());
+    let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(early_connections);
     Ok(Clients {
         client: with_layers(config, client)?,
         probe_client: with_layers(config, probe_client)?,
-        opener: Some(opener),
+        connection_opener: Some(connection_opener),
     })
 }
 
+/// Adds to an HTTP client what each request to this server needs: its address, credentials and extra headers.
 fn with_layers<C>(config: &Config, client: HttpClient<C, Body>) -> Result<Client, kube::Error>
 where
     C: Connect + Clone + Send + Sync + 'static,

@@ -1,8 +1,8 @@
-//! Connections that are opened before requests need them: over a slow link, the handshakes of a connection
-//! take as long as two requests.
+//! Opens connections before requests need them: over a slow link, the handshakes of a connection take as long as two
+//! requests.
 //!
-//! They are only for requests that follow within seconds: servers and load balancers close idle connections,
-//! and a request on a closed connection fails.
+//! Early connections are only for requests that follow within seconds. Servers and load balancers close idle
+//! connections, and a request on a closed connection fails.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,28 +17,30 @@ use tower::{Service, ServiceExt as _};
 
 use crate::cluster::apiserver::ConnectionOpener;
 
-/// The time that an unused connection is kept. Some load balancers close idle ones after half a minute.
+/// How long an unused connection is kept. Some load balancers close idle connections after half a minute.
 const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
-/// A connector that returns connections that were opened early, and opens others.
+/// A connector that first returns the connections that were opened early, and then opens new ones.
 pub(super) struct EarlyConnections<C: Service<Uri>> {
     connector: C,
     longest_idle: Duration,
     opened: Arc<Mutex<Opened<C::Response, C::Error>>>,
 }
 
-/// The connections of all clones of a connector.
+/// The connections that all clones of a connector have opened.
 struct Opened<S, E> {
-    /// Those that no request has needed yet, the oldest first.
+    /// The early connections that no request has needed yet, the oldest first.
     early: VecDeque<EarlyConnection<S, E>>,
-    /// The number of connections opened so far, for requests too, without early ones that were closed unused.
+    /// The number of connections that were opened so far, early or for a request. Early connections that were closed
+    /// unused do not count.
     all: usize,
 }
 
 struct EarlyConnection<S, E> {
     since: Instant,
-    /// An error that came at once is not that of the request, which tries again. After one that took long,
-    /// such as a time limit, another attempt would double the time.
+    /// The attempt to open the connection. If it failed at once, the request that takes this connection opens another
+    /// one. If it failed after a long time, such as a time limit, the request fails with the same error: another
+    /// attempt would take as long again.
     opening: JoinHandle<Result<S, E>>,
 }
 
@@ -86,7 +88,7 @@ where
         }
     }
 
-    /// Returns what opens connections to this server early.
+    /// Returns an opener of early connections to this server.
     pub(super) fn opener(&self, server: Uri) -> Arc<dyn ConnectionOpener> {
         Arc::new(Opener {
             connections: self.clone(),

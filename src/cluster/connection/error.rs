@@ -1,4 +1,4 @@
-//! Errors of kubeconfigs, flags and credentials that several parts of this module have, with their hints.
+//! Errors about kubeconfigs, flags and credentials that several files of this module create, with their hints.
 
 use std::fmt;
 
@@ -66,7 +66,7 @@ impl From<ExecError> for Error {
     }
 }
 
-/// The hint for a credentials plugin; the kubeconfig's own one is put on one line.
+/// Returns the hint for a credentials plugin. A hint in the kubeconfig (`installHint`) is put on one line.
 fn exec_hint(error: &ExecError) -> String {
     match (&error.fault, &error.install_hint) {
         (ExecFault::NotInstalled, Some(hint)) => hint.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -31,11 +31,11 @@ pub(super) struct PluginCredentials {
     pub(super) token: Option<String>,
     /// Certificate and key, both PEM.
     pub(super) certificate: Option<(String, String)>,
-    /// The time at which they expire, if it is given.
+    /// When the credentials expire, if the program says so.
     pub(super) until: Option<SystemTime>,
 }
 
-/// A program that returned no credentials.
+/// The error of a program that returned no credentials.
 #[derive(Debug, thiserror::Error)]
 #[error("credentials plugin {command:?} {fault}")]
 pub struct ExecError {
@@ -64,25 +64,25 @@ pub enum ExecFault {
     /// There is no such program.
     #[error("is not installed")]
     NotInstalled,
-    /// A relative entry of `PATH` leads to it.
+    /// The program was found only by a relative entry of `PATH`.
     #[error("cannot be started: {0}")]
     CurrentDirectory(ProgramError),
-    /// It cannot be started.
+    /// The program cannot be started.
     #[error("cannot be started: {}", os_cause(.0))]
     NotStarted(std::io::Error),
-    /// It failed. Its standard error was shown before.
+    /// The program failed. Its standard error was shown before.
     #[error("failed: {0}")]
     Failed(ExitStatus),
-    /// Its answer is not an `ExecCredential`.
+    /// The program's answer is not an `ExecCredential`.
     #[error("did not return an ExecCredential")]
     Unreadable,
-    /// It answered in another version than it was asked in.
+    /// The program answered in another API version than the kubeconfig asks for.
     #[error("returned another API version than {asked:?}")]
     OtherVersion {
         /// The version of the kubeconfig.
         asked: String,
     },
-    /// It answered without credentials.
+    /// The program answered without credentials, or with half of a certificate and key.
     #[error("returned neither a token nor a certificate with its key")]
     Nothing,
 }
@@ -128,8 +128,8 @@ struct ExecStatus {
     client_key_data: Option<String>,
 }
 
-/// Runs the program and waits for it. If it wants information about the cluster, `config.cluster`
-/// holds that.
+/// Runs the program, and waits for its answer. If the kubeconfig says that the program wants information about the
+/// cluster, `config.cluster` holds it.
 pub(super) fn run(
     config: &ExecConfig,
     login: Login,
@@ -196,7 +196,7 @@ fn fetch(
     if !status.success() {
         return Err(ExecFault::Failed(status));
     }
-    read(&answer, version)
+    parse_answer(&answer, version)
 }
 
 /// Limit of an answer in bytes: a token, or a certificate with its key.
@@ -218,8 +218,8 @@ fn exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAuthClust
     info.to_string()
 }
 
-/// Reads JSON, or YAML, as client-go does.
-fn read(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
+/// Parses an answer in JSON or YAML, as client-go does.
+fn parse_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
     let credential: ExecCredential = serde_json::from_slice(answer)
         .ok()
         .or_else(|| serde_saphyr::from_slice(answer).ok())
@@ -285,7 +285,7 @@ mod tests {
             ),
         ];
         for (text, expected) in table {
-            let answer = read(text.as_bytes(), V1);
+            let answer = parse_answer(text.as_bytes(), V1);
             if let Err(fault) = &answer {
                 assert!(!fault.to_string().contains("SECRET"), "{fault}");
             }

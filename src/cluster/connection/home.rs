@@ -3,17 +3,18 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Finds the directory that holds `.kube`.
-pub(super) fn home() -> Option<PathBuf> {
+/// Finds the directory that contains `.kube`.
+pub(super) fn find_home() -> Option<PathBuf> {
     if cfg!(windows) {
-        on_windows(&|name| std::env::var_os(name), &Path::exists)
+        find_home_on_windows(&|name| std::env::var_os(name), &Path::exists)
     } else {
         std::env::home_dir()
     }
 }
 
-/// The first directory with a kubeconfig; else the first that exists; else the first.
-fn on_windows(
+/// Returns the first directory that contains a kubeconfig. If none does, returns the first directory that exists and,
+/// if none exists, the first one that is set. The latter two prefer the profile to the home drive.
+fn find_home_on_windows(
     variable: &dyn Fn(&str) -> Option<OsString>,
     exists: &dyn Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
@@ -26,7 +27,7 @@ fn on_windows(
     });
     let mut places = [&home, &on_drive, &profile].into_iter().flatten();
     let configured = places.find(|place| exists(&place.join(".kube").join("config")));
-    // Other tools that write credentials prefer the profile.
+    // Other tools that write credentials prefer the profile to the home drive.
     let mut preferred = [&home, &profile, &on_drive].into_iter().flatten();
     let found = configured
         .or_else(|| preferred.clone().find(|place| exists(place)))
@@ -75,7 +76,7 @@ mod tests {
             };
             let exists = |file: &Path| files.iter().any(|known| Path::new(known) == file);
             assert_eq!(
-                on_windows(&variable, &exists),
+                find_home_on_windows(&variable, &exists),
                 expected.map(PathBuf::from),
                 "{variables:?} {files:?}"
             );

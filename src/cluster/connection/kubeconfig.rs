@@ -1,6 +1,6 @@
 //! Finds and merges kubeconfigs, and selects the cluster and the user.
 //!
-//! The rules are those of client-go (`tools/clientcmd`). `resolve` applies the flags to the result.
+//! The rules are those of client-go (`tools/clientcmd`). `apply_flags_to_kubeconfig` applies the flags to the result.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -38,8 +38,8 @@ pub(super) struct Names<'a> {
     pub(super) flags_hold_credentials: bool,
 }
 
-/// Reads the file of the flag, else those of `KUBECONFIG`, else that of the home directory; `None`
-/// if none of the latter exists.
+/// Reads the file of the flag. Without the flag, reads the files of `KUBECONFIG` or, if that is not set, the file of
+/// the home directory; `None` if none of these exists.
 pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, Error> {
     match flag {
         Some(path) if !path.as_os_str().is_empty() => {
@@ -50,8 +50,8 @@ pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, Error> {
     }
 }
 
-/// Returns whether it names no cluster, context or user: an empty file, or the one that `kubectl
-/// config` begins with.
+/// Returns whether the kubeconfig names no cluster, context or user. An empty file names none, and neither does the file
+/// with which `kubectl config` begins.
 pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
     kubeconfig.clusters.is_empty()
         && kubeconfig.contexts.is_empty()
@@ -59,8 +59,8 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
         && kubeconfig.current_context.is_none()
 }
 
-/// Selects the cluster and the user. Names in a flag or the context must exist, or the request would
-/// be anonymous. The exception is a user whose credentials are in flags.
+/// Selects the cluster and the user. It is an error if a flag or the context names an entry that does not exist:
+/// otherwise requests would be anonymous. The context's user may be missing if flags hold credentials.
 pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen, Error> {
     let context_name = names.context.or(kubeconfig.current_context.as_deref());
     let context = context_name
@@ -126,7 +126,7 @@ fn find<'a, T: Clone + Default + 'a>(
 /// ignored (client-go, `NewDefaultClientConfigLoadingRules`).
 pub(super) fn default_paths() -> Vec<PathBuf> {
     let variable = std::env::var_os("KUBECONFIG");
-    paths(variable.as_deref(), home::home())
+    paths(variable.as_deref(), home::find_home())
 }
 
 fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
@@ -159,7 +159,7 @@ fn read_and_merge(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, Error> {
     Ok(merged)
 }
 
-/// Reads one file, and only once: it may be a pipe.
+/// Reads one file. Must be called only once for each file, because it may be a pipe.
 fn read_text(path: &Path) -> io::Result<String> {
     let bytes = regular_file::read_any(path, SMALL)?;
     kubernetes_yaml::decode(bytes).map_err(io::Error::other)
@@ -179,7 +179,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
 /// Parses the text of one file. The parser's own message shows the lines around the fault, which hold tokens and
 /// keys, and often the faulty value; so only the position is taken from it.
 fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
-    // Paths in it, that of a credentials plugin among them, are relative to its directory.
+    // Paths in the file, also that of a credentials plugin, are relative to the directory of the file.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let directory = absolute.parent().unwrap_or(&absolute).to_owned();
     let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| match error {
@@ -203,8 +203,8 @@ fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
     Ok(kubeconfig)
 }
 
-/// Joins relative paths to the directory of the file, and takes out empty ones, which mean none. A program without a
-/// directory is looked up in PATH (client-go, `ResolveLocalPaths`).
+/// Joins relative paths to the directory of the file, and removes empty paths, which count as unset. The name of a
+/// program without a directory stays as it is, since it is looked up in PATH (client-go, `ResolveLocalPaths`).
 fn make_paths_absolute(kubeconfig: &mut Kubeconfig, directory: &Path) {
     let entries = kubeconfig.clusters.iter_mut();
     let clusters = entries.filter_map(|named| named.cluster.as_mut());

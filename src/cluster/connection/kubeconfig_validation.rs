@@ -1,5 +1,5 @@
-//! Settings that contradict each other. kubectl refuses each of these, and this program does with
-//! the same phrases (client-go, `tools/clientcmd/validation.go` and `transport/transport.go`).
+//! Refuses settings that contradict each other. kubectl refuses the same settings, with the same phrases (client-go,
+//! `tools/clientcmd/validation.go` and `transport/transport.go`).
 
 use kube::config::{AuthInfo, Cluster};
 
@@ -21,7 +21,7 @@ pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Error> 
     Ok(())
 }
 
-/// Refuses a user with two ways to log in, or half of one.
+/// Refuses a user with two ways to log in, or with a part of one, such as a certificate without a key.
 pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
     if names_certificate(user) {
         if user.client_certificate.is_some() && user.client_certificate_data.is_some() {

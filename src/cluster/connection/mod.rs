@@ -1,4 +1,4 @@
-//! Turns kubeconfig and flags into a connection: to which server, and as which user.
+//! Turns the kubeconfig, the flags and the environment into a connection to a server as a user.
 //!
 //! `apiserver` sends the requests.
 
@@ -33,7 +33,8 @@ use crate::error::{Error, ErrorKind};
 use crate::model::text::os_cause;
 use crate::regular_file::{self, SMALL};
 
-/// The default time limit of one request: the API server's own, and some more.
+/// The default time limit of one request. It is longer than the API server's own limit, so that the server's error
+/// arrives.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 /// The time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,7 +52,7 @@ pub struct KubeconfigNames {
 
 /// A connection, and the namespace of the kubeconfig's context.
 pub struct Connection {
-    /// Sends all requests.
+    /// Sends the requests of this connection.
     pub server: ApiServer,
     /// The context's namespace, else `default`.
     pub namespace: String,
@@ -59,11 +60,11 @@ pub struct Connection {
     pub endpoint: Endpoint,
     /// The kubeconfig's context; `None` without one.
     pub context: Option<String>,
-    /// The UID of the cluster, to be asked for beside discovery; `None` if nothing needs it.
+    /// The UID of the cluster, which is asked for during discovery; `None` if nothing needs it.
     pub uid: Option<ClusterUid>,
 }
 
-/// What a kubeconfig, flags and the environment come to.
+/// The result of the kubeconfig, the flags and the environment.
 struct Configured {
     config: Config,
     proxy: Option<Proxy>,
@@ -97,7 +98,7 @@ impl ConnectionOptions {
         } = configured;
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::from_config(&config);
-        let clients = client::clients(config).map_err(|error| unusable_credentials(&error))?;
+        let clients = client::build_clients(config).map_err(|error| unusable_credentials(&error))?;
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
@@ -107,7 +108,7 @@ impl ConnectionOptions {
                 .with_probe_client(clients.probe_client)
                 .with_credential(credential)
                 .with_proxy(proxy)
-                .with_connection_opener(clients.opener),
+                .with_connection_opener(clients.connection_opener),
             namespace,
             endpoint,
             context,
@@ -147,9 +148,10 @@ impl ConnectionOptions {
                 self.config_of(&chosen)?
             }
             _ if self.server.is_some() => self.config_of(&Chosen::default())?,
-            // Other credentials than those that the user named may be those of another cluster.
+            // The user named a kubeconfig, so the credentials of the Pod, which may be for another cluster, are not
+            // used.
             Some(_) => {
-                let paths = joined(&self.existing_paths(), " and ");
+                let paths = join_paths(&self.existing_paths(), " and ");
                 return Err(Error::usage(
                     format!("kubeconfig {paths}: it has no cluster and no context"),
                     "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG",
@@ -162,7 +164,7 @@ impl ConnectionOptions {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         let exec = config.auth_info.exec.as_ref();
         let plugin = exec.and_then(|exec| exec.command.as_deref());
-        let policy = kuberc::policy(self.kuberc.as_deref(), plugin)?;
+        let policy = kuberc::read_policy(self.kuberc.as_deref(), plugin)?;
         let credential = user_credentials::log_in(&mut config.auth_info, self.login, policy)?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
         Ok(Configured {
@@ -191,7 +193,7 @@ impl ConnectionOptions {
             None => Proxy::from_environment(&config.cluster_url)?,
         };
         config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
-        config.root_cert = root_certificates(&cluster)?;
+        config.root_cert = read_root_certificates(&cluster)?;
         if let Some(exec) = &mut user.exec
             && exec.provide_cluster_info
         {
@@ -209,7 +211,7 @@ impl ConnectionOptions {
     /// Makes the configuration that every Pod has. Flags replace the token, the authority and the
     /// impersonated user; the server's certificate is always verified, as in kubectl.
     fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), Error> {
-        let mut config = Config::incluster().map_err(|_| self.no_configuration())?;
+        let mut config = Config::incluster().map_err(|_| self.no_kubeconfig_found())?;
         let authority = self
             .certificate_authority
             .as_ref()
@@ -231,7 +233,7 @@ impl ConnectionOptions {
         let ConnectionSettings { cluster, user, .. } =
             apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
         check_files(&user)?;
-        if let Some(certificates) = root_certificates(&cluster)? {
+        if let Some(certificates) = read_root_certificates(&cluster)? {
             config.root_cert = Some(certificates);
             config.root_cert_file = None;
         }
@@ -241,22 +243,22 @@ impl ConnectionOptions {
         Ok((config, proxy))
     }
 
-    fn no_configuration(&self) -> Error {
+    fn no_kubeconfig_found(&self) -> Error {
         let paths = self.searched_paths();
         let at = if paths.is_empty() { "" } else { " at " };
-        let paths = joined(&paths, " or ");
+        let paths = join_paths(&paths, " or ");
         let text = format!("no kubeconfig{at}{paths}, and not running in a Pod");
         Error::new(ErrorKind::Cluster, text).with_hint("set --kubeconfig or KUBECONFIG")
     }
 
-    /// The kubeconfigs that exist.
+    /// Returns the paths of the kubeconfigs that exist.
     fn existing_paths(&self) -> Vec<PathBuf> {
         let mut paths = self.searched_paths();
         paths.retain(|path| path.exists());
         paths
     }
 
-    /// The paths at which kubeconfigs were looked for.
+    /// Returns the paths at which kubeconfigs were looked for.
     fn searched_paths(&self) -> Vec<PathBuf> {
         match &self.kubeconfig {
             Some(path) if !path.as_os_str().is_empty() => vec![path.clone()],
@@ -265,12 +267,12 @@ impl ConnectionOptions {
     }
 }
 
-fn joined(paths: &[PathBuf], word: &str) -> String {
+fn join_paths(paths: &[PathBuf], word: &str) -> String {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     names.join(word)
 }
 
-/// The text unless it is empty, which counts as unset in kubeconfigs and flags.
+/// Returns the text unless it is empty: an empty text counts as unset in kubeconfigs and flags.
 fn non_empty(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
@@ -294,8 +296,8 @@ fn check_files(user: &AuthInfo) -> Result<(), Error> {
     Ok(())
 }
 
-/// The certificates of the authority, in DER; `None` for those of the system.
-fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Error> {
+/// Reads the certificates of the authority, in DER; `None` if those of the system are to be used.
+fn read_root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Error> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
 
@@ -344,7 +346,7 @@ impl Endpoint {
     }
 }
 
-/// The address without user name and password.
+/// Removes the user name and the password from an address.
 fn without_password(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, host)| host)
 }

@@ -73,7 +73,8 @@ pub enum Login {
     /// As the kubeconfig says.
     #[default]
     Attended,
-    /// They may not prompt, and print nothing: the user does not expect it now.
+    /// Plugins may not prompt, and print nothing, because the user does not expect it now (shell completion, for
+    /// example).
     Silent,
 }
 
@@ -83,6 +84,6 @@ pub enum Certificates {
     /// As the kubeconfig says; by default, it is verified.
     #[default]
     Verified,
-    /// None.
+    /// The certificate is not verified.
     Unverified,
 }

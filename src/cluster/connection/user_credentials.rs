@@ -1,5 +1,5 @@
-//! Turns the user of a kubeconfig into credentials: tokens that change (files, programs) become a
-//! `Credential`, `kube` handles everything else.
+//! Turns the user of a kubeconfig into credentials. Tokens that change, from files and programs, become a `Credential`;
+//! `kube` handles all other credentials.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::regular_file::{self, SMALL};
 /// The time after which a token file is read again (client-go, `NewCachedFileTokenSource`).
 const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 
-/// Removes token file and program from the user, runs the program, and replaces the user's
-/// certificate by the one that it returned.
+/// Removes the token file and the program from the user, and returns the credential that they supply. If the program
+/// returns a certificate, it replaces the user's certificate.
 pub(super) fn log_in(
     user: &mut AuthInfo,
     login: Login,
@@ -39,20 +39,20 @@ pub(super) fn log_in(
         ));
     }
     if let Some(file) = user.token_file.take() {
-        return token_file(&file, user);
+        return log_in_by_token_file(&file, user);
     }
     check_token(user)?;
-    // A token or a password beside it needs no program.
+    // If the user has a token or a user name, the program is not needed.
     match user.exec.take() {
         Some(config) if user.token.is_none() && user.username.is_none() => {
-            program(config, user, login, policy)
+            log_in_by_program(config, user, login, policy)
         }
         _ => Ok(None),
     }
 }
 
-/// Checks that a token of the kubeconfig or of a flag fits into a header: kube panics otherwise.
-/// Serializing is the only way to read the token from kube's type.
+/// Checks that a token of the kubeconfig or of a flag fits into a header; otherwise kube would panic. Serializing is
+/// the only way to read the token from kube's type.
 fn check_token(user: &AuthInfo) -> Result<(), Error> {
     let written = serde_json::to_value(user).unwrap_or_default();
     match written["token"].as_str().map(|token| Token::bearer(token, None)) {
@@ -61,9 +61,9 @@ fn check_token(user: &AuthInfo) -> Result<(), Error> {
     }
 }
 
-/// Reads a token file, which takes precedence over a token. The token is used if the file cannot be
-/// read (client-go, `rest.Config.BearerTokenFile`).
-fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Error> {
+/// Returns the credential of a token file, which takes precedence over a token of the kubeconfig. If the file cannot be
+/// read, that token is used (client-go, `rest.Config.BearerTokenFile`).
+fn log_in_by_token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Error> {
     let first = match read_token(file) {
         Ok(token) => token,
         Err(_) if user.token.is_some() => return Ok(None),
@@ -95,7 +95,7 @@ fn read_token(file: impl AsRef<Path>) -> Result<Token, String> {
         .ok_or_else(|| "the file contains no token".to_owned())
 }
 
-fn program(
+fn log_in_by_program(
     config: ExecConfig,
     user: &mut AuthInfo,
     login: Login,

@@ -1,8 +1,7 @@
-//! The resources that a `CustomResourceDefinition` among the manifests will bring once it is
-//! applied.
+//! Determines the resources that a `CustomResourceDefinition` among the manifests will define once it is applied.
 //!
-//! Pure. The server reports what is wrong with a definition: one that cannot be read brings nothing
-//! here.
+//! Sends nothing. An invalid definition defines no resources here, and is no error: the server reports what is wrong
+//! with it.
 
 use kube::core::Version;
 use serde::Deserialize;
@@ -22,10 +21,10 @@ const VERBS: [&str; 8] = [
     "watch",
 ];
 
-/// One resource for each served version of the definition, in the order in which the
-/// server will prefer them; none for any other object.
+/// Returns one resource for each served version of the definition, in the order in which the server will prefer them;
+/// none if the object is not a definition.
 pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
-    let Some(spec) = custom_resource_definition(manifest) else {
+    let Some(spec) = read_definition(manifest) else {
         return Vec::new();
     };
     let mut versions = spec.versions;
@@ -37,7 +36,7 @@ pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
     versions
         .into_iter()
         .map(|version| Resource {
-            // Nothing of the kind can be live yet.
+            // Only live objects are scaled, and the kind can have none yet.
             scale: Subresource::Unlisted,
             group: spec.group.clone(),
             version: version.name,
@@ -56,7 +55,7 @@ pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
         .collect()
 }
 
-fn custom_resource_definition(manifest: &Value) -> Option<Spec> {
+fn read_definition(manifest: &Value) -> Option<Spec> {
     let api_version = manifest.get("apiVersion")?.as_str()?;
     if api_version != "apiextensions.k8s.io/v1" || manifest.get("kind")? != "CustomResourceDefinition" {
         return None;

@@ -1,10 +1,8 @@
-//! The kinds that the API server serves: lookups for every later stage, and the requests behind
-//! them.
+//! The kinds that the API server serves: lookups for every later stage, and the requests that read them.
 //!
-//! A `Discovery` is a pure value; only `fetch` sends requests. A group-version that could not be
-//! read is kept with the reason, because a kind is absent only if its group was read: an absent kind
-//! is dropped from the record of a set, and its objects would leak. Neither the kinds of a set nor
-//! the kinds of parents are known here.
+//! A `Discovery` is a plain value; only `fetch` sends requests. A group-version that could not be read is kept with the
+//! reason. Its kinds must not count as absent: a run drops absent kinds from the record of a set, and their objects
+//! would never be pruned. This module knows nothing of sets and parents.
 
 mod custom_resources;
 mod fetch;
@@ -70,27 +68,27 @@ impl fmt::Display for FailedVersion {
 /// The result of a lookup of a kind in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup<'a> {
-    /// It is served, or will be.
+    /// The kind is served in this version, or will be.
     Found(&'a Resource),
-    /// It is not served.
+    /// The kind is not served in this version.
     UnknownKind {
         /// The versions in which the same group serves the kind, the preferred first.
         served_versions: Vec<String>,
         /// Up to three kinds that may have been meant, as `Kind in apiVersion`.
         similar: Vec<String>,
     },
-    /// Its group could not be read.
+    /// The group of the kind could not be read.
     GroupFailed(&'a FailedVersion),
 }
 
 /// The result of a lookup of a kind or a resource in any version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KindLookup<'a> {
-    /// It is served, or will be; this is its preferred version.
+    /// The kind is served, or will be; this is its preferred version.
     Found(&'a Resource),
     /// All versions in question were read, and none has it.
     Absent,
-    /// Its group could not be read.
+    /// The group of the kind could not be read.
     GroupFailed(&'a FailedVersion),
 }
 
@@ -102,8 +100,8 @@ impl Discovery {
         for version in versions {
             match version {
                 Ok(mut served) => {
-                    // Extension servers may serve one kind by two resources. The objects
-                    // are those of the one that can be listed, so lookups must find it first.
+                    // Extension servers may serve one kind by two resources. Lookups must find the listable one first,
+                    // since the objects belong to that one.
                     served.sort_by_key(|resource| !resource.supports("list"));
                     resources.extend(served);
                 }
@@ -135,7 +133,7 @@ impl Discovery {
         self.missing_kinds = missing_kinds;
     }
 
-    /// The kinds that only definitions among the manifests bring, and no group that was read serves.
+    /// Returns the kinds that definitions among the manifests define, and that discovery does not list as served.
     pub fn not_yet_served_kinds(&self) -> BTreeSet<GroupKind> {
         let announced = self.not_yet_served().map(Resource::group_kind);
         announced
@@ -150,7 +148,7 @@ impl Discovery {
         resources.filter(|resource| resource.origin == Origin::NotYetServed)
     }
 
-    /// The judgement on a kind that discovery does not list; `None` if it was not judged.
+    /// Returns the judgement on a kind that discovery does not list; `None` if it was not judged.
     pub fn missing_kind(&self, kind: &GroupKind) -> Option<&MissingKind> {
         self.missing_kinds.get(kind)
     }
@@ -176,8 +174,8 @@ impl Discovery {
         })
     }
 
-    /// The same with those resources of an earlier discovery that were not served yet, and that this
-    /// one does not list either.
+    /// Adds the resources that an earlier discovery took from manifests, as not served yet, and that this discovery
+    /// does not list either.
     #[must_use]
     pub fn with_not_yet_served_of(self, earlier: &Self) -> Self {
         let new: Vec<Resource> = earlier
@@ -192,7 +190,7 @@ impl Discovery {
         Self::from_parts(resources, self.failures)
     }
 
-    /// The resource of a manifest: exactly this version, exactly this kind.
+    /// Finds the resource of a manifest, with exactly this version and this kind.
     pub fn resource(&self, gvk: &GroupVersionKind) -> Lookup<'_> {
         let in_group = || {
             self.of_kind(&gvk.kind)
@@ -216,20 +214,19 @@ impl Discovery {
             .filter(|resource| resource.group != gvk.group || resource.kind != gvk.kind);
         Lookup::UnknownKind {
             served_versions,
-            similar: similar_kinds::similar(gvk, others),
+            similar: similar_kinds::find_similar(gvk, others),
         }
     }
 
-    /// The resource of a recorded group-kind, in the version that the server prefers.
+    /// Finds the resource of a recorded group-kind, in the version that the server prefers.
     pub fn preferred(&self, group_kind: &GroupKind) -> KindLookup<'_> {
         self.of_kind(&group_kind.kind)
             .find(|resource| resource.group == group_kind.group)
             .map_or_else(|| self.missing_in(&group_kind.group), KindLookup::Found)
     }
 
-    /// The resource of a command-line argument: `RESOURCE[.VERSION][.GROUP]` with a plural, a
-    /// singular, a short name or a kind, in any letter case, as kubectl reads it (client-go's
-    /// restmapper).
+    /// Finds the resource of a command-line argument: `RESOURCE[.VERSION][.GROUP]` with a plural, a singular, a short
+    /// name or a kind, in any letter case, as kubectl reads it (client-go's restmapper).
     ///
     /// A group may be abbreviated (`ingresses.networking`). If several resources match, the core
     /// group wins, then the order of the server. A name without a group that matches nothing is
@@ -238,7 +235,7 @@ impl Discovery {
         resource_argument::find(text, &self.resources, &self.failures)
     }
 
-    /// The resource of an entry `resource.group` of the deprecated annotation
+    /// Finds the resource of an entry `resource.group` of the deprecated annotation
     /// `contains-group-resources`, in the version that the server prefers.
     pub fn group_resource(&self, resource: &str, group: &str) -> KindLookup<'_> {
         self.resources
@@ -247,9 +244,9 @@ impl Discovery {
             .map_or_else(|| self.missing_in(group), KindLookup::Found)
     }
 
-    /// All resources whose objects can be listed, each group-resource once, in the server's
-    /// preferred version of those that can be listed. Those of `failures` and those that are not
-    /// served yet are left out.
+    /// Returns all resources whose objects can be listed, each group-resource once: in the listable version that the
+    /// server prefers. Leaves out resources of group-versions that could not be read, and resources that are not served
+    /// yet.
     pub fn listable(&self) -> impl Iterator<Item = &Resource> {
         let mut seen = HashSet::new();
         self.resources
@@ -258,18 +255,18 @@ impl Discovery {
             .filter(move |resource| seen.insert((resource.group.as_str(), resource.plural.as_str())))
     }
 
-    /// The group-versions that could not be read.
+    /// Returns the group-versions that could not be read.
     pub fn failures(&self) -> &[FailedVersion] {
         &self.failures
     }
 
-    /// The same with the resources that the `CustomResourceDefinition`s among these manifests will
-    /// bring, marked as not served yet. Other manifests are ignored.
+    /// Returns a copy with the resources that the `CustomResourceDefinition`s among these manifests will define, marked
+    /// as not served yet. Ignores other manifests.
     ///
-    /// Served resources stay as they are. A new version of a served kind gets the names and the
-    /// scope that the kind has, since the server does not let a definition change them. Nothing is
-    /// added to a group of which a version could not be read: a kind that is not served yet counts
-    /// as one without objects, and there it may have some.
+    /// Served resources stay as they are. A new version of a served kind gets the names and the scope of that kind,
+    /// since the server does not let a definition change them. Nothing is added to a group with a version that could
+    /// not be read: a kind that is not served yet counts as a kind without objects, but in such a group, it may have
+    /// objects.
     #[must_use]
     pub fn with_custom_resources<'v>(&self, manifests: impl Iterator<Item = &'v Value>) -> Self {
         let mut resources = self.resources.clone();
@@ -290,7 +287,7 @@ impl Discovery {
         Self::from_parts(resources, self.failures.clone())
     }
 
-    /// All resources of the kind, in any group and version, by preference.
+    /// Returns all resources of the kind, in any group and version, by preference.
     fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Resource> {
         let start = self
             .by_kind
@@ -301,7 +298,7 @@ impl Discovery {
             .take_while(move |resource| resource.kind == kind)
     }
 
-    /// The result for a kind or resource that a group does not list.
+    /// Returns the result of a lookup for a kind or resource that is not listed in this group.
     fn missing_in(&self, group: &str) -> KindLookup<'_> {
         self.failures
             .iter()

@@ -23,8 +23,8 @@ pub(super) fn find<'a>(
             (Some(found), Some(_)) if found.group == interpretation.group => {
                 return KindLookup::Found(found);
             }
-            // The intended group must not be replaced by another: neither the core group by any
-            // other, nor one group by another whose name begins like it.
+            // The named group could not be read. A match in another group must not replace it: neither in another group
+            // instead of the core group, nor in a group whose name only begins like the named one.
             (_, Some(failed)) => return KindLookup::GroupFailed(failed),
             (None, None) => {}
         }
@@ -42,18 +42,17 @@ pub(super) fn find<'a>(
         .map_or(KindLookup::Absent, KindLookup::GroupFailed)
 }
 
-/// One interpretation of the text.
+/// One way to read a resource argument.
 pub(super) struct Interpretation<'t> {
     pub(super) resource: &'t str,
-    /// `None`: any.
+    /// The version; `None` for any.
     version: Option<&'t str>,
-    /// Empty: any.
+    /// The group or the beginning of its name; empty for any.
     group: &'t str,
 }
 
-/// All interpretations of the text. `a.b.c` may be resource, version and group, or resource and a
-/// group with a dot in it. kubectl reads `a.v1` as a group alone and wants `a.v1.`; here it may be a
-/// version, too.
+/// Returns all ways to read the text. `a.b.c` may be resource, version and group, or a resource and a group with a dot
+/// in it. kubectl reads the `v1` of `a.v1` only as a group, and as a version only in `a.v1.`; here, it may be either.
 pub(super) fn interpretations(text: &str) -> Vec<Interpretation<'_>> {
     let (resource, rest) = text.split_once('.').unwrap_or((text, ""));
     let mut interpretations = Vec::new();

@@ -1,19 +1,19 @@
-//! Suggestions for a kind that is not served: kinds with a similar name.
+//! Suggests kinds with a similar name for a kind that is not served.
 //!
-//! For messages only: no decision may rest on similarity.
+//! Suggestions are for messages only; decisions must not depend on them.
 
 use crate::model::identity::GroupVersionKind;
 
 use crate::model::resource::Resource;
 
 /// The most suggestions in a message.
-const MOST: usize = 3;
+const MOST_SUGGESTIONS: usize = 3;
 
-/// Up to three served kinds similar to the wanted one, the likeliest first, each as `Kind in
-/// apiVersion`: the same kind in another group, in other letter case, or with one or two typos.
+/// Returns up to three served kinds that are similar to the wanted one, the likeliest first, each as
+/// `Kind in apiVersion`: the same kind in another group or letter case, or with one or two typos.
 ///
-/// `resources` are in order of preference; a kind is named once for each group.
-pub(super) fn similar<'a>(
+/// `resources` are in order of preference; a kind is suggested once for each group.
+pub(super) fn find_similar<'a>(
     wanted: &GroupVersionKind,
     resources: impl Iterator<Item = &'a Resource>,
 ) -> Vec<String> {
@@ -28,22 +28,22 @@ pub(super) fn similar<'a>(
         if named {
             continue;
         }
-        if let Some(mistakes) = mistakes(&wanted_kind, &resource.kind.to_lowercase(), most_mistakes) {
+        if let Some(mistakes) = count_mistakes(&wanted_kind, &resource.kind.to_lowercase(), most_mistakes) {
             found.push(((mistakes, resource.group != wanted.group), resource));
         }
     }
     found.sort_by_key(|(rank, _)| *rank);
     found
         .into_iter()
-        .take(MOST)
+        .take(MOST_SUGGESTIONS)
         .map(|(_, resource)| format!("{} in {}", resource.kind, resource.api_version()))
         .collect()
 }
 
-/// The number of letters to insert, delete, change or swap with their neighbor to turn one word into
-/// the other (optimal string alignment); `None` if more than `most`.
-fn mistakes(one: &str, other: &str, most: usize) -> Option<usize> {
-    // A kind comes from a manifest and may be of any length; the table below must not.
+/// Returns the number of letters to insert, delete, change or swap with their neighbor to turn one word into the other
+/// (optimal string alignment); `None` if that is more than `most`.
+fn count_mistakes(one: &str, other: &str, most: usize) -> Option<usize> {
+    // The kind of a manifest may be of any length. Without this limit, the table below could become very large.
     if one.len().abs_diff(other.len()) > most * char::MAX.len_utf8() {
         return None;
     }
@@ -90,8 +90,8 @@ mod tests {
             ("", "pod", None),
             ("päd", "pod", Some(1)),
         ] {
-            assert_eq!(mistakes(one, other, 2), expected, "{one} {other}");
-            assert_eq!(mistakes(other, one, 2), expected, "{other} {one}");
+            assert_eq!(count_mistakes(one, other, 2), expected, "{one} {other}");
+            assert_eq!(count_mistakes(other, one, 2), expected, "{other} {one}");
         }
     }
 }

@@ -143,7 +143,7 @@ pub(super) async fn find_labeled(
         };
         read::members(server, &targets, &selector, concurrency, reduce).await
     } else {
-        read::throughout(server, resources, &selector, concurrency, reduce).await
+        read::list_in_all_namespaces(server, resources, &selector, concurrency, reduce).await
     };
     let mut candidates = listed.map_err(|failure| read::failed_selection(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));

@@ -109,7 +109,9 @@ async fn determine_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
         Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),
     };
-    Ok(cluster.settle(&[&RecordedKinds::GroupKinds(kinds)]).await?)
+    Ok(cluster
+        .settle_recorded_kinds(&[&RecordedKinds::GroupKinds(kinds)])
+        .await?)
 }
 
 /// Returns the warning that something is left out because the server does not serve its kind.

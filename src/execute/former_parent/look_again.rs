@@ -51,7 +51,7 @@ impl ParentRelease<'_> {
             let unlisted =
                 |discovery: &Discovery| recorded_kinds::find_undiscovered(&applyset_record.kinds, discovery);
             let wait = KindWait::unreported();
-            read::settle(server, &mut discovery, unlisted, &wait).await?;
+            read::settle_missing_kinds(server, &mut discovery, unlisted, &wait).await?;
         }
         let member_scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
         self.unlisted = self.unlisted.union(&member_scope.record_to_keep);

@@ -1,6 +1,7 @@
-//! Reads the autoscalers of members whose number of replicas leaves the manifest.
+//! Reads the autoscalers of members whose manifests no longer set the number of replicas.
 //!
-//! One LIST of each kind of autoscaler per namespace with such a member; none in any other run.
+//! A run with such members sends one LIST of each kind of autoscaler per namespace with such a member. Other runs send
+//! none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::plan::{self, Policy};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
 use crate::read::{self, Cluster, WithLiveFields};
 
-/// The members whose number of replicas an apply would remove.
+/// The members whose number of replicas an apply would remove, by key.
 pub(super) type ScaledMembers = BTreeMap<ObjectKey, DroppedReplicas>;
 
 /// The number of replicas that an apply of a member would remove.
@@ -31,12 +32,12 @@ pub(super) type ScaledMembers = BTreeMap<ObjectKey, DroppedReplicas>;
 pub(super) struct DroppedReplicas {
     pub(super) path: ReplicasPath,
     value: Value,
-    /// How the member compares with its manifest if the number is ignored, with the index of the manifest and
-    /// what to send; `None` if it is not compared.
+    /// The index of the manifest, how the member compares with the manifest if the number is ignored, and what to send
+    /// then; `None` if the member is not compared.
     pub(super) if_ignored: Option<(usize, Verdict, Option<WithLiveFields>)>,
 }
 
-/// The autoscalers by their targets, and why those of a namespace are not known.
+/// The autoscalers by their targets, and the reasons why the autoscalers of some namespaces are unknown.
 #[derive(Default)]
 struct Autoscalers {
     by_target: BTreeMap<ObjectKey, ObjectKey>,
@@ -66,8 +67,9 @@ impl DroppedReplicas {
     }
 }
 
-/// Keeps those members whose number is left to an autoscaler. Adds a note about these, and warnings about the
-/// numbers that are removed, or of which that is not certain. Autoscalers that are `leaving` do not count.
+/// Keeps in `scaled` the members whose number of replicas is left to an autoscaler, or may be if autoscalers are
+/// unknown. Adds a note about the former and warnings about all others. Autoscalers that the run prunes (`leaving`) do
+/// not count.
 pub(super) async fn retain_autoscaled(
     cluster: &Cluster,
     desired: &Desired,
@@ -87,7 +89,7 @@ pub(super) async fn retain_autoscaled(
         if autoscalers.by_target.contains_key(key) {
             return true;
         }
-        let position = position(desired, key);
+        let position = manifest_position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
             Some(reason) => warnings.push(plan::warn_of_kept_replicas(&position, key, path, value, reason)),
@@ -110,7 +112,6 @@ pub(super) fn leaving<'m>(
     policy: &Policy,
 ) -> BTreeSet<&'m ObjectKey> {
     let kinds = plan::autoscaler_kinds();
-
     members
         .iter()
         .filter(|live| kinds.contains(&live.key.group_kind) && desired_member(desired, &live.key).is_none())
@@ -119,8 +120,8 @@ pub(super) fn leaving<'m>(
         .collect()
 }
 
-/// Adds the numbers of replicas of objects that the run takes from other sets. They are read one by one:
-/// the LIST that found them has their metadata alone.
+/// Adds the numbers of replicas of objects that the run takes from other sets. Reads these objects one by one, because
+/// the LIST that found them returned only metadata.
 pub(super) async fn add_taken(
     server: &ApiServer,
     desired: &Desired,
@@ -151,15 +152,16 @@ fn desired_member<'d>(desired: &'d Desired, key: &ObjectKey) -> Option<&'d Desir
     desired.members.iter().find(|member| member.key == *key)
 }
 
-fn position(desired: &Desired, key: &ObjectKey) -> String {
+/// Returns where the manifests hold this object, for messages.
+fn manifest_position(desired: &Desired, key: &ObjectKey) -> String {
     desired_member(desired, key)
         .map(|member| member.position.to_string())
         .unwrap_or_default()
 }
 
 impl Autoscalers {
-    /// Reads the autoscalers of each kind in the namespaces of dropped numbers, as long as one of them is
-    /// without an autoscaler.
+    /// Reads the autoscalers of each kind, in the namespaces of those `scaled` members for which no autoscaler is known
+    /// yet.
     async fn read(
         &mut self,
         cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! The state before objects are applied.
+//! Reads the cluster state before objects are applied.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::model::set::Set;
 use crate::plan::{self, Policy, Risk, Unowned};
 use crate::read::{Cluster, NamedSet, find_existing, orphans, other_sets, owners_of_containers};
 
-/// Reads the state before these objects are applied.
+/// Reads the cluster state before these objects are applied.
 pub(super) async fn read(
     cluster: &mut Cluster,
     named: &NamedSet,
@@ -31,16 +31,16 @@ pub(super) async fn read(
     desired.leave_to_autoscalers(BTreeMap::new());
     let members = match &scoped.judged.parent {
         Some(_) => Members::PerhapsInScope,
-        None => first_look(server, named, &scoped, desired, rules).await?,
+        None => look_for_members(server, named, &scoped, desired, rules).await?,
     };
     let run = (&*desired, rules, former);
     let mut compared = match &members {
-        Members::Missing { .. } => Compared::default(),
+        Members::None { .. } => Compared::default(),
         Members::PerhapsInScope => read_members(cluster, named, &mut scoped, run, &mut warnings).await?,
         Members::InCluster => search_members(cluster, named, &mut scoped, run, &mut warnings).await?,
     };
     let others = match members {
-        Members::Missing { others } => others,
+        Members::None { others } => others,
         Members::PerhapsInScope | Members::InCluster => {
             other_sets::members_of_other_sets(server, named, desired, &compared.members, rules.concurrency)
                 .await?
@@ -82,7 +82,8 @@ pub(super) async fn read(
         &mut warnings,
     )
     .await;
-    observed.dependencies = dependencies::known(cluster, desired, &members, current, rules).await?;
+    observed.dependencies =
+        dependencies::find_dependencies(cluster, desired, &members, current, rules).await?;
     observed.members = members;
     observed.comparisons = comparisons;
     observed.terminating_namespaces = namespaces
@@ -105,7 +106,7 @@ pub(super) async fn read(
     Ok(state)
 }
 
-/// Ignores the numbers of replicas that have left the manifests and that autoscalers write.
+/// Ignores the numbers of replicas that the manifests no longer set and that autoscalers write.
 async fn leave_to_autoscalers(
     cluster: &Cluster,
     set: &Set,
@@ -122,19 +123,19 @@ async fn leave_to_autoscalers(
     Ok(())
 }
 
-/// Where a set may have members.
+/// The extent in which a set may have members.
 enum Members {
-    /// Nowhere. Objects of the manifests are in these other sets.
-    Missing { others: Vec<Live> },
-    /// Perhaps in the scope.
+    /// The set has no members. Objects of the manifests are members of these other sets.
+    None { others: Vec<Live> },
+    /// The set may have members in its scope.
     PerhapsInScope,
-    /// In the cluster, perhaps outside the scope.
+    /// The set has members in the cluster, perhaps outside of its scope.
     InCluster,
 }
 
-/// Looks for members of a set without a parent: in its scope and, unless the whole cluster was searched
-/// already, in all namespaces. Both at the same time.
-async fn first_look(
+/// Looks for members of a set without a parent, in its scope and at the same time in all namespaces. The latter is left
+/// out if the whole cluster was searched before.
+async fn look_for_members(
     server: &ApiServer,
     named: &NamedSet,
     scoped: &Scoped,
@@ -153,7 +154,7 @@ async fn first_look(
     let is_in_cluster = in_cluster?;
     Ok(match in_scope? {
         _ if is_in_cluster => Members::InCluster,
-        Some(others) => Members::Missing { others },
+        Some(others) => Members::None { others },
         None => Members::PerhapsInScope,
     })
 }
@@ -161,8 +162,8 @@ async fn first_look(
 /// The objects of the manifests, the rules, and the former field manager of members.
 type Run<'a> = (&'a Desired, Rules<'a>, Option<&'a str>);
 
-/// Reads the members, and compares each with its manifest. If there is no parent, members show that
-/// there was one: then they are searched everywhere.
+/// Reads the members in the scope, and compares each with its manifest. If the set has members and no parent, its
+/// parent is gone, and members may be anywhere: then the whole cluster is searched.
 async fn read_members(
     cluster: &mut Cluster,
     named: &NamedSet,
@@ -178,7 +179,7 @@ async fn read_members(
     search_members(cluster, named, scoped, (desired, rules, former), warnings).await
 }
 
-/// Searches members everywhere, reads them, and compares each with its manifest.
+/// Searches members in the whole cluster, reads them, and compares each with its manifest.
 async fn search_members(
     cluster: &mut Cluster,
     named: &NamedSet,

@@ -1,4 +1,4 @@
-//! The state before all members of a set are deleted.
+//! Reads the cluster state before all members of a set are deleted.
 
 use std::collections::BTreeSet;
 

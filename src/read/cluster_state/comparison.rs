@@ -1,4 +1,4 @@
-//! Lists the members and compares each with its manifest while its page is at hand.
+//! Lists the members, and compares each with its manifest while its page of the list is in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
 use crate::read::{NamedSet, unique_by_uid};
 
-/// The members, and what was found out while their pages were at hand.
+/// The members, and what was found out about them while their pages were in memory.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) members: Vec<Live>,
-    /// How each compares with its manifest, by index in `Desired::members`.
+    /// How each member compares with its manifest, by the index of the manifest in `Desired::members`.
     pub(super) comparisons: BTreeMap<usize, Verdict>,
-    /// What to send of those that changed and have ignored fields.
+    /// What to send for members that changed and have ignored fields.
     pub(super) with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
     /// Numbers of replicas that an apply would remove.
     pub(super) scaled: ScaledMembers,
@@ -39,20 +39,21 @@ pub(super) struct Compared {
     pub(super) current: BTreeSet<ObjectKey>,
 }
 
-/// What the status of a member says.
+/// What the status of a member shows to objects that depend on it.
 struct Signs {
-    /// Whether it is Current, if others depend on it.
+    /// Whether the member is Current; `None` if no object depends on it.
     currentness: Option<dependencies::Currentness>,
-    /// Whether it has a status, if others depend on an object of its kind.
+    /// Whether the member reports a status; false if no object depends on an object of its kind.
     reports: bool,
 }
 
-/// What was found out about one member. A set may have many members, so what only a few have is boxed.
+/// What was found out about one member. Fields that only a few members have are boxed, since a set may have many
+/// members.
 struct Listed {
     live: Live,
-    /// The index of its manifest in `Desired::members`, and how it compares with it.
+    /// The index of the manifest in `Desired::members`, and how the member compares with it.
     compared: Option<(usize, Verdict)>,
-    /// What to send if it changed and has ignored fields.
+    /// What to send if the member changed and has ignored fields.
     with_live_fields: Option<Box<WithLiveFields>>,
     signs: Signs,
     scaled: Option<Box<DroppedReplicas>>,
@@ -70,7 +71,7 @@ struct Comparing<'a> {
     depended_on_kinds: HashSet<&'a GroupKind>,
 }
 
-/// Lists the members, and compares each with its manifest while its page is at hand.
+/// Lists the members, and compares each with its manifest while its page of the list is in memory.
 pub(super) async fn read_members(
     server: &ApiServer,
     named: &NamedSet,
@@ -101,7 +102,7 @@ pub(super) async fn read_members(
         .await?;
     comparing.definitions = definitions;
     let rest = needed.places_not_listed();
-    // There are few definitions: the long list is not copied.
+    // The short list of definitions is added to the long one, which is not copied.
     let mut listed = members(server, &rest, &selector, rules.concurrency, |item, resource| {
         comparing.read_item(item, resource)
     })
@@ -113,7 +114,7 @@ pub(super) async fn read_members(
 }
 
 impl Comparing<'_> {
-    /// Returns what an item of a list shows; `None` if it is not an object.
+    /// Finds out about the member that is an item of a list; `None` if the item is not an object.
     fn read_item(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
         let mut live = Live::from_object(item, resource)?;
         let wanted = self.wanted.get(&live.key).copied();
@@ -127,11 +128,11 @@ impl Comparing<'_> {
             with_live_fields = over.map(Box::new);
             (index, verdict)
         });
-        let scaled = wanted.and_then(|wanted| self.dropped_replicas(wanted, item, resource));
+        let scaled = wanted.and_then(|wanted| self.find_dropped_replicas(wanted, item, resource));
         Some(Listed {
             compared,
             with_live_fields,
-            signs: self.signs(&live.key, item, resource),
+            signs: self.read_signs(&live.key, item, resource),
             scaled: scaled.map(Box::new),
             live,
         })
@@ -161,9 +162,9 @@ impl Comparing<'_> {
         (verdict, with_live_fields)
     }
 
-    /// Returns the number of replicas that an apply of a member would remove, and how the member compares
-    /// without it; `None` if its kind cannot be scaled.
-    fn dropped_replicas(
+    /// Returns the number of replicas that an apply of a member would remove, and how the member compares if that
+    /// number is ignored; `None` if the apply would remove none.
+    fn find_dropped_replicas(
         &self,
         (index, member): (usize, &DesiredObject),
         item: &Value,
@@ -182,10 +183,10 @@ impl Comparing<'_> {
         Some(dropped)
     }
 
-    fn signs(&self, key: &ObjectKey, item: &Value, resource: &Arc<Resource>) -> Signs {
+    fn read_signs(&self, key: &ObjectKey, item: &Value, resource: &Arc<Resource>) -> Signs {
         let is_depended_on = self.depended_on.contains(key);
-        let current =
-            is_depended_on.then(|| dependencies::currentness(item, resource, self.server.now(), self.rules));
+        let current = is_depended_on
+            .then(|| dependencies::judge_currentness(item, resource, self.server.now(), self.rules));
         Signs {
             currentness: current.flatten(),
             reports: self.depended_on_kinds.contains(&key.group_kind) && status::reports(item),
@@ -194,7 +195,8 @@ impl Comparing<'_> {
 }
 
 impl Compared {
-    /// Sorts what was found out. Only a complete list shows whether another object of a kind reports.
+    /// Collects what was found out about all members. Whether another object of a kind reports a status is known only
+    /// now, when the list is complete.
     fn new(listed: Vec<Listed>, named: &NamedSet) -> Self {
         let mut all = Self::default();
         let reporting: HashSet<GroupKind> = listed
@@ -206,7 +208,7 @@ impl Compared {
         let mut members: Vec<Live> = listed
             .into_iter()
             .filter(|listed| !named.set.is_parent(&listed.live))
-            .map(|listed| all.note(listed, &reporting))
+            .map(|listed| all.add(listed, &reporting))
             .collect();
         members.shrink_to_fit();
         all.members = members;
@@ -214,7 +216,7 @@ impl Compared {
     }
 
     /// Notes what was found out about a member, and returns the member.
-    fn note(&mut self, listed: Listed, reporting: &HashSet<GroupKind>) -> Live {
+    fn add(&mut self, listed: Listed, reporting: &HashSet<GroupKind>) -> Live {
         let key = &listed.live.key;
         self.comparisons.extend(listed.compared);
         if let Some(sent) = listed.with_live_fields {
@@ -234,7 +236,9 @@ impl Compared {
         }
         listed.live
     }
-    /// Takes the comparisons of members whose number of replicas is ignored, since it is left to an autoscaler.
+
+    /// Replaces the comparisons of members whose number of replicas is left to an autoscaler by those that ignore the
+    /// number.
     pub(super) fn ignore_replicas(&mut self) {
         for (key, dropped) in &mut self.scaled {
             if let Some((index, verdict, with_live_fields)) = dropped.if_ignored.take() {
@@ -252,7 +256,7 @@ fn body_over(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpo
     ownership::with_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
 }
 
-/// Returns the owners whose fields a run takes.
+/// Returns the former owners whose fields this run takes over.
 pub(super) fn former<'a>(named: &NamedSet, rules: Rules<'a>, former_manager: Option<&'a str>) -> Former<'a> {
     Former {
         manager: rules.field_manager,

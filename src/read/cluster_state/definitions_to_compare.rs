@@ -1,4 +1,5 @@
-//! Reads the CRDs of custom resources that are compared: only they show which maps and lists are atomic.
+//! Reads the CRDs of custom resources that are compared with their manifests: only a CRD shows which maps and lists are
+//! atomic.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,12 +20,14 @@ use crate::read::definitions::{Definitions, definitions_by_kind};
 use crate::read::list::Selector;
 use crate::read::members::members;
 
-/// The CRDs of those compared kinds that are custom.
+/// The custom kinds that are compared, whose CRDs are needed.
 pub(super) struct NeededDefinitions<'a> {
     places: &'a ListTargets,
-    /// Kinds whose CRDs have manifests, too. These CRDs are probably members, so one LIST returns them all.
+    /// Kinds whose CRDs are among the manifests. These CRDs are probably members, so the LIST of members returns them
+    /// all.
     of_manifests: Vec<&'a Arc<Resource>>,
-    /// All others. Their CRDs are read one by one: a cluster may have hundreds that do not matter here.
+    /// Kinds whose CRDs are not among the manifests. Their CRDs are read one by one, because a cluster may have
+    /// hundreds of CRDs that are not needed.
     others: Vec<&'a Arc<Resource>>,
 }
 
@@ -49,8 +52,7 @@ impl<'a> NeededDefinitions<'a> {
         }
     }
 
-    /// Reads the definitions. If they are listed with the members of their kind, returns these members, too,
-    /// as `reduce` makes them.
+    /// Reads the definitions. If definitions are listed as members, returns these members, too, reduced by `reduce`.
     pub(super) async fn read<T>(
         &self,
         server: &ApiServer,
@@ -58,7 +60,7 @@ impl<'a> NeededDefinitions<'a> {
         concurrency: usize,
         reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
     ) -> Result<(Definitions, Vec<T>), Error> {
-        let one_by_one = definitions_by_kind(server, &self.others, relevant, concurrency);
+        let one_by_one = definitions_by_kind(server, &self.others, reduce_definition, concurrency);
         if self.of_manifests.is_empty() {
             return Ok((one_by_one.await?, Vec::new()));
         }
@@ -67,19 +69,20 @@ impl<'a> NeededDefinitions<'a> {
             .iter()
             .map(|resource| (resource.definition_name(), *resource))
             .collect();
-        let places = self.definitions();
+        let places = self.definition_places();
         let listed = members(server, &places, selector, concurrency, |item, resource| {
             let defined = item["metadata"]["name"].as_str().and_then(|name| kinds.get(name));
-            let definition = defined.map(|defined| (defined.group_kind(), relevant(defined, item.clone())));
+            let definition =
+                defined.map(|defined| (defined.group_kind(), reduce_definition(defined, item.clone())));
             Some((reduce(item, resource)?, definition))
         });
         let (mut definitions, listed) = try_join(one_by_one, listed.err_into()).await?;
         let (found, listed_definitions): (Vec<T>, Vec<_>) = listed.into_iter().unzip();
         definitions.extend(listed_definitions.into_iter().flatten());
-        // They may exist without being members, for example before the first apply.
+        // A definition may exist without being a member, for example before the first apply of this set.
         let mut missing = self.of_manifests.clone();
         missing.retain(|resource| !definitions.contains_key(&resource.group_kind()));
-        definitions.extend(definitions_by_kind(server, &missing, relevant, concurrency).await?);
+        definitions.extend(definitions_by_kind(server, &missing, reduce_definition, concurrency).await?);
         Ok((definitions, found))
     }
 
@@ -92,7 +95,7 @@ impl<'a> NeededDefinitions<'a> {
         }
     }
 
-    fn definitions(&self) -> ListTargets {
+    fn definition_places(&self) -> ListTargets {
         self.places_of(is_definition)
     }
 
@@ -107,6 +110,7 @@ fn is_definition(resource: &Resource) -> bool {
     resource.group_kind() == GroupKind::custom_resource_definition()
 }
 
-fn relevant(resource: &Resource, definition: Value) -> Value {
+/// Reduces a definition to what comparisons need.
+fn reduce_definition(resource: &Resource, definition: Value) -> Value {
     CrdVersion::reduce_definition(definition, &resource.version)
 }

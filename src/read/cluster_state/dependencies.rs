@@ -1,4 +1,4 @@
-//! The objects that the manifests depend on, as far as they are not among the manifests.
+//! Finds the objects that the manifests depend on and do not contain.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::plan::KnownDependencies;
 use crate::read::error::unknowable;
 use crate::read::{Cluster, object};
 
-/// Finds the objects that the manifests depend on and do not hold: members of the set, or others, which
-/// are read one by one. `current` are the members that are Current.
+/// Finds the objects that the manifests depend on and do not contain. Members of the set were listed before, and
+/// `current` names those that are Current; all other objects are read one by one.
 ///
 /// # Errors
 ///
-/// Some of them do not exist.
-pub(super) async fn known(
+/// Some of these objects do not exist.
+pub(super) async fn find_dependencies(
     cluster: &Cluster,
     desired: &Desired,
     members: &[Live],
@@ -86,7 +86,7 @@ pub(super) async fn known(
     if missing.is_empty() {
         Ok(known)
     } else {
-        Err(error_about(desired, &missing))
+        Err(missing_dependencies(desired, &missing))
     }
 }
 
@@ -101,7 +101,8 @@ async fn read_all<'k>(
             .await
             .map_err(|error| error.while_reading(key))?;
         let now = cluster.server.now();
-        // As the wait does, which finds it by its name.
+        // The wait for this object reads it alone, too. So neither takes into account whether others of its kind
+        // report.
         let is_current = object.map(|object| is_current(&object, &resource, Others::Silent, now, rules));
         Ok((key, resource, is_current))
     });
@@ -111,16 +112,17 @@ async fn read_all<'k>(
         .await
 }
 
-/// The status of an object that others depend on, from a list that may not be complete yet.
+/// Whether an object that others depend on is Current, while it may be unknown whether other objects of its kind report
+/// a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Currentness {
-    /// It is Current or not, as its own status says.
+    /// The object reports a status, which decides.
     Reported(State),
-    /// It has no status.
+    /// The object reports no status.
     Silent {
-        /// Its state if no other object of its kind has a status.
+        /// Its state if no other object of its kind reports a status.
         alone: State,
-        /// Its state if one has.
+        /// Its state if another object of its kind reports a status.
         among: State,
     },
 }
@@ -137,26 +139,26 @@ impl Currentness {
     }
 }
 
-/// Judges an object of a list, `None` without rules.
-pub(super) fn currentness(
+/// Judges an object of a list; `None` if the command has no status rules, since it waits for nothing.
+pub(super) fn judge_currentness(
     object: &Value,
     resource: &Resource,
     now: Timestamp,
     rules: Rules<'_>,
 ) -> Option<Currentness> {
-    let alone = state(object, resource, Others::Silent, now, rules)?;
+    let alone = judge_state(object, resource, Others::Silent, now, rules)?;
     if status::reports(object) {
         return Some(Currentness::Reported(alone));
     }
-    let among = state(object, resource, Others::Report, now, rules)?;
+    let among = judge_state(object, resource, Others::Report, now, rules)?;
     Some(Currentness::Silent { alone, among })
 }
 
 fn is_current(object: &Value, resource: &Resource, others: Others, now: Timestamp, rules: Rules<'_>) -> bool {
-    state(object, resource, others, now, rules) == Some(State::Current)
+    judge_state(object, resource, others, now, rules) == Some(State::Current)
 }
 
-fn state(
+fn judge_state(
     object: &Value,
     resource: &Resource,
     others: Others,
@@ -172,13 +174,13 @@ fn state(
     Some(rules.judge(object, &resource.group_kind(), around).state)
 }
 
-/// Returns whether the object has a namespace if objects of its kind have one.
+/// Returns whether the key has a namespace exactly if objects of its kind have one.
 fn has_scope_of(key: &ObjectKey, resource: &Resource) -> bool {
     key.namespace.is_some() == (resource.scope == Scope::Namespaced)
 }
 
 /// The error about missing objects, with the places in the manifests that name them.
-fn error_about(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Error {
+fn missing_dependencies(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Error {
     let messages = desired.members.iter().flat_map(|member| {
         let named = member.depends_on.iter().filter(|key| missing.contains(key));
         named.map(|dependency| {

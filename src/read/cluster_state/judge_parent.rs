@@ -24,7 +24,7 @@ pub(super) struct Judged {
     pub(super) take_over: Option<Refusal>,
     pub(super) parent_status: ParentStatus,
     pub(super) namespaces: BTreeMap<String, NamespaceState>,
-    /// An object without a record has the parent's name.
+    /// The parent's object exists, and has no record.
     pub(super) is_bare: bool,
 }
 
@@ -50,17 +50,21 @@ impl Goal<'_> {
         }
     }
 
-    /// Returns whether a set that does not exist is created.
-    fn makes_set(&self) -> bool {
+    /// Returns whether the command creates a set that does not exist.
+    fn creates_set(&self) -> bool {
         matches!(self, Self::Apply(..) | Self::Join(_))
     }
 
-    /// Returns the parent that such a run works with.
+    /// Returns the parent if this command can use it. Some commands use only a parent with a record.
     ///
     /// # Errors
     ///
-    /// The set must exist, and does not.
-    fn usable(&self, named: &NamedSet, parent: Option<WholeParent>) -> Result<Option<WholeParent>, Error> {
+    /// The command needs a set that exists, and the set does not.
+    fn usable_parent(
+        &self,
+        named: &NamedSet,
+        parent: Option<WholeParent>,
+    ) -> Result<Option<WholeParent>, Error> {
         match self {
             Self::Apply(..) | Self::Join(_) => Ok(parent),
             Self::Delete(..) => Ok(parent.filter(has_record)),
@@ -98,8 +102,8 @@ impl Goal<'_> {
     }
 }
 
-/// Replaces the refusal to write another tool's set: only `apply` takes sets over, and other commands
-/// have another hint.
+/// Replaces the refusal to write another tool's set, for commands other than `apply`. Only `apply` takes sets over, so
+/// the other commands need another hint.
 fn managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
     match refusal {
         Refusal::OtherTooling { parent, found, ours } => Refusal::ManagedElsewhere {
@@ -112,7 +116,7 @@ fn managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
     }
 }
 
-/// Refuses a parent that has to be taken over, if this command never does that or lacks the flag.
+/// Refuses a parent that has to be taken over, if this command never takes sets over or lacks the flag for it.
 fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), Error> {
     match needed {
         Some(refusal) if take_over == Risk::Refused || !refusal.is_take_over() => {
@@ -131,7 +135,7 @@ pub(super) async fn judge(
 ) -> Result<Judged, Error> {
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
-    let (parent, mut namespaces) = if goal.makes_set() {
+    let (parent, mut namespaces) = if goal.creates_set() {
         let reads = join(
             named.read_parent(server),
             namespaces_of_run::read(server, named, desired),
@@ -143,11 +147,11 @@ pub(super) async fn judge(
     };
     named.set.parent_uid = parent.as_ref().map(|parent| parent.live.uid.clone());
     let is_bare = parent.as_ref().is_some_and(|parent| !has_record(parent));
-    let parent = match goal.usable(named, parent) {
+    let parent = match goal.usable_parent(named, parent) {
         Ok(parent) => parent,
         Err(error) => {
-            // Without its namespace, there can be no parent.
-            namespaces_of_run::check_parents(server, named).await?;
+            // If the parent's namespace is missing, the error says so instead: that explains why there is no parent.
+            namespaces_of_run::check_namespace_of_parent(server, named).await?;
             return Err(error);
         }
     };
@@ -159,7 +163,7 @@ pub(super) async fn judge(
         .judge(named, object)
         .map_err(|refusals| Refusal::error(&refusals))?;
     check_take_over(take_over.as_ref(), rules.take_over)?;
-    if goal.makes_set() {
+    if goal.creates_set() {
         namespaces_of_run::check(named, desired, &namespaces)?;
         namespaces_of_run::check_custom_parent(named, object, desired)?;
     }
@@ -167,8 +171,8 @@ pub(super) async fn judge(
         // A deletion does not change the tool that manages the set.
         named.set.tooling = applyset_record.tooling.clone();
     }
-    if !goal.makes_set() && parent_status == ParentStatus::New {
-        // A first run may have ended after it created the namespace of the parent.
+    if !goal.creates_set() && parent_status == ParentStatus::New {
+        // A first run may have been interrupted after it created the namespace of the parent as a member.
         namespaces = namespaces_of_run::read(server, named, desired).await?;
     }
     Ok(Judged {

@@ -42,8 +42,8 @@ use crate::plan::{Observed, Policy, Pruning, Refusal, Risk, Seen};
 pub enum Goal<'a> {
     /// `apply` and `diff`: these objects are desired.
     Apply(&'a mut Desired, &'a Policy),
-    /// `delete`: all members are to be deleted. The set: field managers whose fields on the parent belong
-    /// to this set, not to other users of the object.
+    /// `delete`: all members are to be deleted. The names are field managers whose fields on the parent belong to this
+    /// ApplySet, and not to another use of the object.
     Delete(&'a Policy, BTreeSet<String>),
     /// `adopt`, and the set that `move` moves members into: it is created if it does not exist. The
     /// members are not listed.
@@ -82,8 +82,8 @@ impl<'a> Rules<'a> {
 pub struct ClusterState {
     /// The parent; for a deletion only if it has a record.
     pub parent: Option<WholeParent>,
-    /// The reason why the parent, as it was read, has to be taken over, if it has. The run writes the parent only
-    /// after consent to this.
+    /// The reason why the parent has to be taken over; `None` if it need not. The run writes the parent only after the
+    /// user has agreed to this.
     pub take_over: Option<Refusal>,
     /// The namespaces of the manifests and of the parent that exist, as far as they were read.
     pub namespaces: BTreeMap<String, NamespaceState>,
@@ -91,14 +91,13 @@ pub struct ClusterState {
     pub places: ListTargets,
     /// The input of the plan.
     pub observed: Observed,
-    /// The extent of pruning: a deletion includes the parent's own namespace only if it deletes the
-    /// parent.
+    /// The extent of pruning. A deletion of the set includes the namespace of the parent only if it deletes the parent.
     pub pruning: Pruning,
     /// The tool that managed the set until now, if this run takes it over.
     pub former_tooling: Option<Tooling>,
     /// The number of objects that are probably members, and that the user may not delete.
     pub likely_members_left: usize,
-    /// What to send of changed members with ignored fields, over the version that was listed.
+    /// What to send for changed members with ignored fields, as a write over the version that was listed.
     pub with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
     /// Notes for the user.
     pub notes: Vec<String>,
@@ -109,20 +108,20 @@ pub struct ClusterState {
 /// A manifest with fields of the live object, to be sent over the version that they were read from.
 #[derive(Debug, Clone)]
 pub struct WithLiveFields {
-    /// The object of the manifests, with fields of that version.
+    /// The object of the manifests, with the ignored fields of the live object.
     pub object: Object,
-    /// The version.
+    /// The version from which the live fields were read.
     pub seen: Seen,
 }
 
 impl ClusterState {
-    /// The parent, as plans know it.
+    /// Returns the part of the parent that plans use.
     pub fn parent_object(&self) -> Option<&ParentObject> {
         self.parent.as_ref().map(|parent| &parent.object)
     }
 
-    /// Lists the members that match these labels, sorted; their metadata alone. A member that two groups
-    /// serve is listed by its key among `asked`, if it has one.
+    /// Lists the metadata of the members that match these labels, sorted by key. A member that two groups serve is
+    /// listed by the key that is among `asked`, if one is.
     pub async fn list_members(
         &self,
         server: &ApiServer,
@@ -144,8 +143,8 @@ impl ClusterState {
         Ok(found)
     }
 
-    /// Warns of objects that have lost their label in the scope of a set that is about to end, and keeps what leads to
-    /// them recorded.
+    /// Warns of objects that have lost their label in the scope of a set that is about to end. Keeps their kinds and
+    /// namespaces in the record, so that later runs find them.
     pub fn keep_recorded(&mut self, unlabeled: &[Live], named: &NamedSet) {
         if unlabeled.is_empty() {
             return;

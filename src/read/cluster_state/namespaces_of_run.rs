@@ -1,4 +1,4 @@
-//! The namespaces of a run: those of the manifests and of the parent.
+//! Reads and checks the namespaces of a run, which are those of the manifests and of the parent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,26 +26,26 @@ pub(super) async fn read(
     named.read_namespaces(server, &names).await
 }
 
-/// Refuses a missing namespace of a parent that does not exist.
-pub(super) async fn check_parents(server: &ApiServer, named: &NamedSet) -> Result<(), Error> {
+/// Refuses a parent whose namespace does not exist.
+pub(super) async fn check_namespace_of_parent(server: &ApiServer, named: &NamedSet) -> Result<(), Error> {
     let namespaces = read(server, named, &Desired::default()).await?;
     match &named.set.parent.namespace {
         Some(namespace) if !namespaces.contains_key(namespace) => {
-            Err(missing(&BTreeMap::from([(namespace.as_str(), None)])))
+            Err(missing_namespaces(&BTreeMap::from([(namespace.as_str(), None)])))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-/// Refuses a custom resource as the parent that neither exists nor is among the manifests: its content
-/// is unknown.
+/// Refuses a custom resource as the parent if it neither exists nor is among the manifests: this program could not
+/// create it, because it does not know its content.
 pub(super) fn check_custom_parent(
     named: &NamedSet,
     parent: Option<&ParentObject>,
     desired: &Desired,
 ) -> Result<(), Error> {
-    let is_plain = named.resource.group.is_empty();
-    if is_plain || parent.is_some() || desired.parent.is_some() {
+    let is_built_in = named.resource.group.is_empty();
+    if is_built_in || parent.is_some() || desired.parent.is_some() {
         return Ok(());
     }
     let parent = &named.set.parent;
@@ -74,8 +74,9 @@ pub(super) fn check(
             namespace,
         }]));
     }
-    let coming: BTreeSet<&str> = desired.namespaces().collect();
-    let is_missing = |namespace: &&str| !namespaces.contains_key(*namespace) && !coming.contains(namespace);
+    let created_by_run: BTreeSet<&str> = desired.namespaces().collect();
+    let is_missing =
+        |namespace: &&str| !namespaces.contains_key(*namespace) && !created_by_run.contains(namespace);
     let mut wanted: BTreeMap<&str, Option<&DesiredObject>> = BTreeMap::new();
     for member in &desired.members {
         if let Some(namespace) = member.key.namespace.as_deref().filter(is_missing) {
@@ -88,12 +89,12 @@ pub(super) fn check(
     if wanted.is_empty() {
         Ok(())
     } else {
-        Err(missing(&wanted))
+        Err(missing_namespaces(&wanted))
     }
 }
 
-/// The error about missing namespaces, each with the first object in it; `None` for the parent.
-fn missing(namespaces: &BTreeMap<&str, Option<&DesiredObject>>) -> Error {
+/// Creates the error about missing namespaces, each with the first object in it; `None` for the parent.
+fn missing_namespaces(namespaces: &BTreeMap<&str, Option<&DesiredObject>>) -> Error {
     let messages = namespaces.iter().map(|(namespace, wanted_by)| {
         let wanted_by = wanted_by.map_or_else(
             || "the set's parent".to_owned(),

@@ -22,7 +22,7 @@ pub(super) struct Scoped {
 }
 
 impl Scoped {
-    /// The state of a set whose members are not listed.
+    /// Returns the state of a set whose members are not listed.
     pub(super) fn state_without_members(&self, named: &NamedSet) -> ClusterState {
         ClusterState {
             warnings: self.warnings(named),
@@ -39,7 +39,7 @@ impl Scoped {
         warnings
     }
 
-    /// The state before members are read.
+    /// Returns the state before members are read.
     pub(super) fn state(&self, named: &NamedSet) -> ClusterState {
         let Judged {
             parent,
@@ -94,21 +94,21 @@ pub(super) async fn scope(
     mut judged: Judged,
     search: Search<'_>,
 ) -> Result<Scoped, Error> {
-    let searches = searches_everywhere(goal, &judged.parent_status, judged.presence());
+    let needs_search = needs_search_of_cluster(goal, &judged.parent_status, judged.presence());
     if judged.parent_status == ParentStatus::New {
-        let left_behind = left_behind(named, &judged.namespaces);
-        if !left_behind.is_empty() {
-            judged.parent_status = ParentStatus::for_unfinished_run(&named.set, left_behind);
+        let kinds = find_unrecorded_containers(named, &judged.namespaces);
+        if !kinds.is_empty() {
+            judged.parent_status = ParentStatus::for_unfinished_run(&named.set, kinds);
         }
     }
     if let ParentStatus::Recorded(applyset_record) = &judged.parent_status {
-        cluster.settle(&[&applyset_record.kinds]).await?;
+        cluster.settle_recorded_kinds(&[&applyset_record.kinds]).await?;
     }
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
     let mut member_scope =
         plan::member_scope(&named.set, &judged.parent_status, desired, &cluster.discovery)?;
-    let orphans = if searches {
+    let orphans = if needs_search {
         Some(orphans::find(cluster, named, &mut member_scope, search).await?)
     } else {
         None
@@ -122,10 +122,10 @@ pub(super) async fn scope(
 
 /// Returns whether the members of a set are searched in the whole cluster.
 ///
-/// An apply of manifests without a parent does not search: nearly every one is the first run of its set. A
-/// parent that exists may have had a record before. After all other
-/// commands, and after an apply of nothing, no later run searches elsewhere.
-fn searches_everywhere(goal: &Goal<'_>, parent_status: &ParentStatus, parent: Parent) -> bool {
+/// Only a set without a record is searched for. An apply of manifests to a set without a parent does not search,
+/// because nearly every such run is the first one of its set. A parent that exists may have had a record before, so the
+/// run searches. So do all other commands, and an apply of no objects: they are the last chance to find the members.
+fn needs_search_of_cluster(goal: &Goal<'_>, parent_status: &ParentStatus, parent: Parent) -> bool {
     match (parent_status, goal, parent) {
         (ParentStatus::Recorded(_), _, _) => false,
         (ParentStatus::New, Goal::Apply(desired, _), Parent::Gone) => desired.members.is_empty(),
@@ -133,9 +133,12 @@ fn searches_everywhere(goal: &Goal<'_>, parent_status: &ParentStatus, parent: Pa
     }
 }
 
-/// Returns the kinds of the parent's containers, if these are members of the set: an interrupted run
-/// may have created them and not recorded them yet.
-fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) -> BTreeSet<GroupKind> {
+/// Returns the kinds of the parent's namespace and CRD, if these objects are members of the set: an interrupted run may
+/// have created them, and not recorded them yet.
+fn find_unrecorded_containers(
+    named: &NamedSet,
+    namespaces: &BTreeMap<String, NamespaceState>,
+) -> BTreeSet<GroupKind> {
     let is_ours = |part_of: &Option<String>| part_of.as_deref() == Some(named.set.id.as_str());
     let parent_namespace = named.set.parent.namespace.as_ref();
     let state = parent_namespace.and_then(|name| namespaces.get(name));
@@ -172,7 +175,7 @@ mod tests {
             (Goal::Leave(Operation::Disband), true),
         ];
         for (goal, without_parent) in goals {
-            let searches = |parent_status, parent| searches_everywhere(&goal, parent_status, parent);
+            let searches = |parent_status, parent| needs_search_of_cluster(&goal, parent_status, parent);
             assert_eq!(searches(&ParentStatus::New, Parent::Gone), without_parent);
             assert!(searches(&ParentStatus::New, Parent::There));
             assert!(!searches(&recorded, Parent::There));

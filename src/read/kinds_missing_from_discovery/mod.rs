@@ -1,8 +1,8 @@
 //! Determines the state of kinds that discovery does not list, and waits for those that are defined.
 //!
-//! Discovery alone proves nothing: it lags behind new definitions, and a starting API server
-//! leaves the groups of custom resources out. What follows from the answers is judged by
-//! `discovery::judge_missing_kind`. The requests are sent only when a kind is missing.
+//! Discovery alone does not prove that the server lacks a kind: discovery lags behind new definitions, and a starting
+//! API server leaves out the groups of custom resources. So when a kind is missing, this module reads definitions and
+//! APIServices, and `discovery::judge_missing_kind` draws the conclusion.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,20 +21,19 @@ use crate::cluster::discovery::{
 use crate::error::Error;
 use crate::model::identity::GroupKind;
 
-/// The time that a defined kind may take to be served. Seconds are usual; kubectl's waits
-/// default to thirty.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest wait for a defined kind to be served. It usually takes seconds; kubectl's waits default to 30 seconds.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The pause between two discoveries.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
-/// Error if it is not known which kinds the server has.
+/// The error of a run that cannot determine whether the server has a kind.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsettledError {
     /// Discovery itself failed.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
-    /// Definitions or APIServices could not be read, for another reason than permissions; or the server does not serve a
-    /// kind that it should.
+    /// Definitions or `APIService`s could not be read, for another reason than permissions; or the server still does
+    /// not serve a kind that is defined.
     #[error("{0}")]
     Kind(Error),
 }
@@ -56,19 +55,19 @@ pub struct KindWait<'a> {
 }
 
 impl<'a> KindWait<'a> {
-    /// Waits for thirty seconds, or for three quarters of the time that the run has left, so that the
-    /// run can still report it. `on_wait` is called once, if there is a wait.
+    /// Waits for up to `LONGEST_WAIT`, but for at most three quarters of the time that the run has left: the rest is
+    /// for the run to report that the kind is not served. `on_wait` is called once, if there is a wait.
     pub fn new(end_of_run: Option<Instant>, on_wait: &'a dyn Fn(&str)) -> Self {
         let now = Instant::now();
-        let left = end_of_run.map_or(PATIENCE, |end| end.duration_since(now) * 3 / 4);
+        let limit = end_of_run.map_or(LONGEST_WAIT, |end| end.duration_since(now) * 3 / 4);
         Self {
-            deadline: now + left.min(PATIENCE),
+            deadline: now + limit.min(LONGEST_WAIT),
             on_wait,
             pauses: Cell::new(0),
         }
     }
 
-    /// Waits for thirty seconds, in the middle of a run.
+    /// Waits for up to `LONGEST_WAIT` without a report, in the middle of a run.
     pub fn unreported() -> Self {
         Self::new(None, &|_| {})
     }
@@ -85,8 +84,8 @@ impl<'a> KindWait<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// Pauses before the next discovery. The first one follows at once, because the last discovery may
-    /// merely be older than the CRD.
+    /// Pauses before discovery is repeated. Before the first repetition, there is no pause: the kind may be missing
+    /// only because its CRD is younger than the last discovery.
     ///
     /// # Errors
     ///
@@ -107,21 +106,22 @@ impl<'a> KindWait<'a> {
     }
 }
 
-/// A kind that the server should serve, and that discovery does not list.
+/// A kind that the server should serve according to its CRD or `APIService`, and that discovery does not list.
 struct AwaitedKind {
     kind: String,
     expected: Expected,
 }
 
-/// The result of reading definitions and APIServices.
+/// The conclusion from definitions and APIServices.
 enum Outlook<T> {
-    /// Nothing is expected.
+    /// Discovery lists every kind that it should.
     Settled(T),
-    /// Discovery will list this kind, or should.
+    /// Discovery should list this kind, and does not yet.
     Expecting(AwaitedKind),
 }
 
-/// Repeats discovery until nothing is expected any more. All waits for discovery are here.
+/// Repeats discovery until `look` finds that discovery lists every kind that it should, or `wait` is over. All waits
+/// for discovery are here.
 async fn until_settled<T>(
     server: &ApiServer,
     discovery: &mut Discovery,
@@ -137,33 +137,33 @@ async fn until_settled<T>(
     }
 }
 
-/// Determines the state of the recorded kinds that discovery does not list, as `unlisted` names them:
-/// asks for a fresh discovery, then for definitions and APIServices, and waits for kinds that the
-/// server should serve. Nothing is sent if all are listed.
+/// Determines the state of the kinds that `find_missing` returns, which are missing from a discovery: asks for a fresh
+/// discovery, then for definitions and APIServices, and waits for kinds that the server should serve. Sends nothing if
+/// no kind is missing.
 ///
-/// The states of the others are in `discovery` afterwards (`Discovery::missing_kind`).
+/// Afterwards, `discovery` holds the states of kinds that are still missing (`Discovery::missing_kind`).
 ///
 /// # Errors
 ///
 /// A kind that is still not served when the wait is over, or evidence that could not be read.
-pub async fn settle(
+pub async fn settle_missing_kinds(
     server: &ApiServer,
     discovery: &mut Discovery,
-    unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
+    find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     wait: &KindWait<'_>,
 ) -> Result<(), UnsettledError> {
-    if unlisted(discovery).is_empty() {
+    if find_missing(discovery).is_empty() {
         return Ok(());
     }
     discover_again(server, discovery).await?;
     until_settled(server, discovery, wait, async |discovery| {
-        let kinds = unlisted(discovery);
+        let kinds = find_missing(discovery);
         let Some(first) = kinds.first() else {
             return Ok(Outlook::Settled(()));
         };
-        let evidence = evidence(server, discovery, &kinds)
+        let evidence = read_evidence_of_kinds(server, discovery, &kinds)
             .await
-            .map_err(|error| unread(first, &error))?;
+            .map_err(|error| unread_evidence(first, &error))?;
         let missing_kinds: BTreeMap<GroupKind, MissingKind> = kinds
             .into_iter()
             .map(|kind| {
@@ -184,22 +184,22 @@ pub async fn settle(
     .await
 }
 
-/// Waits until the server serves the kinds that `unlisted` names, as far as they are defined
-/// already. Used for kinds of the manifests: the run itself brings a definition that the cluster
-/// lacks. A user who may not read definitions waits for nothing.
+/// Waits until the server serves those of the kinds that `find_missing` returns whose definitions the cluster has
+/// already. Used for kinds of the manifests, which may bring the other definitions. Without permission to read
+/// definitions, it does not wait.
 ///
 /// # Errors
 ///
-/// As [`settle`].
+/// As [`settle_missing_kinds`].
 pub(super) async fn await_defined(
     server: &ApiServer,
     discovery: &mut Discovery,
-    unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
+    find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     wait: &KindWait<'_>,
 ) -> Result<(), UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
-        let kinds = unlisted(discovery);
-        let definitions = definitions_of(server, &kinds, |name| !discovery.has_definition(name)).await?;
+        let kinds = find_missing(discovery);
+        let definitions = read_definitions_of(server, &kinds, |name| !discovery.has_definition(name)).await?;
         let awaited = definitions
             .iter()
             .find(|definition| definition.is_served())
@@ -209,9 +209,9 @@ pub(super) async fn await_defined(
     .await
 }
 
-/// Reads the definitions of these kinds whose names are relevant. There are none for users who may
-/// not read definitions. Sends nothing if there are no kinds.
-async fn definitions_of(
+/// Reads those definitions of these kinds whose names are relevant; none if the user may not read definitions. Sends
+/// nothing if there are no kinds.
+async fn read_definitions_of(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
     is_relevant: impl Fn(&str) -> bool,
@@ -221,14 +221,14 @@ async fn definitions_of(
     };
     let mut definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name))
         .await
-        .map_err(|error| unread(first, &error))?
+        .map_err(|error| unread_evidence(first, &error))?
         .unwrap_or_default();
     definitions.retain(|definition| kinds.contains(&definition.kind));
     Ok(definitions)
 }
 
-/// Determines why the server does not serve these kinds although they are defined. Without the
-/// permission to read definitions, the reason is unknown.
+/// Determines why the server does not serve these kinds although they are defined. Returns no state of a kind if its
+/// definition names no reason, or if the user may not read definitions.
 ///
 /// # Errors
 ///
@@ -237,21 +237,21 @@ pub(super) async fn definition_states(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<BTreeMap<GroupKind, MissingKind>, UnsettledError> {
-    let definitions = definitions_of(server, kinds, |_| true).await?.into_iter();
+    let definitions = read_definitions_of(server, kinds, |_| true).await?.into_iter();
     let states = definitions.map(|definition| (definition.kind.clone(), definition.missing_kind()));
     Ok(states
         .filter(|(_, state)| matches!(state, MissingKind::Kept(_)))
         .collect())
 }
 
-/// Waits until the server serves the resource that the command line names, if it is defined or an API
-/// that is silent may have it. Returns what is known of a defined resource that is not to be waited
-/// for, with its kind; `None` for one that discovery lists or nothing defines, and for users who may
-/// not read definitions.
+/// Waits until the server serves the resource that the command line names, if a definition defines it, or if an
+/// aggregated API that does not answer may serve it. Returns the reason and the kind if its definition keeps the
+/// resource from being served. Returns `None` if discovery lists the resource, if nothing defines it, or if the user
+/// may not read definitions.
 ///
 /// # Errors
 ///
-/// As [`settle`].
+/// As [`settle_missing_kinds`].
 pub(super) async fn await_named(
     server: &ApiServer,
     discovery: &mut Discovery,
@@ -265,7 +265,8 @@ pub(super) async fn await_named(
         let Evidence {
             definitions,
             aggregated,
-        } = everything(server, discovery).await?;
+        } = read_all_evidence(server, discovery).await?;
+        // Without permission to read definitions, the resource counts as undefined.
         let definitions = definitions.unwrap_or_default();
         if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
             return Ok(match definition.missing_kind() {
@@ -285,48 +286,49 @@ pub(super) async fn await_named(
 }
 
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
-async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
-    let read = read(server, discovery, |_| true).await;
-    read.map_err(|error| unread(&"of every CustomResourceDefinition", &error))
+async fn read_all_evidence(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
+    let evidence = read_evidence(server, discovery, |_| true).await;
+    evidence.map_err(|error| unread_evidence(&"of every CustomResourceDefinition", &error))
 }
 
-/// The error about a kind, or what stands for all kinds.
-fn unread(kind: &impl Display, error: &ListError) -> UnsettledError {
+/// The error about a kind, or a phrase for all kinds, whose definitions or APIServices could not be read.
+fn unread_evidence(kind: &impl Display, error: &ListError) -> UnsettledError {
     UnsettledError::Kind(Error::kind_unknowable(format!(
         "kind {kind}: cannot determine whether the server has it: {error}"
     )))
 }
 
-/// Kinds that a search of all kinds cannot list.
+/// The kinds whose objects a search of all kinds misses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Unlistable {
-    /// The permission without which it is not known which kinds there are.
+pub(super) struct HiddenKinds {
+    /// The permission that the user lacks, so that some kinds may be unknown.
     pub(super) missing_permission: Option<&'static str>,
-    /// The definitions that serve no version now, by name: objects of their kinds may be stored.
+    /// The names of definitions that serve no version now, although objects of their kinds may be stored.
     pub(super) definitions: Vec<String>,
 }
 
-/// Adds the kinds that this permission would show to those that could not be listed.
-pub fn unseen_kinds(permission: &str) -> String {
+/// Describes the kinds that are unknown because the user lacks this permission, for a list of kinds that could not be
+/// listed.
+pub fn describe_kinds_behind_permission(permission: &str) -> String {
     format!("kinds that need permission to {permission}")
 }
 
 /// Waits until discovery lists every kind that is defined and served and every aggregated API, so
-/// that a search of all kinds misses none. Returns those that still cannot be listed.
+/// that a search of all kinds misses none. Returns the kinds that stay hidden from the search.
 ///
 /// # Errors
 ///
-/// As [`settle`].
+/// As [`settle_missing_kinds`].
 pub(super) async fn await_everything(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-) -> Result<Unlistable, UnsettledError> {
+) -> Result<HiddenKinds, UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
         let Evidence {
             definitions,
             aggregated,
-        } = everything(server, discovery).await?;
+        } = read_all_evidence(server, discovery).await?;
         let forbidden = definitions.as_ref().err().or(aggregated.as_ref().err());
         let missing_permission = forbidden.map(|Forbidden(permission)| *permission);
         let definitions = definitions.unwrap_or_default();
@@ -339,10 +341,10 @@ pub(super) async fn await_everything(
         if let Some(awaited) = expected.next() {
             return Ok(Outlook::Expecting(awaited));
         }
-        let hidden = definitions.into_iter().filter(Definition::hides_objects);
-        Ok(Outlook::Settled(Unlistable {
+        let hiding = definitions.into_iter().filter(Definition::hides_objects);
+        Ok(Outlook::Settled(HiddenKinds {
             missing_permission,
-            definitions: hidden.map(|definition| definition.name).collect(),
+            definitions: hiding.map(|definition| definition.name).collect(),
         }))
     })
     .await
@@ -365,31 +367,32 @@ impl AwaitedKind {
 }
 
 /// Determines the state of one kind that discovery does not list, without waiting.
-pub(super) async fn look_up(
+pub(super) async fn determine_missing_kind(
     server: &ApiServer,
     discovery: &Discovery,
     kind: &GroupKind,
 ) -> Result<MissingKind, ListError> {
-    let evidence = evidence(server, discovery, &BTreeSet::from([kind.clone()])).await?;
+    let evidence = read_evidence_of_kinds(server, discovery, &BTreeSet::from([kind.clone()])).await?;
     Ok(judge_missing_kind(kind, &evidence, discovery))
 }
 
-/// Replaces a discovery by a fresh one with the same kinds of the manifests.
+/// Replaces `discovery` by a fresh one, and adds the kinds again that the manifests will define.
 async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result<(), DiscoveryError> {
     *discovery = discovery::fetch(server).await?.with_not_yet_served_of(discovery);
     Ok(())
 }
 
-async fn evidence(
+/// Reads the definitions of these kinds that discovery does not list, and all aggregated APIs.
+async fn read_evidence_of_kinds(
     server: &ApiServer,
     discovery: &Discovery,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Evidence, ListError> {
-    read(server, discovery, |name| may_define(name, kinds)).await
+    read_evidence(server, discovery, |name| may_define(name, kinds)).await
 }
 
-/// Reads the definitions that discovery does not list, as far as their names are relevant.
-async fn read(
+/// Reads those definitions with relevant names that discovery does not list, and all aggregated APIs.
+async fn read_evidence(
     server: &ApiServer,
     discovery: &Discovery,
     is_relevant: impl Fn(&str) -> bool,
@@ -404,8 +407,8 @@ async fn read(
     })
 }
 
-/// Returns whether a definition of this name may define one of the kinds; a recorded one may have its
-/// version between kind and group.
+/// Returns whether a definition of this name may define one of the kinds. A recorded kind may name its version too
+/// (`Widget.v1.example.com`), which is then the beginning of `kind.group`.
 fn may_define(name: &str, kinds: &BTreeSet<GroupKind>) -> bool {
     let Some((_, group)) = name.split_once('.') else {
         return false;

@@ -46,12 +46,12 @@ impl FakeServer {
 
     /// Searches all kinds with an earlier discovery, and returns what cannot be listed, with the number
     /// of discoveries.
-    async fn look(&self, wait: &KindWait<'_>) -> (Result<Unlistable, UnsettledError>, usize) {
+    async fn look(&self, wait: &KindWait<'_>) -> (Result<HiddenKinds, UnsettledError>, usize) {
         let mut discovery = discovery::fetch(&self.server).await.expect("a discovery");
-        let unlistable = await_everything(&self.server, &mut discovery, wait).await;
+        let hidden_kinds = await_everything(&self.server, &mut discovery, wait).await;
         let paths = self.paths.lock().expect("no panic");
         let discoveries = paths.iter().filter(|path| *path == "/apis").count();
-        (unlistable, discoveries - 1)
+        (hidden_kinds, discoveries - 1)
     }
 }
 
@@ -79,8 +79,8 @@ fn definition(established: &str, served: &Value) -> Value {
     })
 }
 
-fn hidden(names: &[&str]) -> Unlistable {
-    Unlistable {
+fn hidden(names: &[&str]) -> HiddenKinds {
+    HiddenKinds {
         missing_permission: None,
         definitions: names.iter().map(|&name| name.to_owned()).collect(),
     }
@@ -92,8 +92,8 @@ async fn a_kind_that_is_served_is_waited_for_until_discovery_lists_it() {
         let fake = FakeServer::new(definition("True", &json!(true)), listed_from);
         let notes = Cell::new(0);
         let note = |_: &str| notes.set(notes.get() + 1);
-        let (unlistable, discoveries) = fake.look(&KindWait::new(None, &note)).await;
-        assert_eq!(unlistable.expect("it is listed"), hidden(&[]));
+        let (hidden_kinds, discoveries) = fake.look(&KindWait::new(None, &note)).await;
+        assert_eq!(hidden_kinds.expect("it is listed"), hidden(&[]));
         assert_eq!(discoveries, listed_from);
         // A discovery that is only older than the definition causes no wait.
         assert_eq!(notes.get(), usize::from(listed_from > 1));
@@ -103,8 +103,8 @@ async fn a_kind_that_is_served_is_waited_for_until_discovery_lists_it() {
 #[tokio::test]
 async fn a_kind_that_discovery_never_lists_ends_the_wait_with_an_error() {
     let fake = FakeServer::new(definition("True", &json!(true)), usize::MAX);
-    let (unlistable, _) = fake.look(&KindWait::never()).await;
-    let error = unlistable.expect_err("nothing can be concluded").to_string();
+    let (hidden_kinds, _) = fake.look(&KindWait::never()).await;
+    let error = hidden_kinds.expect_err("nothing can be concluded").to_string();
     assert!(error.contains("widgets.example.com"), "{error}");
 }
 
@@ -121,9 +121,9 @@ async fn what_serves_nothing_is_not_waited_for() {
         (terminating, hidden(&[])),
     ] {
         let fake = FakeServer::new(definition, usize::MAX);
-        let (unlistable, discoveries) = fake.look(&KindWait::unreported()).await;
+        let (hidden_kinds, discoveries) = fake.look(&KindWait::unreported()).await;
         assert_eq!(
-            (unlistable.expect("nothing is expected"), discoveries),
+            (hidden_kinds.expect("nothing is expected"), discoveries),
             (expected, 0)
         );
     }

@@ -1,6 +1,6 @@
-//! One paged LIST, read to its end or not at all, and a watch from there.
+//! One paged LIST, read to its end or not at all, and a watch that continues from the end of a LIST.
 //!
-//! The caller chooses what is listed, and what is kept of the items.
+//! The caller chooses the collection, and reduces each item to what it keeps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::live::owners;
+use super::live::read_owners;
 use super::objects::lacks_version;
 use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
@@ -23,23 +23,22 @@ const FIRST_PAGE: usize = 500;
 /// (`GetList` of its watch cache), so many small pages take it longer than few large ones
 /// (docs/decisions/reading.md).
 const LATER_PAGES: usize = 2_000;
-/// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
-/// each list that is read at the same time.
+/// Bytes that a page should not exceed: memory holds a whole page of each list that is read at the same time.
 const PAGE_BYTES: usize = 8 << 20;
-/// Limit of restarts of a list whose continue token has expired.
-const FRESH_STARTS: usize = 3;
-/// Pages that one list may have: with `PAGE_BYTES` each, they hold more than the largest etcd (8 GiB), and a list that
-/// never ends is given up within a minute or two.
+/// How often a list is read from its beginning, because its continue token expired the times before.
+const MOST_STARTS: usize = 3;
+/// Limit of pages of one list. With `PAGE_BYTES` each, they hold more than the largest etcd (8 GiB). If a broken server
+/// never ends a list, the run gives up within a minute or two.
 const MOST_PAGES: usize = 1_200;
-/// The time after the end of a watch until its connection counts as dead.
-const GRACE: Duration = Duration::from_secs(30);
+/// The time after which the connection of a watch counts as dead if the server has not ended the watch as asked.
+const WATCH_GRACE: Duration = Duration::from_secs(30);
 
 /// A label selector, and the form of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
-    /// In the syntax of the API, such as `a=b`.
+    /// The label selector in the syntax of the API, such as `a=b`; empty for all objects.
     pub labels: String,
-    /// `Accept` header: whole objects or their metadata.
+    /// The `Accept` header, which asks for whole objects or for their metadata.
     pub accept: &'static str,
 }
 
@@ -68,21 +67,21 @@ pub const WHOLE_OBJECTS: &str = "application/json";
 /// `Accept` header of a list of metadata.
 pub const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// A list that could not be read to its end.
+/// The reason why a list could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// A request did not succeed.
     #[error("{}", .0.kind)]
     Request(#[from] ApiError),
     /// The list expired too often while it was read.
-    #[error("{path}: the list expired {FRESH_STARTS} times while reading it")]
+    #[error("{path}: the list expired {MOST_STARTS} times while reading it")]
     KeepsExpiring {
         /// The path of the collection.
         path: String,
     },
-    /// The pages of the server are invalid.
+    /// The server's pages break a rule of the API.
     #[error("{path}: invalid list: it {fault}")]
-    Senseless {
+    Invalid {
         /// The path of the collection.
         path: String,
         fault: String,
@@ -108,7 +107,7 @@ impl From<(ListTarget, ListError)> for Error {
         };
         let hint = match &error {
             ListError::Request(request) => request.hint(),
-            ListError::KeepsExpiring { .. } | ListError::Senseless { .. } => {
+            ListError::KeepsExpiring { .. } | ListError::Invalid { .. } => {
                 "run the same command again".to_owned()
             }
         };
@@ -122,14 +121,14 @@ fn in_namespace(namespace: Option<&str>) -> String {
 }
 
 impl ListError {
-    /// Returns whether the server does not know the path: it serves the kind in another version by
-    /// now, or not any more (`not_found`).
+    /// Returns whether the server does not know the path: by now, it serves the kind only in another version, or not at
+    /// all. `not_found` determines which.
     pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
     }
 
-    /// Returns whether it is about the cluster or the user rather than this collection: any other list
-    /// would have failed, too.
+    /// Returns whether the error is about the cluster or the user rather than about this collection, so that any other
+    /// list would have failed, too.
     pub(super) fn is_of_the_cluster(&self) -> bool {
         let Self::Request(error) = self else {
             return false;
@@ -158,8 +157,8 @@ impl ListError {
     }
 }
 
-/// Reads the collection of `resource` in `namespace` (`None`: all of the cluster), reducing each item
-/// with `reduce`; items for which it returns `None` are left out.
+/// Reads the collection of `resource` in `namespace`, or in the whole cluster for `None`. Reduces each item with
+/// `reduce`, and leaves out items for which that returns `None`.
 pub(super) async fn list<T>(
     server: &ApiServer,
     resource: &Resource,
@@ -171,7 +170,8 @@ pub(super) async fn list<T>(
     listed.map(|(found, _)| found)
 }
 
-/// The same with the resourceVersion of the list, from which a watch is complete.
+/// Reads a collection like `list`, and returns also the list's resourceVersion: a watch that starts there misses no
+/// change.
 pub async fn list_at_version<T>(
     server: &ApiServer,
     resource: &Resource,
@@ -182,32 +182,33 @@ pub async fn list_at_version<T>(
     let path = resource.path(namespace, None);
     let mut fault = None;
     let mut reduce = |item: &Value| {
-        fault = fault.or_else(|| fault_of(item, resource, namespace));
+        fault = fault.or_else(|| find_fault(item, resource, namespace));
         reduce(item)
     };
-    let mut most = LATER_PAGES;
-    for _ in 0..FRESH_STARTS {
-        let Some(found) = list_once(server, &path, selector, &mut most, &mut reduce).await? else {
+    let mut max_page_items = LATER_PAGES;
+    for _ in 0..MOST_STARTS {
+        let Some(found) = list_once(server, &path, selector, &mut max_page_items, &mut reduce).await? else {
             continue;
         };
-        // The record forgets objects that are missing from a list.
+        // Such a list fails as a whole. If only the faulty item were left out, an object would seem not to exist, and
+        // the run might drop its kind or namespace from the record.
         return match fault {
-            Some(fault) => Err(senseless(path, fault)),
+            Some(fault) => Err(invalid_list(path, fault)),
             None => Ok(found),
         };
     }
     Err(ListError::KeepsExpiring { path })
 }
 
-fn senseless(path: String, fault: &str) -> ListError {
-    ListError::Senseless {
+fn invalid_list(path: String, fault: &str) -> ListError {
+    ListError::Invalid {
         path,
         fault: fault.to_owned(),
     }
 }
 
 /// Returns why an item cannot be one of the requested objects.
-fn fault_of(item: &Value, resource: &Resource, namespace: Option<&str>) -> Option<&'static str> {
+fn find_fault(item: &Value, resource: &Resource, namespace: Option<&str>) -> Option<&'static str> {
     let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
     if text("/metadata/name").is_none_or(str::is_empty) {
         Some("has an item without a name")
@@ -215,33 +216,33 @@ fn fault_of(item: &Value, resource: &Resource, namespace: Option<&str>) -> Optio
         Some("has an item that lacks a UID or a resourceVersion")
     } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
-    } else if owners(&item["metadata"]).is_err() {
+    } else if read_owners(&item["metadata"]).is_err() {
         Some("has an item whose owner references cannot be read")
     } else {
         None
     }
 }
 
-/// Reads all pages, of at most so many objects, or fewer if they are too large. `None` if the list expired
-/// between two pages: the pages would be of two moments.
+/// Reads all pages, of at most `max_page_items` objects each. Lowers that limit if a page turns out to be too large.
+/// Returns `None` if the continue token expired: the remaining pages would be of a later state than the first ones.
 async fn list_once<T>(
     server: &ApiServer,
     path: &str,
     selector: &Selector,
-    most: &mut usize,
+    max_page_items: &mut usize,
     reduce: &mut impl FnMut(&Value) -> Option<T>,
 ) -> Result<Option<(Vec<T>, String)>, ListError> {
     let mut found = Vec::new();
     let mut token: Option<String> = None;
-    let mut limit = FIRST_PAGE.min(*most);
+    let mut limit = FIRST_PAGE.min(*max_page_items);
     for _ in 0..MOST_PAGES {
         let query = page_query(selector, limit, token.as_deref());
         let reply = match server.get_list(&format!("{path}?{query}"), selector.accept).await {
             Ok(reply) => reply,
             Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
-            Err(error) if is_page_too_large(&error.kind, limit) => {
+            Err(error) if may_fit_smaller_page(&error.kind, limit) => {
                 limit = (limit / 4).max(1);
-                *most = limit;
+                *max_page_items = limit;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -251,31 +252,32 @@ async fn list_once<T>(
             items += 1;
             reduce(item)
         })
-        .map_err(|error| unreadable(path, &error))?;
-        limit = next_limit(limit, reply.body.len(), items, *most);
+        .map_err(|error| unreadable_page(path, &error))?;
+        limit = next_limit(limit, reply.body.len(), items, *max_page_items);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
             return Ok(Some((found, page.resource_version)));
         }
+        // The server would send the same page again and again.
         if next == token {
             break;
         }
         token = next;
     }
-    Err(senseless(path.to_owned(), "never ends"))
+    Err(invalid_list(path.to_owned(), "never ends"))
 }
 
-/// Returns how many objects the next page is asked for, after one of so many bytes and items that was
-/// asked for `limit`; never more than `most`. Pages grow slowly, since large objects may be anywhere in a list.
-fn next_limit(limit: usize, bytes: usize, items: usize, most: usize) -> usize {
+/// Returns how many objects to ask for in the next page, after a page of `bytes` bytes and `items` items for which
+/// `limit` objects were asked for. At most doubles the limit, since large objects may be anywhere in a list.
+fn next_limit(limit: usize, bytes: usize, items: usize, max_page_items: usize) -> usize {
     let bytes_per_item = (bytes / items.max(1)).max(1);
     let fitting = PAGE_BYTES / bytes_per_item;
-    fitting.clamp(1, most).min(limit * 2)
+    fitting.clamp(1, max_page_items).min(limit * 2)
 }
 
-/// Returns whether this error of a page may pass if fewer objects are asked for: large ones may come after
-/// small ones, and a link may be slow.
-fn is_page_too_large(error: &ApiErrorKind, limit: usize) -> bool {
+/// Returns whether a page that failed with this error may succeed with fewer objects: large objects may come after
+/// small ones, and a link may be slow. A page that timed out with the first, small limit is not tried again.
+fn may_fit_smaller_page(error: &ApiErrorKind, limit: usize) -> bool {
     match error {
         ApiErrorKind::TooLarge(_) => limit > 1,
         ApiErrorKind::Timeout { .. } => limit > FIRST_PAGE,
@@ -283,14 +285,14 @@ fn is_page_too_large(error: &ApiErrorKind, limit: usize) -> bool {
     }
 }
 
-fn unreadable(path: &str, error: &serde_json::Error) -> ListError {
-    ListError::Senseless {
+fn unreadable_page(path: &str, error: &serde_json::Error) -> ListError {
+    ListError::Invalid {
         path: path.to_owned(),
         fault: format!("cannot be read: {error}"),
     }
 }
 
-/// Reads the first page of the whole collection of `resource`; `None` if there are more.
+/// Reads the collection of `resource` in the whole cluster if it fits in one page; `None` if there are more pages.
 pub(super) async fn first_page<T>(
     server: &ApiServer,
     resource: &Resource,
@@ -305,12 +307,12 @@ pub(super) async fn first_page<T>(
     let mut found = Vec::new();
     let mut fault = None;
     let page = read_page(&reply.body, &mut found, |item| {
-        fault = fault.or_else(|| fault_of(item, resource, None));
+        fault = fault.or_else(|| find_fault(item, resource, None));
         reduce(item)
     })
-    .map_err(|error| unreadable(&path, &error))?;
+    .map_err(|error| unreadable_page(&path, &error))?;
     if let Some(fault) = fault {
-        return Err(senseless(path, fault));
+        return Err(invalid_list(path, fault));
     }
     let is_last = page.continue_token.is_none_or(|token| token.is_empty());
     Ok(is_last.then_some(found))
@@ -323,8 +325,8 @@ fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String 
     query(&parameters)
 }
 
-/// Watches a collection from a resourceVersion on. The server ends the watch after `limit`, which
-/// is rounded down to seconds.
+/// Watches a collection for changes after this resourceVersion. Asks the server to end the watch after `limit`, rounded
+/// down to seconds.
 pub async fn watch(
     server: &ApiServer,
     place: &ListTarget,
@@ -342,7 +344,7 @@ pub async fn watch(
     ];
     let path = place.resource.path(place.namespace.as_deref(), None);
     let path = format!("{path}?{}", query(&parameters));
-    server.watch(&path, selector.accept, limit + GRACE).await
+    server.watch(&path, selector.accept, limit + WATCH_GRACE).await
 }
 
 #[cfg(test)]

@@ -98,9 +98,12 @@ fn a_page_is_too_large_if_fewer_objects_may_fit() {
         (&slow, 1000, true),
         (&slow, 500, false),
     ] {
-        assert_eq!(is_page_too_large(error, limit), expected, "{error} {limit}");
+        assert_eq!(may_fit_smaller_page(error, limit), expected, "{error} {limit}");
     }
-    assert!(!is_page_too_large(&ApiErrorKind::Unreadable(String::new()), 2000));
+    assert!(!may_fit_smaller_page(
+        &ApiErrorKind::Unreadable(String::new()),
+        2000
+    ));
 }
 
 #[tokio::test]
@@ -141,7 +144,7 @@ fn items_have_to_be_what_was_asked_for() {
         if let (Some(metadata), Value::Object(more)) = (metadata.as_object_mut(), more) {
             metadata.extend(more);
         }
-        fault_of(&json!({"metadata": metadata}), resource, Some("n"))
+        find_fault(&json!({"metadata": metadata}), resource, Some("n"))
     };
     let item = |more: Value| item_of(&resource, more);
     assert_eq!(item(json!({})), None);

@@ -1,9 +1,9 @@
 //! Decides which objects with a set's label count as members if a search of the whole cluster has found
 //! them outside of the namespaces that a run knows of.
 //!
-//! The id of a set is public. If a label alone were enough, a user who may create objects in one
-//! namespace could have that namespace recorded by the pipeline of another team, which may not
-//! list there and would fail from then on.
+//! The id of a set is public. If the label alone made an object a member, a user of one namespace could create a
+//! labeled object there. The pipeline of another team, which applies the set, would then record that namespace. It may
+//! not list there, so it would fail from then on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::text::{counted, listed};
 use crate::read::{Administrator, missing_permissions};
 
-/// The objects that a search has found, apart from those that are not credible.
+/// The objects that a search has found, divided into members and objects that do not count as members.
 pub(super) struct Credible {
     pub(super) found: Vec<Live>,
-    /// The others.
+    /// The labeled objects that do not count as members.
     pub(super) left_out: LabeledNonMembers,
 }
 
@@ -26,23 +26,23 @@ pub(super) struct Credible {
 pub(in crate::read) struct LabeledNonMembers {
     /// A warning for each namespace with such objects.
     pub(in crate::read) warnings: Vec<String>,
-    /// The number of them that an applier labeled: they are probably members, but the user may not
-    /// delete them.
+    /// The number of these objects that an applier labeled. They are probably members, but the user may not delete
+    /// them.
     pub(in crate::read) likely_members: usize,
 }
 
-/// The reason why objects are left out.
+/// The reason why a labeled object does not count as a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Doubt {
-    /// No applier wrote the label.
+    /// No applier of the set wrote the label.
     Writer,
-    /// The user may not delete objects of that kind there.
+    /// The user may not delete objects of this kind in this namespace.
     Permission,
 }
 
-/// Leaves out objects outside of the `known` namespaces, unless an applier wrote the label and the user
-/// may delete the object. The user may list it, since it was found.
-pub(super) async fn credible(
+/// Leaves out objects outside of the `known` namespaces, unless an applier wrote the label and the user may delete the
+/// object.
+pub(super) async fn keep_credible(
     server: &ApiServer,
     found: Vec<Live>,
     known: &BTreeSet<String>,
@@ -62,7 +62,7 @@ pub(super) async fn credible(
         ..NeededPermissions::default()
     };
     let missing = missing_permissions(server, Administrator::NotAsked, &needed, search.concurrency).await;
-    sort_out(found, |live| {
+    divide(found, |live| {
         if is_known(live) {
             None
         } else if !is_applied(live) {
@@ -73,7 +73,8 @@ pub(super) async fn credible(
     })
 }
 
-fn sort_out(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credible {
+/// Divides the objects by their `doubt`; `None` makes an object a member.
+fn divide(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credible {
     let mut doubtful: BTreeMap<(Option<String>, Doubt), Vec<Live>> = BTreeMap::new();
     let mut credible = Vec::new();
     for live in found {
@@ -131,7 +132,7 @@ mod tests {
             live("ConfigMap", Some("victim"), "c"),
             live("ConfigMap", Some("other"), "d"),
         ];
-        let credible = sort_out(objects.to_vec(), |live| match live.key.namespace.as_deref() {
+        let credible = divide(objects.to_vec(), |live| match live.key.namespace.as_deref() {
             Some("victim") => Some(Doubt::Permission),
             Some("other") => Some(Doubt::Writer),
             _ => None,

@@ -29,11 +29,11 @@ use crate::plan::{self, MemberScope};
 #[derive(Debug)]
 pub(super) struct OrphanSearchResult {
     pub(super) members: usize,
-    /// Names of what could not be listed in all namespaces: resources by their plural, kinds that
+    /// Names of everything that could not be listed in all namespaces: resources by their plural, kinds that
     /// definitions do not serve, APIs that do not answer.
     pub(super) hidden: Vec<String>,
-    /// Those of them that no permission would show.
-    unanswered: Vec<String>,
+    /// Names of the kinds and APIs that the server does not serve, so that no permission would show their objects.
+    unserved: Vec<String>,
     /// Objects that have the label but do not count as members.
     pub(super) left_out: LabeledNonMembers,
 }
@@ -46,22 +46,22 @@ pub(super) struct Search<'a> {
     pub(super) concurrency: usize,
 }
 
-/// Searches the whole cluster for members, since the record of their kinds and namespaces is gone, too.
-/// Extends the scope by all kinds and namespaces of credible orphans. If the user cannot list
-/// everything, only the scope's own namespaces are searched.
+/// Searches the whole cluster for members of a set that has no record of their kinds and namespaces. Extends the scope
+/// by the kinds and namespaces of all credible orphans. A kind that the user may not list in all namespaces is searched
+/// only in the namespaces of the scope and of the connection.
 ///
 /// # Errors
 ///
-/// A kind that exists and is not served, or a list that the server did not answer: there may be members that
-/// a later run, which has a record, would not search for.
+/// A kind exists and is not served, or the server did not answer a list. The run must not go on without these members:
+/// it would write a record without them, and later runs would search only where the record says.
 pub(super) async fn find(
     cluster: &mut Cluster,
     named: &NamedSet,
     member_scope: &mut MemberScope,
     search: Search<'_>,
 ) -> Result<OrphanSearchResult, Error> {
-    let unlistable = cluster.await_everything().await?;
-    // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
+    let hidden_kinds = cluster.await_everything().await?;
+    // Objects that cannot be applied and deleted, such as the metrics of Pods, are not members of sets.
     let resources: Vec<Arc<Resource>> = cluster
         .discovery
         .listable()
@@ -89,22 +89,22 @@ pub(super) async fn find(
         |key| recorded.group_kinds.contains(&key.group_kind),
     );
     let Credible { found, left_out } =
-        members_outside_known_namespaces::credible(&cluster.server, found, &namespaces, search).await;
+        members_outside_known_namespaces::keep_credible(&cluster.server, found, &namespaces, search).await;
     add_places(member_scope, named, &found);
     let plurals: BTreeSet<&String> = forbidden.iter().map(|place| &place.resource.plural).collect();
     Ok(OrphanSearchResult {
         members: found.len(),
-        hidden: plurals.into_iter().cloned().chain(unlistable.names()).collect(),
-        unanswered: unlistable.unserved,
+        hidden: plurals.into_iter().cloned().chain(hidden_kinds.names()).collect(),
+        unserved: hidden_kinds.unserved,
         left_out,
     })
 }
 
-/// Lists the namespaced kinds of the manifests in all namespaces, each with one LIST, if the user may, and
-/// returns whether there are members. A list that fails is an error, as in the search itself.
+/// Lists the namespaced kinds of the manifests in all namespaces, each with one LIST, as far as the user may. Returns
+/// whether the set has members there. A list that fails for another reason is an error, as in [`find`].
 ///
-/// A run that creates a parent needs it: the set may have had one before, whose record is gone. No later run
-/// would find its members in namespaces that are not recorded again.
+/// A run that creates a parent calls this function, because the set may have had a parent before, whose record is gone.
+/// If that set has members in namespaces that the new record does not name, no later run would find them.
 pub(super) async fn has_members(
     server: &ApiServer,
     named: &NamedSet,
@@ -112,17 +112,24 @@ pub(super) async fn has_members(
     concurrency: usize,
 ) -> Result<bool, Error> {
     let mut kinds = plan::scope_of_newcomers(desired, &[]).resources;
-    // The scope of the set has the others as a whole.
+    // The search in the scope lists cluster-scoped kinds completely.
     kinds.retain(|resource| resource.scope == Scope::Namespaced);
-    let nowhere_else = BTreeSet::new();
-    let listed = list_labeled(server, named, &kinds, &nowhere_else, concurrency, |_, _| Some(()));
+    let no_namespaces = BTreeSet::new();
+    let listed = list_labeled(
+        server,
+        named,
+        &kinds,
+        &no_namespaces,
+        concurrency,
+        |_, _| Some(()),
+    );
     let (found, _) = listed.await?;
     Ok(!found.is_empty())
 }
 
-/// Lists the objects of these kinds that carry the label of the set, in these namespaces if the user may not list
-/// them all. Returns also the places that the user may not list. Any other list that fails is an error: a later run,
-/// which has a record, would not look there.
+/// Lists the objects of these kinds that carry the label of the set, in all namespaces. A kind that the user may not
+/// list there is listed in `namespaces`. Returns also the collections that the user may not list. A list that fails for
+/// another reason is an error: later runs have a record, and would not search that collection again.
 async fn list_labeled<T>(
     server: &ApiServer,
     named: &NamedSet,
@@ -156,25 +163,23 @@ fn add_places(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) 
 /// Presence of the parent of a set that has no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parent {
-    /// It exists, and may have had a record before.
+    /// The parent exists, and may have had a record before.
     There,
-    /// It does not exist.
+    /// The parent does not exist.
     Gone,
 }
 
 impl OrphanSearchResult {
-    /// Warns of found members, of members that may have been missed, and of objects that were left out.
-    ///
-    /// Most users may not list everything. It is worth a warning only for a set whose parent exists,
-    /// not for every new set.
+    /// Returns warnings of found members, of members that may have been missed, and of objects that were left out.
     pub(super) fn warnings(&self, named: &NamedSet, parent: Parent) -> Vec<String> {
-        let doubts = match parent {
+        let possibly_missed = match parent {
             Parent::There => &self.hidden,
-            Parent::Gone => &self.unanswered,
+            // Most users may not list everything, so missing permissions are not worth a warning for every new set.
+            Parent::Gone => &self.unserved,
         };
         let found = match (self.members, parent) {
-            (0, _) if doubts.is_empty() => None,
-            (0, _) => Some(no_record(doubts)),
+            (0, _) if possibly_missed.is_empty() => None,
+            (0, _) => Some(warn_of_missing_record(possibly_missed)),
             (count, Parent::Gone) => Some(warning_of_found(named, count, &self.hidden)),
             (count, Parent::There) => Some(format!(
                 "found {} of this set that its parent {} does not record{}",
@@ -186,9 +191,9 @@ impl OrphanSearchResult {
         found.into_iter().chain(self.left_out.warnings.clone()).collect()
     }
 
-    /// Warns the same before a deletion, which lists what it finds.
+    /// Returns the warnings before a deletion. They do not mention the found members, because a deletion lists these.
     pub(super) fn warnings_of_deletion(&self) -> Vec<String> {
-        let hidden = (!self.hidden.is_empty()).then(|| no_record(&self.hidden));
+        let hidden = (!self.hidden.is_empty()).then(|| warn_of_missing_record(&self.hidden));
         hidden.into_iter().chain(self.left_out.warnings.clone()).collect()
     }
 }
@@ -211,6 +216,6 @@ fn perhaps_more(hidden: &[String]) -> String {
 }
 
 /// The warning that members of a set without a record may be missed.
-fn no_record(hidden: &[String]) -> String {
+fn warn_of_missing_record(hidden: &[String]) -> String {
     format!("the set has no record; {}", members_missed(hidden))
 }

@@ -1,8 +1,8 @@
 //! Asks the server which of the permissions that a run needs the user lacks, and who the user is.
 //!
-//! One review is enough for an administrator; most others need one more for each namespace. A permission
-//! is missing only if the server denies it; without an answer it counts as granted, and the server
-//! checks every write again.
+//! For an administrator, one review is enough; for most other users, it takes one more for each namespace. A permission
+//! is missing only if the server denies it. If the server does not answer a review, the permission counts as granted,
+//! because the server checks every write again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,19 +15,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::namespaces::namespaces;
+use super::namespaces::read_namespaces;
 use super::parent::metadata;
 use crate::cluster::apiserver::{ApiRequest, ApiServer};
 use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
 const USER_API_VERSION: &str = "authentication.k8s.io/v1";
-/// The time for the name of the user: it decides nothing, so no run is held up by it.
+/// The time limit for reading the name of the user. It is short, since no decision depends on the name.
 const TIME_FOR_USER_NAME: Duration = Duration::from_secs(1);
 
-/// The server lists rules of one namespace only, including those that hold in the whole cluster.
-/// Every cluster has this namespace, and roles are not bound in it. If some are, too many
-/// permissions are assumed, and the writes fail.
+/// The namespace whose rules are read to learn the permissions in the whole cluster: the server lists only the rules of
+/// one namespace, which include those for the whole cluster. Every cluster has this namespace, and usually no role is
+/// bound in it. If one is, too many permissions are assumed, and writes fail later.
 const NAMESPACE_WITHOUT_BINDINGS: &str = "kube-node-lease";
 
 /// Limit of objects of one kind and namespace that are reviewed one by one, if the kind as a whole is
@@ -47,9 +47,10 @@ struct Access {
 /// Whether the user is an administrator, who has all permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Administrator {
-    /// The user is one, or the server does not decide it.
+    /// The user is an administrator, or the server does not say. Errs towards permission: the server checks every
+    /// write.
     Assumed,
-    /// The user is not one.
+    /// The user is not an administrator.
     No,
     /// The server was not asked.
     NotAsked,
@@ -58,14 +59,15 @@ pub enum Administrator {
 /// Asks the server whether the user is an administrator.
 pub async fn administrator(server: &ApiServer) -> Administrator {
     let attributes = json!({"verb": "*", "group": "*", "resource": "*"});
-    match access(server, attributes).await {
+    match review_access(server, attributes).await {
         Some(Access { allowed: false }) => Administrator::No,
         _ => Administrator::Assumed,
     }
 }
 
-/// Returns the needed permissions that the user lacks, those on many objects of a resource as one. Uses an earlier answer
-/// about the user, if there is one. Sends nothing if nothing is needed.
+/// Returns the needed permissions that the user lacks. If the user lacks several permissions on objects of a resource,
+/// one permission on all its objects stands for them. `user` is the answer of [`administrator`], if that was asked
+/// before. Sends nothing if no permission is needed.
 pub async fn missing_permissions(
     server: &ApiServer,
     mut user: Administrator,
@@ -81,33 +83,37 @@ pub async fn missing_permissions(
     if user == Administrator::Assumed {
         return Vec::new();
     }
-    let rules = rules(server, needed, concurrency).await;
-    // Those on single objects, by the permission on all of them: one review of that may settle them.
+    let rules = read_rules(server, needed, concurrency).await;
+    // Groups permissions on single objects by the permission on all such objects: if that is granted, one review is
+    // enough.
     let mut reviews: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
     for right in &needed.rights {
         reviews.entry(right.on_all()).or_default().push(right.clone());
     }
     let verdicts: Vec<Vec<Permission>> = stream::iter(reviews)
-        .map(|(on_all, rights)| missing_of(server, needed, on_all, rights, &rules))
+        .map(|(on_all, rights)| find_missing(server, needed, on_all, rights, &rules))
         .buffer_unordered(concurrency)
         .collect()
         .await;
     let mut missing: Vec<Permission> = verdicts.into_iter().flatten().collect();
-    let brought = brought_namespaces(server, needed, &missing).await;
-    missing
-        .retain(|Permission { namespace, .. }| namespace.as_ref().is_none_or(|name| !brought.contains(name)));
+    let created_by_run = find_namespaces_to_create(server, needed, &missing).await;
+    missing.retain(|Permission { namespace, .. }| {
+        namespace
+            .as_ref()
+            .is_none_or(|name| !created_by_run.contains(name))
+    });
     missing.sort();
     missing
 }
 
 /// Reads the rules of the user in each namespace where permissions are needed, as far as the server
 /// lists them.
-async fn rules(
+async fn read_rules(
     server: &ApiServer,
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> BTreeMap<String, SubjectRules> {
-    let places: BTreeSet<&str> = needed.rights.iter().map(place).collect();
+    let places: BTreeSet<&str> = needed.rights.iter().map(namespace_of_rules).collect();
     stream::iter(places)
         .map(|namespace| async move {
             let spec = json!({"namespace": namespace});
@@ -120,28 +126,30 @@ async fn rules(
         .await
 }
 
-fn place(right: &Permission) -> &str {
+/// Returns the namespace whose rules show whether the user has this permission.
+fn namespace_of_rules(right: &Permission) -> &str {
     right.namespace.as_deref().unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
 }
 
-/// Returns the missing permissions of one review. The rules are cheap, but may be incomplete: a
-/// permission that they lack is missing only if the server denies it.
-async fn missing_of(
+/// Returns which of the permissions `rights`, which are all parts of `on_all`, are missing. The rules may be
+/// incomplete, so a permission that the rules do not grant is missing only if the server denies it in a review.
+async fn find_missing(
     server: &ApiServer,
     needed: &NeededPermissions,
     on_all: Permission,
     rights: Vec<Permission>,
     rules: &BTreeMap<String, SubjectRules>,
 ) -> Vec<Permission> {
-    let Some(rules) = rules.get(place(&on_all)) else {
+    // The server did not answer with rules: the permissions count as granted.
+    let Some(rules) = rules.get(namespace_of_rules(&on_all)) else {
         return Vec::new();
     };
     let asked = rights.len();
-    let doubtful: Vec<Permission> = rights.into_iter().filter(|right| !rules.allow(right)).collect();
-    if doubtful.is_empty() {
-        return doubtful;
+    let not_in_rules: Vec<Permission> = rights.into_iter().filter(|right| !rules.allow(right)).collect();
+    if not_in_rules.is_empty() {
+        return not_in_rules;
     }
-    let denied = denied_by_server(server, &on_all, doubtful).await;
+    let denied = find_denied(server, &on_all, not_in_rules).await;
     let denied = leave_out_existing(server, needed, denied).await;
     if denied.len() > 1 && denied.len() == asked {
         vec![on_all]
@@ -150,21 +158,19 @@ async fn missing_of(
     }
 }
 
-/// Reviews all objects first, and each only if that is denied: permissions may be granted by name.
-async fn denied_by_server(
-    server: &ApiServer,
-    on_all: &Permission,
-    rights: Vec<Permission>,
-) -> Vec<Permission> {
-    if may(server, on_all).await {
+/// Returns which of these permissions the server denies. Reviews the permission on all objects first. If that is
+/// denied, reviews the permissions on single objects, which may be granted by name.
+async fn find_denied(server: &ApiServer, on_all: &Permission, rights: Vec<Permission>) -> Vec<Permission> {
+    if is_granted(server, on_all).await {
         return Vec::new();
     }
     let mut denied = Vec::new();
     for right in rights.iter().take(OBJECTS_ASKED_ABOUT) {
-        if right == on_all || !may(server, right).await {
+        if right == on_all || !is_granted(server, right).await {
             denied.push(right.clone());
         }
     }
+    // If every reviewed permission is denied, those that were not reviewed count as denied, too.
     if denied.len() == OBJECTS_ASKED_ABOUT {
         rights
     } else {
@@ -196,9 +202,9 @@ async fn leave_out_existing(
     }
 }
 
-/// Returns the namespaces of missing permissions that do not exist yet, and that this run creates. Their
-/// creator may get permissions in them at that moment.
-async fn brought_namespaces(
+/// Returns the namespaces of missing permissions that do not exist yet, and that this run creates. When a namespace is
+/// created, its creator may get permissions in it.
+async fn find_namespaces_to_create(
     server: &ApiServer,
     needed: &NeededPermissions,
     missing: &[Permission],
@@ -208,19 +214,20 @@ async fn brought_namespaces(
         .filter_map(|right| right.namespace.as_deref())
         .filter(|namespace| needed.brought_namespaces.contains(*namespace))
         .collect();
-    let found = namespaces(server, &brought).await.unwrap_or_default();
+    let found = read_namespaces(server, &brought).await.unwrap_or_default();
     brought.retain(|namespace| !found.contains_key(*namespace));
     brought.into_iter().map(str::to_owned).collect()
 }
 
-async fn may(server: &ApiServer, right: &Permission) -> bool {
-    access(server, attributes(right))
+/// Returns whether the user has this permission, or the server does not say.
+async fn is_granted(server: &ApiServer, right: &Permission) -> bool {
+    review_access(server, resource_attributes(right))
         .await
         .is_none_or(|access| access.allowed)
 }
 
 /// Returns the `ResourceAttributes` that the server derives from the request.
-fn attributes(right: &Permission) -> Value {
+fn resource_attributes(right: &Permission) -> Value {
     let mut attributes = json!({
         "verb": right.verb.as_str(),
         "group": right.group,
@@ -242,7 +249,7 @@ fn attributes(right: &Permission) -> Value {
     attributes
 }
 
-async fn access(server: &ApiServer, attributes: Value) -> Option<Access> {
+async fn review_access(server: &ApiServer, attributes: Value) -> Option<Access> {
     let spec = json!({"resourceAttributes": attributes});
     review(
         server,
@@ -253,8 +260,7 @@ async fn access(server: &ApiServer, attributes: Value) -> Option<Access> {
     .await
 }
 
-/// Sends a review; `None` if the server does not decide it, for any reason. The writes show whether the
-/// user may write.
+/// Sends a review; `None` if the server does not answer it, for any reason.
 async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &str, spec: Value) -> Option<T> {
     let body = json!({"apiVersion": API_VERSION, "kind": kind, "spec": spec});
     let path = format!("/apis/{API_VERSION}/{plural}");
@@ -264,8 +270,8 @@ async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &st
     Some(review.status)
 }
 
-/// The name of the user as the server knows it; `None` if the server does not say (the API is
-/// served since Kubernetes 1.28), or not soon.
+/// Returns the name of the user as the server knows it. Returns `None` if the server does not say, as before Kubernetes
+/// 1.28, or not within `TIME_FOR_USER_NAME`.
 pub async fn user_name(server: &ApiServer) -> Option<String> {
     let asking = async {
         timeout(TIME_FOR_USER_NAME, ask_for_user_name(server))

@@ -261,7 +261,7 @@ fn a_kind_is_asked_about_a_few_times_whatever_the_number_of_objects() {
 fn a_namespace_is_asked_about_as_the_server_will_see_it() {
     let delete = right(Verb::Delete, "Namespace", None, "shop");
     let create = right(Verb::Create, "Namespace", None, "shop");
-    assert_eq!(attributes(&delete)["namespace"], "shop");
-    assert_eq!(attributes(&create).get("namespace"), None);
-    assert_eq!(attributes(&delete.on_all()).get("namespace"), None);
+    assert_eq!(resource_attributes(&delete)["namespace"], "shop");
+    assert_eq!(resource_attributes(&create).get("namespace"), None);
+    assert_eq!(resource_attributes(&delete.on_all()).get("namespace"), None);
 }

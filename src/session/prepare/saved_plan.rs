@@ -189,7 +189,7 @@ pub(super) async fn from_saved(
 /// Identifies the cluster, to recognize it later.
 pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
-    let mut found = read::namespaces(server, &names).await?;
+    let mut found = read::read_namespaces(server, &names).await?;
     let uid = found.remove(SYSTEM_NAMESPACE).and_then(|state| state.uid);
     Ok(SavedCluster::new(endpoint, uid))
 }

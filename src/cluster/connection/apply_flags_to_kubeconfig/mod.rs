@@ -1,7 +1,7 @@
 //! Applies the flags to the kubeconfig's settings, as client-go does (`tools/clientcmd`:
 //! `DirectClientConfig.getCluster` and `getAuthInfo`), and refuses contradictions.
 //!
-//! Pure: the parent module reads files and the environment.
+//! The parent module reads files and the environment.
 
 use http::Uri;
 use http::uri::Scheme;
@@ -23,7 +23,7 @@ pub(super) struct ConnectionSettings {
     pub(super) user: AuthInfo,
 }
 
-/// The settings for these flags and this part of the kubeconfig.
+/// Returns the settings for these flags and this part of the kubeconfig.
 pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<ConnectionSettings, Error> {
     let mut cluster = without_empty_texts(&chosen.cluster);
     let mut user = without_empty_texts(&chosen.user);
@@ -42,7 +42,7 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Co
         drop_unused_login(&mut user);
     } else {
         // client-go: "only try to read the auth information if we are secure".
-        user = impersonation_of(user);
+        user = keep_only_impersonation(user);
     }
     Ok(ConnectionSettings {
         server,
@@ -65,8 +65,8 @@ fn override_cluster(options: &ConnectionOptions, cluster: &mut Cluster) {
         .certificate_authority
         .as_ref()
         .filter(|path| !path.as_os_str().is_empty());
-    // Either flag replaces all settings of the kubeconfig about verification: an authority switches
-    // verification on again, and its absence removes the kubeconfig's.
+    // Either flag replaces all settings of the kubeconfig about verification. The flag of an authority switches
+    // verification on, and the flag that switches it off removes the authority of the kubeconfig.
     if is_unverified || authority.is_some() {
         cluster.insecure_skip_tls_verify = Some(is_unverified);
         cluster.certificate_authority = authority.map(|path| path.display().to_string());
@@ -74,7 +74,7 @@ fn override_cluster(options: &ConnectionOptions, cluster: &mut Cluster) {
     }
     let server = non_empty(options.server.as_ref());
     let name = non_empty(options.tls_server_name.as_ref());
-    // The kubeconfig's name belongs to the kubeconfig's server.
+    // The flag of a server also removes the kubeconfig's TLS server name, which belongs to the kubeconfig's server.
     if name.is_some() || server.is_some() {
         cluster.tls_server_name = name.map(str::to_owned);
     }
@@ -115,8 +115,8 @@ fn override_user(options: &ConnectionOptions, user: &mut AuthInfo) {
     }
 }
 
-/// Removes the ways to log in that another one makes unnecessary: a plugin does not run
-/// beside a token, a password or a certificate (client-go, `UpdateTransportConfig`).
+/// Removes the ways to log in that are not needed: a plugin does not run if the user has a token, a password or a
+/// certificate (client-go, `UpdateTransportConfig`).
 fn drop_unused_login(user: &mut AuthInfo) {
     if user.username.is_none() {
         user.password = None;
@@ -132,7 +132,8 @@ fn drop_unused_login(user: &mut AuthInfo) {
     }
 }
 
-fn impersonation_of(user: AuthInfo) -> AuthInfo {
+/// Returns the user with nothing but the settings of impersonation.
+fn keep_only_impersonation(user: AuthInfo) -> AuthInfo {
     AuthInfo {
         impersonate: user.impersonate,
         impersonate_uid: user.impersonate_uid,

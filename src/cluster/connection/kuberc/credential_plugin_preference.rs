@@ -1,4 +1,4 @@
-//! The part of a `Preference` that is about credentials plugins. Pure.
+//! Parses the part of a `Preference` that is about credentials plugins.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const LIST: &str = "credentialPluginAllowlist";
 pub(super) struct Preference {
     credential_plugin_policy: Option<String>,
     credential_plugin_allowlist: Option<Vec<AllowlistEntry>>,
-    /// A field about plugins that this version does not have.
+    /// The name of a field about plugins that this version of `Preference` does not have.
     #[serde(skip)]
     unknown: Option<String>,
     #[serde(skip)]
@@ -34,11 +34,10 @@ struct AllowlistEntry {
     command: Option<String>,
 }
 
-/// The first document of a file that is a `Preference` of a known version; `None` for a file
-/// without documents.
+/// Returns the first document of a file that is a `Preference` of a known version; `None` for a file without documents.
 pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, KubercError> {
-    let documents: Vec<String> = documents(text);
-    let found = documents.iter().find_map(|document| preference(document));
+    let documents: Vec<String> = split_documents(text);
+    let found = documents.iter().find_map(|document| parse_preference(document));
     if found.is_some() || documents.is_empty() {
         return Ok(found);
     }
@@ -48,9 +47,8 @@ pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, Kuberc
     })
 }
 
-/// The documents that are not blank. A document ends at a line of `---` with at most a comment after
-/// it.
-fn documents(text: &str) -> Vec<String> {
+/// Returns the documents that are not blank. A line with `---`, and at most a comment after it, separates documents.
+fn split_documents(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in text.trim_start_matches('\u{feff}').lines() {
         let behind = line.strip_prefix("---").map(str::trim);
@@ -65,7 +63,7 @@ fn documents(text: &str) -> Vec<String> {
     documents
 }
 
-fn preference(document: &str) -> Option<Preference> {
+fn parse_preference(document: &str) -> Option<Preference> {
     let document: Value = serde_saphyr::from_str(document).ok()?;
     let version = document["apiVersion"].as_str()?.strip_prefix(GROUP)?.to_owned();
     if document["kind"] != "Preference" {
@@ -90,7 +88,7 @@ fn preference(document: &str) -> Option<Preference> {
 }
 
 impl Preference {
-    /// The policy; an error if its author may have meant another one.
+    /// Returns the policy; an error if the preference is ambiguous, so that its author may have meant another policy.
     pub(super) fn policy(self, path: &Path) -> Result<PluginPolicy, KubercError> {
         self.into_policy().map_err(|fault| KubercError::Policy {
             path: path.to_owned(),
@@ -132,7 +130,7 @@ impl AllowlistEntry {
             (None, None) => return Err(PolicyFault::EmptyEntry(number)),
         };
         let cleaned = find_program::clean(&command);
-        // Compared as texts, because different texts may be equal paths.
+        // Compares texts, because two paths may be equal although their texts differ.
         if cleaned.as_os_str() != command.as_str() {
             return Err(PolicyFault::NotNormalized {
                 cleaned: cleaned.display().to_string(),

@@ -22,12 +22,12 @@ use crate::regular_file::{self, SMALL};
 /// The credentials plugins that may run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum PluginPolicy {
-    /// All.
+    /// All plugins.
     #[default]
     AllowAll,
-    /// None.
+    /// No plugins.
     DenyAll,
-    /// Those with one of these names or paths.
+    /// The plugins with one of these names or paths.
     Allowlist(Vec<String>),
 }
 
@@ -36,16 +36,16 @@ pub(super) enum PluginPolicy {
 enum PreferenceFile {
     /// Preferences are switched off, or there is no home directory.
     None,
-    /// The file of the flag or the environment.
+    /// The file that the flag or the environment names.
     Named(PathBuf),
-    /// A file that need not exist.
+    /// The file in the home directory, which need not exist.
     InHome(PathBuf),
 }
 
-/// Reads the policy for a user of the kubeconfig. The file of the home directory is read only if a
-/// plugin is to run.
-pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<PluginPolicy, KubercError> {
-    match preference_file(flag, &|name| std::env::var_os(name), home::home())? {
+/// Reads the policy for credentials plugins. The file of the home directory is read only if the user of the kubeconfig
+/// has a `plugin`.
+pub(super) fn read_policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<PluginPolicy, KubercError> {
+    match find_preference_file(flag, &|name| std::env::var_os(name), home::find_home())? {
         PreferenceFile::None => Ok(PluginPolicy::AllowAll),
         PreferenceFile::Named(path) => match read(&path)? {
             Some(preference) => preference.policy(&path),
@@ -61,7 +61,7 @@ pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<Plugin
     }
 }
 
-fn preference_file(
+fn find_preference_file(
     flag: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,
     home: Option<PathBuf>,
@@ -91,7 +91,8 @@ fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
 }
 
 impl KubercError {
-    /// Returns whether kubectl ignores this file, and it cannot be about plugins.
+    /// Returns whether kubectl ignores this error of the file in the home directory, and the file does not mention
+    /// plugins.
     fn is_ignored(&self) -> bool {
         match self {
             Self::Unreadable { error, .. } => error.kind() == ErrorKind::NotFound,

@@ -165,7 +165,7 @@ fn preferences_are_where_kubectl_has_them() {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        let file = preference_file(flag.map(Path::new), &variable, Some("/home/me".into()));
+        let file = find_preference_file(flag.map(Path::new), &variable, Some("/home/me".into()));
         assert_eq!(file.ok(), expected, "{flag:?} {variables:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::error::{Error, ErrorKind};
 use crate::model::resource::percent_encode;
 
-/// The formats of a root that can be read, the best first, as client-go asks for them.
+/// The formats in which `/api` and `/apis` can be read, the preferred one first, as client-go asks for them.
 const ACCEPT_ROOT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
     application/json";
@@ -22,14 +22,14 @@ const CONCURRENCY: usize = 16;
 
 /// Discovery that failed as a whole: it is unknown what the server serves.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {request}", fault(.request))]
+#[error("{}: {request}", describe_fault(.request))]
 pub struct DiscoveryError {
     /// The request that failed.
     #[from]
     pub request: ApiError,
 }
 
-fn fault(request: &ApiError) -> &'static str {
+fn describe_fault(request: &ApiError) -> &'static str {
     match &*request.kind {
         ApiErrorKind::Connection { .. }
         | ApiErrorKind::Untrusted { .. }
@@ -48,7 +48,7 @@ fn fault(request: &ApiError) -> &'static str {
 }
 
 impl From<DiscoveryError> for Error {
-    /// It comes first: if the server does not answer, there is nothing to say about kinds.
+    /// Creates the error of a run that does not know what the server serves.
     fn from(DiscoveryError { request }: DiscoveryError) -> Self {
         let cause = request.cause();
         let text = match request.status() {
@@ -64,33 +64,36 @@ impl From<DiscoveryError> for Error {
 /// A group-version whose resources cannot be read is recorded as failed. It is an error only if
 /// `/api` or `/apis` itself cannot be read.
 pub async fn fetch(server: &ApiServer) -> Result<Discovery, DiscoveryError> {
-    let (core, groups) = tokio::try_join!(versions(server, Root::Core), versions(server, Root::Groups))?;
+    let (core, groups) = tokio::try_join!(
+        fetch_versions(server, Root::Core),
+        fetch_versions(server, Root::Groups)
+    )?;
     Ok(Discovery::new(core.into_iter().chain(groups)))
 }
 
-async fn versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, ApiError> {
+async fn fetch_versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, ApiError> {
     let path = match root {
         Root::Core => "/api",
         Root::Groups => "/apis",
     };
     let reply = server.get_list(path, ACCEPT_ROOT).await?;
-    let answer =
-        parse::root(root, &reply.body).map_err(|error| ApiError::unreadable(path, error.to_string()))?;
+    let answer = parse::parse_root(root, &reply.body)
+        .map_err(|error| ApiError::unreadable(path, error.to_string()))?;
     match answer {
         RootAnswer::Aggregated(versions) => Ok(versions),
-        RootAnswer::Index(index) => Ok(one_by_one(server, index).await),
+        RootAnswer::Index(index) => Ok(fetch_one_by_one(server, index).await),
     }
 }
 
-async fn one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<Version> {
+async fn fetch_one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<Version> {
     futures_util::stream::iter(index)
-        .map(|group_version| one(server, group_version))
+        .map(|group_version| fetch_version(server, group_version))
         .buffered(CONCURRENCY)
         .collect()
         .await
 }
 
-async fn one(server: &ApiServer, of: GroupVersion) -> Version {
+async fn fetch_version(server: &ApiServer, of: GroupVersion) -> Version {
     let path = if of.group.is_empty() {
         format!("/api/{}", percent_encode(&of.version))
     } else {
@@ -101,7 +104,7 @@ async fn one(server: &ApiServer, of: GroupVersion) -> Version {
         )
     };
     let resources = match server.get_list(&path, ACCEPT_RESOURCE_LIST).await {
-        Ok(reply) => parse::resource_list(&of, &reply.body).map_err(|error| error.to_string()),
+        Ok(reply) => parse::parse_resource_list(&of, &reply.body).map_err(|error| error.to_string()),
         Err(error) => Err(error.kind.to_string()),
     };
     resources.map_err(|reason| FailedVersion {

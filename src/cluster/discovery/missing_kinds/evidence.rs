@@ -1,5 +1,5 @@
-//! The evidence on kinds that discovery does not list: the `CustomResourceDefinition`s in the cluster, and the APIs that
-//! another server than the API server itself answers.
+//! The evidence on kinds that discovery does not list: the `CustomResourceDefinition`s in the cluster, and the APIs
+//! that another server than the API server itself answers.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub struct Evidence {
     pub aggregated: Result<Vec<AggregatedApi>, Forbidden>,
 }
 
-/// The permission that is missing to read something.
+/// The user lacks this permission, so the evidence could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forbidden(pub &'static str);
 
@@ -33,7 +33,7 @@ pub struct Definition {
     state: DefinitionState,
 }
 
-/// The state of a definition; if several apply, the last one here counts.
+/// The state of a definition. If several states apply, the last of them in this order counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DefinitionState {
     Served,
@@ -78,9 +78,9 @@ impl Definition {
         })
     }
 
-    /// Returns whether a recorded entry names its kind: as the kind itself, by another of its names,
-    /// or with a version between kind and group.
-    pub(super) fn is_meant_by(&self, entry: &GroupKind) -> bool {
+    /// Returns whether a recorded entry names the kind of this definition: by the kind, by the plural or singular, or
+    /// with a version between the name and the group.
+    pub(super) fn is_named_by_entry(&self, entry: &GroupKind) -> bool {
         let group = &self.kind.group;
         let mut versions = self.versions.iter();
         let is_group =
@@ -89,7 +89,7 @@ impl Definition {
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
     }
 
-    /// Returns whether this command-line argument may name its resource.
+    /// Returns whether this command-line argument may name the resource of this definition.
     pub fn is_named_by(&self, argument: &str) -> bool {
         let interpretations = resource_argument::interpretations(argument);
         interpretations.iter().any(|interpretation| {
@@ -102,7 +102,7 @@ impl Definition {
         })
     }
 
-    /// The judgement on its kind, which discovery does not list.
+    /// Judges the kind of this definition, which discovery does not list.
     pub fn missing_kind(&self) -> MissingKind {
         let kept = |reason: fn(String) -> KeptReason| {
             MissingKind::Kept(KeptKind {
@@ -123,12 +123,12 @@ impl Definition {
         self.state == DefinitionState::Served
     }
 
-    /// Returns whether there may be stored objects of its kind that no list shows.
+    /// Returns whether there may be stored objects of the kind that no list shows.
     pub fn hides_objects(&self) -> bool {
         matches!(self.missing_kind(), MissingKind::Kept(kept) if kept.reason.hides_objects())
     }
 
-    /// The reason to wait for its kind.
+    /// Returns the reason to wait for the kind of this definition.
     pub fn expected(&self) -> Expected {
         Expected::Defined(self.name.clone())
     }
@@ -139,8 +139,8 @@ fn lower_case<'v>(names: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
     names.map(str::to_lowercase).collect()
 }
 
-/// An APIService that delegates a group-version to an API server of its own. Local ones prove
-/// nothing: the group of a deleted definition may still have others.
+/// An APIService that delegates a group-version to another API server. A local APIService is no evidence for a kind: it
+/// stays after the kind's definition was deleted, if the group has other definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AggregatedApi {
     /// `metadata.name`.
@@ -171,7 +171,7 @@ impl AggregatedApi {
         })
     }
 
-    /// Returns whether discovery lists what this API serves, or that it does not answer.
+    /// Returns whether discovery lists the resources of this API, or reports that the API does not answer.
     pub fn is_discovered(&self, discovery: &Discovery) -> bool {
         let mut failures = discovery.failures().iter();
         discovery.has_version(&self.group, &self.version)

@@ -1,9 +1,9 @@
 //! Judges a kind that discovery does not list: gone, kept in the record, or expected soon.
 //!
-//! Discovery omits what exists: the aggregated document lags seconds behind a new
-//! `CustomResourceDefinition`, and a starting API server answers 200 without the groups of custom
-//! resources. So a kind is gone only if discovery lacks it, no definition has it, and no aggregated
-//! API could serve it. Pure; `read::kinds_missing_from_discovery` reads the evidence.
+//! Discovery may omit a kind that exists: the aggregated document lags seconds behind a new `CustomResourceDefinition`,
+//! and a starting API server answers 200 without the groups of custom resources. So a kind counts as gone only if
+//! discovery does not list it, no definition defines it, and no aggregated API could serve it. This module sends
+//! nothing; `read::kinds_missing_from_discovery` reads the evidence.
 
 mod evidence;
 
@@ -17,30 +17,30 @@ use crate::model::identity::GroupKind;
 /// The judgement on a kind that discovery does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingKind {
-    /// Nothing defines or serves it, so it has no objects.
+    /// Nothing defines or serves the kind, so it has no objects.
     Gone,
-    /// It may have objects that cannot be listed now: it stays in the record.
+    /// The kind may have objects that cannot be listed now, so it stays in the record.
     Kept(KeptKind),
-    /// The server is about to serve it, or should: nothing may be concluded before it does.
+    /// The server is about to serve the kind, or should. Until it does, nothing is known about the objects of the kind.
     Expected(Expected),
 }
 
 /// A kind that stays in the record although its objects cannot be listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptKind {
-    /// The kind; `None` where only the resource is recorded, and its definition cannot be read.
+    /// The kind; `None` if only the resource is recorded, and its definition cannot be read.
     pub kind: Option<GroupKind>,
     pub reason: KeptReason,
 }
 
-/// The reason why the objects of a kind cannot be listed, although it may have some.
+/// The reason why the objects of a kind cannot be listed, although the kind may have objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptReason {
-    /// Its `CustomResourceDefinition`, of this name, is being deleted.
+    /// The `CustomResourceDefinition` of the kind, which has this name, is being deleted.
     DefinitionTerminating(String),
-    /// Its `CustomResourceDefinition`, of this name, serves no version.
+    /// The `CustomResourceDefinition` of the kind, which has this name, serves no version.
     NoVersionServed(String),
-    /// Its `CustomResourceDefinition`, of this name, is not established.
+    /// The `CustomResourceDefinition` of the kind, which has this name, is not established.
     NotEstablished(String),
     /// Without this permission, it cannot be known whether the kind is gone.
     Forbidden(&'static str),
@@ -49,13 +49,13 @@ pub enum KeptReason {
 /// The reason to wait for a kind that discovery does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// Its `CustomResourceDefinition`, of this name, is established and serves it.
+    /// The `CustomResourceDefinition` of the kind, which has this name, is established and serves it.
     Defined(String),
     /// An APIService of this name delegates its group to an API that does not answer.
     Aggregated(String),
 }
 
-/// Judges a kind that `discovery` does not list. The evidence must be younger than it.
+/// Judges a kind that `discovery` does not list. The evidence must be younger than the discovery.
 pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> MissingKind {
     let hidden = |Forbidden(permission): &Forbidden, kind: Option<GroupKind>| {
         MissingKind::Kept(KeptKind {
@@ -63,15 +63,16 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
             reason: KeptReason::Forbidden(permission),
         })
     };
-    let is_camel_case = entry.kind.starts_with(|first: char| first.is_ascii_uppercase());
-    let kind = is_camel_case.then(|| entry.clone());
+    // The deprecated form of the record names the resource, in lower case.
+    let names_kind = entry.kind.starts_with(|first: char| first.is_ascii_uppercase());
+    let kind = names_kind.then(|| entry.clone());
     let definitions = match &evidence.definitions {
         Ok(definitions) => definitions,
         Err(forbidden) => return hidden(forbidden, kind),
     };
     if let Some(definition) = definitions
         .iter()
-        .find(|definition| definition.is_meant_by(entry))
+        .find(|definition| definition.is_named_by_entry(entry))
     {
         return definition.missing_kind();
     }
@@ -90,10 +91,10 @@ impl KeptReason {
     /// Returns whether there may be stored objects that no list shows, and that remain unless they
     /// are deleted.
     ///
-    /// A definition that is not established has never been: the server does not take the
-    /// condition back (apiextensions-apiserver, `naming_controller.go`), and lists no kind without
-    /// it, so there are no objects. The objects of a definition that is being deleted are deleted
-    /// by the server itself, served or not (`crd_finalizer.go`).
+    /// If a definition is not established now, it never was, since the server never takes this condition back
+    /// (apiextensions-apiserver, `naming_controller.go`). The server does not serve a kind without the condition, so
+    /// there are no objects. If a definition is being deleted, the server itself deletes the objects, whether it serves
+    /// them or not (`crd_finalizer.go`).
     pub fn hides_objects(&self) -> bool {
         match self {
             Self::NoVersionServed(_) | Self::Forbidden(_) => true,
@@ -103,7 +104,7 @@ impl KeptReason {
 }
 
 impl MissingKind {
-    /// The reason why there may be stored objects that no list shows; `None` if there are none.
+    /// Returns the reason why there may be stored objects that no list shows; `None` if there are none.
     pub fn hidden_reason(&self) -> Option<String> {
         match self {
             Self::Gone => None,

@@ -1,8 +1,8 @@
 //! Parses the answers of the discovery endpoints into parts of a `Discovery`.
 //!
-//! Pure: bytes in, values out. Two formats are read: aggregated discovery (`apidiscovery.k8s.io`,
+//! Sends nothing; `fetch` sends the requests. Two formats are read: aggregated discovery (`apidiscovery.k8s.io`,
 //! KEP-3352, v2 and v2beta1, which look alike) and the older index of group-versions with a resource
-//! list for each. `fetch` sends the requests.
+//! list for each.
 
 use serde::{Deserialize, Deserializer};
 
@@ -47,17 +47,17 @@ pub(super) enum ParseError {
     Json(#[from] serde_json::Error),
     #[error("kind {found:?} instead of {expected}")]
     Kind { found: String, expected: &'static str },
-    // Every server serves at least v1 and a few groups. If an empty answer were believed, each
-    // recorded kind would look deleted.
+    // Every server serves at least v1 and a few groups. If an empty answer were accepted, each recorded kind would seem
+    // to be gone.
     #[error("no API version")]
     Empty,
 }
 
 /// Reads the answer of `/api` or `/apis`.
-pub(super) fn root(root: Root, body: &[u8]) -> Result<RootAnswer, ParseError> {
+pub(super) fn parse_root(root: Root, body: &[u8]) -> Result<RootAnswer, ParseError> {
     let document: RootDocument = serde_json::from_slice(body)?;
     match document.kind.as_str() {
-        "APIGroupDiscoveryList" => aggregated(root, document.items),
+        "APIGroupDiscoveryList" => parse_aggregated(root, document.items),
         "APIVersions" if root == Root::Core => index(core_index(document.versions)),
         "APIGroupList" if root == Root::Groups => index(groups_index(document.groups)),
         _ => Err(ParseError::Kind {
@@ -69,9 +69,9 @@ pub(super) fn root(root: Root, body: &[u8]) -> Result<RootAnswer, ParseError> {
 
 /// Reads the answer of `/api/VERSION` or `/apis/GROUP/VERSION`.
 ///
-/// Group and version of an object are those of the path, as in client-go's REST
-/// mapper; those that a resource may name describe the body of its answers.
-pub(super) fn resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resource>, ParseError> {
+/// The resources get the group and version of the path, as in client-go's REST mapper. The answer may name another
+/// group and version for a resource, but these describe only the bodies of its requests.
+pub(super) fn parse_resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resource>, ParseError> {
     let document: ResourceListDocument = serde_json::from_slice(body)?;
     if document.kind != "APIResourceList" {
         return Err(ParseError::Kind {
@@ -101,14 +101,14 @@ pub(super) fn resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resour
         verbs: listed.verbs,
         origin: Origin::Served,
     });
-    Ok(resources.filter_map(usable).collect())
+    Ok(resources.filter_map(complete_resource).collect())
 }
 
-fn aggregated(root: Root, groups: Vec<GroupDocument>) -> Result<RootAnswer, ParseError> {
+fn parse_aggregated(root: Root, groups: Vec<GroupDocument>) -> Result<RootAnswer, ParseError> {
     let mut versions = Vec::new();
     for group in groups {
         let name = group.metadata.name;
-        // A group without a name under /apis would pass for the core group.
+        // A group without a name under /apis would count as the core group, so it is left out.
         if name.is_empty() != (root == Root::Core) {
             continue;
         }
@@ -143,7 +143,7 @@ fn groups_index(groups: Vec<IndexedGroup>) -> Vec<GroupVersion> {
     for group in groups.into_iter().filter(|group| !group.name.is_empty()) {
         let mut versions: Vec<String> = group.versions.into_iter().map(|named| named.version).collect();
         versions.retain(|version| !version.is_empty());
-        // A stable sort: the preferred version first, the others as they were.
+        // The sort is stable: it puts the preferred version first, and keeps the order of the others.
         versions.sort_by_key(|version| *version != group.preferred_version.version);
         index.extend(versions.into_iter().map(|version| GroupVersion {
             group: group.name.clone(),
@@ -161,8 +161,8 @@ fn subresource(is_listed: bool) -> Subresource {
     }
 }
 
-/// The resource; `None` for a subresource or one without a kind, which have no objects.
-fn usable(mut resource: Resource) -> Option<Resource> {
+/// Completes a resource; `None` for a subresource, or a resource without a kind, since these have no objects.
+fn complete_resource(mut resource: Resource) -> Option<Resource> {
     if resource.kind.is_empty() || resource.plural.is_empty() || resource.plural.contains('/') {
         return None;
     }
@@ -244,7 +244,7 @@ impl VersionDocument {
             verbs: document.verbs,
             origin: Origin::Served,
         });
-        Ok(resources.filter_map(usable).collect())
+        Ok(resources.filter_map(complete_resource).collect())
     }
 }
 

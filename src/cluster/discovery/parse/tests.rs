@@ -7,7 +7,7 @@ fn aggregated_sample(of: Root) -> Vec<Version> {
         Root::Core => include_bytes!("../../../../testdata/discovery/aggregated-api.json"),
         Root::Groups => include_bytes!("../../../../testdata/discovery/aggregated-apis.json"),
     };
-    match root(of, body).expect("the sample is well-formed") {
+    match parse_root(of, body).expect("the sample is well-formed") {
         RootAnswer::Aggregated(versions) => versions,
         RootAnswer::Index(_) => panic!("the sample is aggregated"),
     }
@@ -142,7 +142,8 @@ fn odd_resources_of_an_aggregated_document() {
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1", "resources": [resource]}]},
         ]});
-        let answer = root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
+        let answer =
+            parse_root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
         let RootAnswer::Aggregated(versions) = answer else {
             panic!("the document is aggregated");
         };
@@ -165,7 +166,8 @@ fn only_current_versions_are_believed() {
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1", "freshness": freshness, "resources": null}]},
         ]});
-        let answer = root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
+        let answer =
+            parse_root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
         let RootAnswer::Aggregated(versions) = answer else {
             panic!("the document is aggregated");
         };
@@ -185,15 +187,15 @@ fn a_group_stays_below_its_root() {
         ]})
         .to_string()
     };
-    assert!(root(Root::Core, group("").as_bytes()).is_ok());
-    assert!(root(Root::Groups, group("g").as_bytes()).is_ok());
-    assert!(root(Root::Core, group("g").as_bytes()).is_err());
-    assert!(root(Root::Groups, group("").as_bytes()).is_err());
+    assert!(parse_root(Root::Core, group("").as_bytes()).is_ok());
+    assert!(parse_root(Root::Groups, group("g").as_bytes()).is_ok());
+    assert!(parse_root(Root::Core, group("g").as_bytes()).is_err());
+    assert!(parse_root(Root::Groups, group("").as_bytes()).is_err());
 }
 
 #[test]
 fn the_index_of_an_old_server_with_the_preferred_version_first() {
-    let core = root(
+    let core = parse_root(
         Root::Core,
         include_bytes!("../../../../testdata/discovery/index-api.json"),
     );
@@ -202,7 +204,7 @@ fn the_index_of_an_old_server_with_the_preferred_version_first() {
         RootAnswer::Index(vec![group_version("", "v1")])
     );
 
-    let groups = root(
+    let groups = parse_root(
         Root::Groups,
         include_bytes!("../../../../testdata/discovery/index-apis.json"),
     );
@@ -222,7 +224,7 @@ fn the_index_of_an_old_server_with_the_preferred_version_first() {
         "preferredVersion": {"version": "v2"},
     }, {"name": "", "versions": [{"version": "v1"}]}, {"name": "h", "versions": null}]});
     assert_eq!(
-        root(Root::Groups, later_preferred.to_string().as_bytes()).expect("well-formed"),
+        parse_root(Root::Groups, later_preferred.to_string().as_bytes()).expect("well-formed"),
         RootAnswer::Index(vec![
             group_version("g", "v2"),
             group_version("g", "v1"),
@@ -233,7 +235,7 @@ fn the_index_of_an_old_server_with_the_preferred_version_first() {
 
 #[test]
 fn a_resource_list_of_an_old_server_says_the_same_as_the_aggregated_document() {
-    let listed = resource_list(
+    let listed = parse_resource_list(
         &group_version("apps", "v1"),
         include_bytes!("../../../../testdata/discovery/resources-apps-v1.json"),
     )
@@ -249,7 +251,7 @@ fn a_missing_singular_is_the_kind_in_small_letters() {
     let document =
         json!({"kind": "APIResourceList", "resources": [{"name": "configmaps", "kind": "ConfigMap"}]});
     let listed =
-        resource_list(&group_version("", "v1"), document.to_string().as_bytes()).expect("well-formed");
+        parse_resource_list(&group_version("", "v1"), document.to_string().as_bytes()).expect("well-formed");
     assert_eq!(listed[0].singular, "configmap");
 }
 
@@ -274,9 +276,9 @@ fn other_documents_are_an_error() {
         truncated,
     ] {
         for of in [Root::Core, Root::Groups] {
-            assert!(root(of, body).is_err(), "{}", String::from_utf8_lossy(body));
+            assert!(parse_root(of, body).is_err(), "{}", String::from_utf8_lossy(body));
         }
-        assert!(resource_list(&group_version("g", "v1"), body).is_err());
+        assert!(parse_resource_list(&group_version("g", "v1"), body).is_err());
     }
 }
 
@@ -285,7 +287,7 @@ fn truncated_documents_are_an_error() {
     let body = include_bytes!("../../../../testdata/discovery/aggregated-apis.json").trim_ascii_end();
     for length in 0..body.len() {
         assert!(
-            root(Root::Groups, &body[..length]).is_err(),
+            parse_root(Root::Groups, &body[..length]).is_err(),
             "the first {length} bytes"
         );
     }

@@ -18,7 +18,7 @@ fn sample() -> Discovery {
         ),
     ];
     Discovery::new(roots.into_iter().flat_map(|(root, body)| {
-        match parse::root(root, body).expect("the sample is well-formed") {
+        match parse::parse_root(root, body).expect("the sample is well-formed") {
             RootAnswer::Aggregated(versions) => versions,
             RootAnswer::Index(_) => panic!("the sample is aggregated"),
         }

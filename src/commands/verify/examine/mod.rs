@@ -52,14 +52,14 @@ pub(super) async fn inspect(
     shared: &GlobalFlags,
     style: Style,
 ) -> Result<Inspected, Error> {
-    let unlisted = cluster.await_everything().await?;
+    let hidden_kinds = cluster.await_everything().await?;
     let mut inspection = Inspection {
         options,
         concurrency: usize::from(shared.concurrency),
         style,
         resources: list_resources(cluster),
         cluster,
-        unread: unlisted.names().into_iter().collect(),
+        unread: hidden_kinds.names().into_iter().collect(),
         unread_targets: Vec::new(),
         warnings: Vec::new(),
     };
@@ -151,7 +151,7 @@ impl Inspection<'_> {
     async fn determine_missing_kinds(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.recorded());
         let kinds: Vec<&RecordedKinds> = recorded.map(|record| &record.kinds).collect();
-        self.cluster.settle(&kinds).await?;
+        self.cluster.settle_recorded_kinds(&kinds).await?;
         self.resources = list_resources(self.cluster);
         Ok(())
     }

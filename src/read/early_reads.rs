@@ -1,0 +1,199 @@
+//! Early reads: the parent of a set and the namespaces of its manifests, which are read at the same time as discovery.
+//!
+//! A Secret or a ConfigMap can be read without discovery, which saves a round trip. A run uses each answer once,
+//! and only if it has sent no other request since. So a run that waited, for a kind or for its user, reads again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join;
+
+use super::list::ListError;
+use super::namespaces::read_namespaces;
+use super::parent::{WholeParent, whole_parent};
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::manifest::Manifest;
+use crate::model::applyset::ParentIdentity;
+use crate::model::containers::NamespaceState;
+use crate::model::list_targets::ListTarget;
+use crate::model::resource::{Resource, Scope};
+use crate::model::write_settings::SetReference;
+
+/// The greatest age of an answer that is used. Another run may change the set's record after the parent was read.
+/// This run notices that when it writes the parent; but if the record already covers its plan, it writes members first.
+const LONGEST_AGE: Duration = Duration::from_secs(5);
+
+/// What is read at the same time as discovery.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted<'a> {
+    Nothing,
+    Parent(&'a SetReference),
+    /// The parent, and the namespaces of these manifests and of the parent.
+    ParentAndNamespaces(&'a SetReference, &'a [Manifest]),
+}
+
+/// The answers to early reads; `None` for what was not wanted, or cannot be read without discovery.
+#[derive(Debug, Default)]
+pub struct EarlyReads {
+    pub(super) parent: Option<Box<(ParentIdentity, ParentAnswer)>>,
+    pub(super) namespaces: Option<Box<EarlyNamespaces>>,
+    /// The number of requests that the run had sent when these reads and discovery were done.
+    requests_sent: u64,
+    /// When these reads began; `None` if nothing was read.
+    pub(super) started_at: Option<Instant>,
+}
+
+/// The answer to a read of the parent; `None` inside if it does not exist.
+pub(super) type ParentAnswer = Result<Option<WholeParent>, ApiError>;
+
+/// The states of the namespaces that exist, by name.
+pub(super) type NamespaceStates = BTreeMap<String, NamespaceState>;
+
+/// The answer to an early read of the namespaces `names`.
+#[derive(Debug)]
+pub(super) struct EarlyNamespaces {
+    names: BTreeSet<String>,
+    answer: Result<NamespaceStates, (ListTarget, ListError)>,
+}
+
+impl EarlyNamespaces {
+    /// Returns the answer if exactly the namespaces `wanted` were read.
+    pub(super) fn into_answer_for(
+        self,
+        wanted: &BTreeSet<&str>,
+    ) -> Option<Result<NamespaceStates, (ListTarget, ListError)>> {
+        let are_same = self.names.iter().map(String::as_str).eq(wanted.iter().copied());
+        are_same.then_some(self.answer)
+    }
+}
+
+impl EarlyReads {
+    /// Reads what is wanted and needs no discovery. Objects that name no namespace are in `default_namespace`.
+    pub async fn read(server: &ApiServer, wanted: Wanted<'_>, default_namespace: &str) -> Self {
+        let (reference, manifests) = match wanted {
+            Wanted::Nothing => return Self::default(),
+            Wanted::Parent(reference) => (reference, None),
+            Wanted::ParentAndNamespaces(reference, manifests) => (reference, Some(manifests)),
+        };
+        let Some(resource) = built_in_parent_resource(reference) else {
+            return Self::default();
+        };
+        let identity = ParentIdentity {
+            group_kind: resource.group_kind(),
+            namespace: Some(
+                reference
+                    .namespace
+                    .as_deref()
+                    .unwrap_or(default_namespace)
+                    .to_owned(),
+            ),
+            name: reference.name.clone(),
+        };
+        let names =
+            manifests.and_then(|manifests| namespaces_to_read(&identity, manifests, default_namespace));
+        let resource = Arc::new(resource);
+        let read_parent = whole_parent(server, &resource, &identity);
+        let read_namespaces_of_run = async {
+            let names = names?;
+            let answer = read_namespaces(server, &names.iter().map(String::as_str).collect()).await;
+            Some(Box::new(EarlyNamespaces { names, answer }))
+        };
+        let started_at = Instant::now();
+        let (parent, namespaces) = join(read_parent, read_namespaces_of_run).await;
+        Self {
+            parent: Some(Box::new((identity, parent))),
+            namespaces,
+            requests_sent: 0,
+            started_at: Some(started_at),
+        }
+    }
+
+    /// Returns whether the parent was read early, and does not exist.
+    pub fn has_no_parent(&self) -> bool {
+        matches!(self.parent.as_deref(), Some((_, Ok(None))))
+    }
+
+    /// Notes how many requests were sent by the time that discovery is done, too. Once the run has sent another one,
+    /// the answers are not used.
+    #[must_use]
+    pub fn with_request_count(self, server: &ApiServer) -> Self {
+        Self {
+            requests_sent: server.requests(),
+            ..self
+        }
+    }
+
+    /// Returns the answers if the run has sent nothing since and they are recent; otherwise none, so that the run reads
+    /// again.
+    pub(super) fn only_if_current(self, server: &ApiServer) -> Self {
+        if server.requests() == self.requests_sent && self.started_at.is_some_and(is_recent) {
+            self
+        } else {
+            Self::default()
+        }
+    }
+}
+
+/// Returns whether the answer to a read that started at this time is recent enough to be used.
+pub(super) fn is_recent(started_at: Instant) -> bool {
+    started_at.elapsed() <= LONGEST_AGE
+}
+
+/// Returns the resource of a parent that is named as a Secret or a ConfigMap; `None` for other names.
+fn built_in_parent_resource(reference: &SetReference) -> Option<Resource> {
+    let kind = match reference.resource.as_deref() {
+        None | Some("secret" | "secrets") => "Secret",
+        Some("configmap" | "configmaps" | "cm") => "ConfigMap",
+        Some(_) => return None,
+    };
+    Some(Resource::regular("", "v1", kind, Scope::Namespaced))
+}
+
+/// Returns the namespaces of the parent and of the manifests. Returns `None` if only discovery shows them: without
+/// discovery, it is not known whether an object that names no namespace is cluster-scoped or in `default_namespace`.
+fn namespaces_to_read(
+    parent: &ParentIdentity,
+    manifests: &[Manifest],
+    default_namespace: &str,
+) -> Option<BTreeSet<String>> {
+    let mut names: BTreeSet<String> = parent.namespace.clone().into_iter().collect();
+    // Then an object that names no namespace adds none, whatever its scope.
+    let is_parent_in_default = names.contains(default_namespace);
+    for manifest in manifests {
+        match &manifest.namespace {
+            Some(namespace) => _ = names.insert(namespace.clone()),
+            None if is_parent_in_default => {}
+            None => return None,
+        }
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference(resource: Option<&str>) -> SetReference {
+        SetReference {
+            resource: resource.map(str::to_owned),
+            name: "web".to_owned(),
+            namespace: None,
+        }
+    }
+
+    #[test]
+    fn only_secrets_and_config_maps_are_known_without_discovery() {
+        let kind =
+            |resource: Option<&str>| built_in_parent_resource(&reference(resource)).map(|known| known.kind);
+        for secret in [None, Some("secret"), Some("secrets")] {
+            assert_eq!(kind(secret).as_deref(), Some("Secret"));
+        }
+        for config_map in ["cm", "configmap", "configmaps"] {
+            assert_eq!(kind(Some(config_map)).as_deref(), Some("ConfigMap"));
+        }
+        for other in ["secrets.example.com", "configmaps.v1.", "sets", ""] {
+            assert_eq!(kind(Some(other)), None, "{other}");
+        }
+    }
+}
