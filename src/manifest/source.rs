@@ -102,9 +102,8 @@ fn without_url_secrets(text: &str) -> String {
 /// Returns the address of a repository, which may have no scheme, without the parts that may be secret.
 fn without_remote_secrets(text: &str) -> String {
     let (scheme, rest) = match text.split_once(":/") {
-        Some((scheme, rest)) => {
-            text.split_at(scheme.len() + 2 + rest.len() - rest.trim_start_matches('/').len())
-        }
+        // All slashes of `https://` belong to the scheme.
+        Some((_, after)) => text.split_at(text.len() - after.trim_start_matches('/').len()),
         None => ("", text),
     };
     let (rest, query) = match rest.find(['?', '#']) {
