@@ -29,7 +29,8 @@ pub struct Exported {
 pub enum ExportedFields {
     /// The manifest has the fields that the field manager of the set owns.
     Applied,
-    /// The manifest has all fields of the live object, because the set has only labeled the object and never applied it.
+    /// The manifest has all fields of the live object, because the set has only labeled the object and never applied
+    /// it.
     Live,
 }
 
@@ -65,8 +66,8 @@ pub fn export(
     }
 }
 
-/// Returns the manifest of an object that a run is going to delete. It is like that of [`export`], but has the fields of
-/// all managers, since the deletion removes them, too. `desired` is the object that the run creates in its place.
+/// Returns the manifest of an object that a run is going to delete. It is like that of [`export`], but has the fields
+/// of all managers, since the deletion removes them, too. `desired` is the object that the run creates in its place.
 pub fn export_before_deletion(
     object: &Value,
     manager: &str,
@@ -150,8 +151,8 @@ fn without_applyset_metadata(mut manifest: Value) -> Value {
     manifest
 }
 
-/// Returns a live object without the fields that the server or a controller sets in a new object. If they were sent again,
-/// the server would refuse the object, or the fields would refer to objects that are gone.
+/// Returns a live object without the fields that the server or a controller sets in a new object. If they were sent
+/// again, the server would refuse the object, or the fields would refer to objects that are gone.
 fn without_server_fields(mut object: Value) -> Value {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let gvk = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
@@ -197,8 +198,8 @@ fn without_server_fields(mut object: Value) -> Value {
     object
 }
 
-/// Removes the binding of a claim, and the name of its volume if a controller has chosen the volume. For a new claim the
-/// controller may choose another one.
+/// Removes the binding of a claim, and the name of its volume if a controller has chosen the volume. For a new claim
+/// the controller may choose another one.
 fn remove_binding(claim: &mut Value) {
     const BY_CONTROLLER: &str = "/metadata/annotations/pv.kubernetes.io~1bound-by-controller";
     if claim.pointer(BY_CONTROLLER).is_some() {

@@ -25,7 +25,8 @@ pub(super) fn leaf_paths(fields: &Value) -> Vec<Vec<String>> {
     paths
 }
 
-/// Returns whether a node has others below it: parts of its value are owned one by one. `.` stands for the value itself.
+/// Returns whether a node has others below it: parts of its value are owned one by one. `.` stands for the value
+/// itself.
 pub(super) fn has_parts(node: &Value) -> bool {
     has_other_fields(node, &["."])
 }

@@ -1,14 +1,14 @@
 //! Leaves out of custom resources the nulls that their schema does not allow, and the fields that the server prunes.
 //!
-//! Such a null comes from an empty field of a template (`cephfs:` with only comments below it). The server drops the null
-//! when it creates an object, but in a server-side apply it refuses the null, or writes the object again each time. kubectl
-//! apply leaves such nulls out as well. A null that the schema allows is a value and stays, and so does a null below a
-//! field with `x-kubernetes-preserve-unknown-fields`.
+//! Such a null comes from an empty field of a template (`cephfs:` with only comments below it). The server drops the
+//! null when it creates an object, but in a server-side apply it refuses the null, or writes the object again each
+//! time. kubectl apply leaves such nulls out as well. A null that the schema allows is a value and stays, and so does a
+//! null below a field with `x-kubernetes-preserve-unknown-fields`.
 //!
-//! Empty values in the metadata of an embedded object are left out like those of the object itself. If the schema declares
-//! no field of an object (`metadata: {type: object}` of a template), the server prunes all its fields, and would write
-//! the object again at each apply; so these fields are left out. If the schema declares some fields, an unknown field is
-//! sent, so that the server refuses it.
+//! Empty values in the metadata of an embedded object are left out like those of the object itself. If the schema
+//! declares no field of an object (`metadata: {type: object}` of a template), the server prunes all its fields, and
+//! would write the object again at each apply; so these fields are left out. If the schema declares some fields, an
+//! unknown field is sent, so that the server refuses it.
 
 use serde_json::{Map, Value};
 

@@ -20,8 +20,8 @@ use crate::model::text::{os_cause, shell_word};
 /// A problem in a source, with its line.
 pub(super) type Fault = (usize, Problem);
 
-/// The faults of the sources, in reading order; never empty. If there are more than [`super::MAX_FAULTS`], the last one is
-/// [`Problem::More`].
+/// The faults of the sources, in reading order; never empty. If there are more than [`super::MAX_FAULTS`], the last one
+/// is [`Problem::More`].
 #[derive(Debug)]
 pub struct ManifestErrors(pub Vec<ManifestError>);
 

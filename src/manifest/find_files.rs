@@ -151,8 +151,8 @@ fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` finds it: a file named `.yaml` has one,
-/// too.
+/// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` finds it: a file named `.yaml` has
+/// one, too.
 pub fn is_manifest_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     [".json", ".yaml", ".yml"]

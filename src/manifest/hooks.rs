@@ -22,8 +22,8 @@ const ARGO_CD_HOOK: &str = "argocd.argoproj.io/hook";
 
 /// Helm's hook types that only `helm test` creates. The last two are of Helm 2.
 const TEST_TYPES: [&str; 3] = ["test", "test-success", "test-failure"];
-/// The hook type of CRDs in Helm 2, which created them before the other objects of a chart. Here such a CRD is an ordinary
-/// object.
+/// The hook type of CRDs in Helm 2, which created them before the other objects of a chart. Here such a CRD is an
+/// ordinary object.
 const CRD_TYPE: &str = "crd-install";
 /// The hook type of objects that Argo CD does not create.
 const SKIP_TYPE: &str = "Skip";
@@ -130,8 +130,8 @@ impl Manifests {
     }
 }
 
-/// Returns a note for each kind of hooks that are left out, with their names. If hooks are refused, the run fails, so there
-/// is no note about those of kind [`HookKind::Lifecycle`].
+/// Returns a note for each kind of hooks that are left out, with their names. If hooks are refused, the run fails, so
+/// there is no note about those of kind [`HookKind::Lifecycle`].
 pub fn notes_on_hooks_left_out(left_out: &[HookManifest], hooks: Hooks) -> Vec<String> {
     let note_on = |kind, noun: &str, why: &str| {
         let of_kind = left_out.iter().filter(|manifest| manifest.hook.kind == kind);
@@ -156,8 +156,8 @@ impl std::fmt::Display for HookManifest {
     }
 }
 
-/// Reads Helm's annotation, a list of hook types in any letter case; `None` for a CRD of Helm 2. A list with a type that is
-/// not of a test counts as [`HookKind::Lifecycle`], even if Helm does not know the type.
+/// Reads Helm's annotation, a list of hook types in any letter case; `None` for a CRD of Helm 2. A list with a type
+/// that is not of a test counts as [`HookKind::Lifecycle`], even if Helm does not know the type.
 fn helm_hook_kind(value: &str) -> Option<HookKind> {
     let types: Vec<String> = value.split(',').map(|item| item.trim().to_lowercase()).collect();
     if types.iter().all(|item| item == CRD_TYPE) {

@@ -1,8 +1,8 @@
 //! Decides if kustomize's message about a kustomization may show a secret.
 //!
-//! kustomize tries each name as a file, as a directory and as the address of a repository, and quotes parts of the name in
-//! its messages. A password in such a part cannot be recognized. So if a name in the kustomization may hold a secret, the
-//! message is not shown at all.
+//! kustomize tries each name as a file, as a directory and as the address of a repository, and quotes parts of the name
+//! in its messages. A password in such a part cannot be recognized. So if a name in the kustomization may hold a
+//! secret, the message is not shown at all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,8 +27,8 @@ pub(super) enum Withheld {
 /// The parameters that kustomize itself reads from the query of a URL.
 const KUSTOMIZE_PARAMETERS: [&str; 5] = ["ref", "version", "timeout", "submodules", "depth"];
 
-/// Returns why a message about the argument of `-k` may show a secret: because of the argument itself, its kustomization,
-/// or another kustomization that this one leads to. `None` if the message can be shown.
+/// Returns why a message about the argument of `-k` may show a secret: because of the argument itself, its
+/// kustomization, or another kustomization that this one leads to. `None` if the message can be shown.
 pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
     if !Path::new(argument).is_dir() && may_be_secret(argument) {
         return Some(Withheld::Url);
@@ -63,8 +63,8 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
     None
 }
 
-/// Returns whether a part of this text may be the password or the token of a URL. The `@` of `team@example.com` and of an
-/// image's digest, and the `?ref=` of a remote base, do not count.
+/// Returns whether a part of this text may be the password or the token of a URL. The `@` of `team@example.com` and of
+/// an image's digest, and the `?ref=` of a remote base, do not count.
 fn may_be_secret(text: &str) -> bool {
     let text = text.trim();
     let has_user = text.split_once('@').is_some_and(|(user, rest)| {

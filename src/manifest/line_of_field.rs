@@ -10,7 +10,8 @@ use kubernetes_yaml::Node;
 use super::{Position, Source, list};
 
 /// Finds the line of the field with this path, in the object that begins at a position. The path is written as the API
-/// server writes it ([`Node::find`]). `None` if the source is not a file, or has changed so that the field is not found.
+/// server writes it ([`Node::find`]). `None` if the source is not a file, or has changed so that the field is not
+/// found.
 pub fn line_of_field(position: &Position, path: &str) -> Option<usize> {
     let Source::Path(file) = &*position.source else {
         return None;
@@ -36,8 +37,8 @@ fn find_line(text: &str, line: usize, path: &str) -> Option<usize> {
     Some(position.line() + lines_before)
 }
 
-/// Returns the text from the beginning of the document that holds a line, and the number of lines before it. Without the
-/// earlier documents, the search is fast even if a file holds thousands of objects that are all refused.
+/// Returns the text from the beginning of the document that holds a line, and the number of lines before it. Without
+/// the earlier documents, the search is fast even if a file holds thousands of objects that are all refused.
 fn from_document_of(text: &str, line: usize) -> (&str, usize) {
     let mut offset = 0;
     let (mut document_offset, mut lines_before) = (0, 0);

@@ -11,8 +11,8 @@ use super::error::{Fault, Problem};
 ///
 /// As in kubectl, every document with `items` is a List (`unstructured.IsList`), Lists in Lists follow the other items
 /// of their List (`FlattenListVisitor`), and an item that has neither `apiVersion` nor `kind` gets those that the List
-/// implies. But an object with a name and empty `items` is a fault: kubectl skips such an object. If we skipped it, apply
-/// would prune it.
+/// implies. But an object with a name and empty `items` is a fault: kubectl skips such an object. If we skipped it,
+/// apply would prune it.
 pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
     let mut objects = Vec::new();
     let mut lists = VecDeque::from([document]);

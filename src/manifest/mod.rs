@@ -1,7 +1,8 @@
 //! Reads the manifests that the arguments of `-f` and `-k` name, each object with its source and line.
 //!
 //! This module finds the texts, and makes the checks that need no cluster. The crate `kubernetes-yaml` reads the texts
-//! as kubectl does. [`desired`] checks what needs discovery: kinds, default namespaces, and objects that are defined twice.
+//! as kubectl does. [`desired`] checks what needs discovery: kinds, default namespaces, and objects that are defined
+//! twice.
 
 mod check_without_cluster;
 pub mod desired;
@@ -107,9 +108,9 @@ pub enum Naming {
     /// The manifest names the object.
     #[default]
     Given,
-    /// The manifest has `metadata.generateName`, and the server makes a new name of it for each object that it creates. So
-    /// no manifest can name that object again. Only hooks may have such a name. [`Manifest::name`] is the prefix with an
-    /// asterisk, for messages.
+    /// The manifest has `metadata.generateName`, and the server makes a new name of it for each object that it creates.
+    /// So no manifest can name that object again. Only hooks may have such a name. [`Manifest::name`] is the prefix
+    /// with an asterisk, for messages.
     Generated,
 }
 

@@ -125,8 +125,8 @@ pub(super) fn manifests(
     faults.into_iter().chain(manifests)
 }
 
-/// Calls `work` for the items on all processors until `has_enough` returns true, and returns the results in the order of
-/// `items`. The items are begun in their order, so none is left out between two that have a result.
+/// Calls `work` for the items on all processors until `has_enough` returns true, and returns the results in the order
+/// of `items`. The items are begun in their order, so none is left out between two that have a result.
 fn map_until<T: Send, R: Send>(
     items: Vec<T>,
     has_enough: impl Fn() -> bool + Sync,

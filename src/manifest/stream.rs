@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::read_in_parallel::manifests;
 use super::{Manifest, Problem, Source};
 
-/// The sum of the bytes that the documents of a text may take in memory, though only one of them is in memory at a time.
-/// With only the limit for one document, a short text of many documents with aliases could take hours.
+/// The sum of the bytes that the documents of a text may take in memory, though only one of them is in memory at a
+/// time. With only the limit for one document, a short text of many documents with aliases could take hours.
 const MAX_WEIGHT: usize = 512 << 20;
 
 /// The reason why a text of manifests cannot be used.

@@ -37,8 +37,8 @@ impl UrlWithCredentials {
         })
     }
 
-    /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses a redirect from https to http. The result has
-    /// the credentials of the header, else those of this URL if scheme, host and port are the same.
+    /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses a redirect from https to http. The result
+    /// has the credentials of the header, else those of this URL if scheme, host and port are the same.
     pub(super) fn redirect(&self, location: &str) -> Result<Self, RemoteError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();

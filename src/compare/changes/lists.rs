@@ -1,8 +1,8 @@
 //! Associative lists and sets: their items are found by key or value, and must be in the order
 //! that the merge would give them.
 //!
-//! The merge (`typed/merge.go`, `visitListItems`) keeps the live list exactly if the items of the manifest are in it in the
-//! same order, possibly with others between them, and no item is in it twice.
+//! The merge (`typed/merge.go`, `visitListItems`) keeps the live list exactly if the items of the manifest are in it in
+//! the same order, possibly with others between them, and no item is in it twice.
 
 use std::cell::Cell;
 
@@ -171,8 +171,8 @@ fn key_names<'e>(entries: &'e [Owned<'_, Fields>]) -> Vec<&'e str> {
     names
 }
 
-/// Returns whether an item of the manifest can be this item of the tree. If the manifest leaves a key to its default, the
-/// tree of the item does not own the field of the key.
+/// Returns whether an item of the manifest can be this item of the tree. If the manifest leaves a key to its default,
+/// the tree of the item does not own the field of the key.
 fn may_be(item: &Fields, owned: &Owned<'_, Fields>, names: &[&str]) -> bool {
     names
         .iter()

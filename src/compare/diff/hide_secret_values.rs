@@ -80,8 +80,8 @@ fn find_copies(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
 /// Fields of the metadata in which copies are searched.
 const METADATA: [&str; 2] = ["annotations", "labels"];
 
-/// Returns the values of these states of a Secret, in each encoding in which the annotations and labels of the `searched`
-/// states may hold copies of them.
+/// Returns the values of these states of a Secret, in each encoding in which the annotations and labels of the
+/// `searched` states may hold copies of them.
 fn encoded_values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
     // No copy is shorter than its value, so the large values of most Secrets need not be encoded.
     let longest = longest_text(searched);
@@ -122,8 +122,8 @@ const SHORTEST_VALUE: usize = 4;
 /// How many bytes a value has at least for a copy of it to count as a part of a label or a key.
 const LONG_VALUE: usize = 8;
 
-/// Hides annotations and labels that contain a value, as a whole: tools store manifests in annotations, and people notes,
-/// so the rest of such a text may be secret, too.
+/// Hides annotations and labels that contain a value, as a whole: tools store manifests in annotations, and people
+/// notes, so the rest of such a text may be secret, too.
 fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
     let states = [&*live, &*predicted].into_iter().flatten();
     let copies: BTreeSet<String> = states.flat_map(|state| find_copies(state, values)).collect();
@@ -139,8 +139,8 @@ fn holds_value(text: &str, values: &BTreeSet<String>) -> bool {
     values.iter().any(|value| text.contains(value.as_str()))
 }
 
-/// Returns whether a text is a value, or contains a long value. A short value is a part of many labels by chance: `admin`
-/// of `admin-portal`.
+/// Returns whether a text is a value, or contains a long value. A short value is a part of many labels by chance:
+/// `admin` of `admin-portal`.
 fn is_value_or_holds_long_value(text: &str, values: &BTreeSet<String>) -> bool {
     values.contains(text)
         || values
@@ -148,8 +148,8 @@ fn is_value_or_holds_long_value(text: &str, values: &BTreeSet<String>) -> bool {
             .any(|value| value.len() >= LONG_VALUE && text.contains(value.as_str()))
 }
 
-/// Returns whether the name in a key contains a long value. The prefix of the key is not searched: it is a domain, which
-/// is a value of many Secrets.
+/// Returns whether the name in a key contains a long value. The prefix of the key is not searched: it is a domain,
+/// which is a value of many Secrets.
 fn name_holds_long_value(key: &str, values: &BTreeSet<String>) -> bool {
     let name = key.rsplit('/').next().unwrap_or_default();
     name.len() >= LONG_VALUE && is_value_or_holds_long_value(name, values)

@@ -54,8 +54,8 @@ const SERVER_FIELDS: [&str; 4] = ["managedFields", "resourceVersion", "generatio
 const FIELDS_OF_INSTANCE: [&str; 2] = ["creationTimestamp", "uid"];
 
 impl Difference {
-    /// Compares the two states of an object as the server sends them. `resource` is the resource through which both were
-    /// read.
+    /// Compares the two states of an object as the server sends them. `resource` is the resource through which both
+    /// were read.
     pub fn new(
         resource: &Resource,
         key: &ObjectKey,
@@ -90,7 +90,8 @@ impl Difference {
 
     /// Returns the difference between the live object of `self` and the predicted object of `new`, which replaces it.
     ///
-    /// The values of Secrets are hidden already, so they cannot be compared. Each is shown as changed, because it may be.
+    /// The values of Secrets are hidden already, so they cannot be compared. Each is shown as changed, because it may
+    /// be.
     #[must_use]
     pub fn replaced_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());

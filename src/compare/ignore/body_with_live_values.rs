@@ -20,17 +20,18 @@ pub enum Purpose {
     /// The body is compared with the live object. It has the parts of ignored fields that our manager owns now, so that
     /// ignored fields make no difference.
     Compare,
-    /// The body is sent. A field that another manager has applied is left out. Any other field that the manifest has, or
-    /// that our manager owns, is sent with its live value. So the object keeps its value.
+    /// The body is sent. A field that another manager has applied is left out. Any other field that the manifest has,
+    /// or that our manager owns, is sent with its live value. So the object keeps its value.
     Send,
 }
 
 /// Returns the body of an object of the manifests with these fields ignored. `live` is the whole live object that the
-/// body is compared with, or sent over. The body has values of `live`, so it may be sent only over this resourceVersion.
+/// body is compared with, or sent over. The body has values of `live`, so it may be sent only over this
+/// resourceVersion.
 ///
 /// If the list item or the mapping that holds an ignored field does not exist yet, the field has the value of the
-/// manifest, because it may be required. Only a field in a map with free keys, such as labels, is left out then. Keys of
-/// list items and the ApplySet's own labels and annotations are never ignored.
+/// manifest, because it may be required. Only a field in a map with free keys, such as labels, is left out then. Keys
+/// of list items and the ApplySet's own labels and annotations are never ignored.
 pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, purpose: Purpose) -> Object {
     let manifest = object.value();
     let mut body = manifest.clone();
@@ -174,8 +175,8 @@ impl IgnoredPlace<'_> {
         }
     }
 
-    /// Sets an item that is found by its keys, or by its value in a set. The index is that of the item in the manifest; if
-    /// the list of the manifest is shorter, that of the item in the live object.
+    /// Sets an item that is found by its keys, or by its value in a set. The index is that of the item in the manifest;
+    /// if the list of the manifest is shorter, that of the item in the live object.
     fn set_item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let names = self.entries.key_names();
         let Some(desired) = body.get_mut(index) else {
@@ -189,7 +190,8 @@ impl IgnoredPlace<'_> {
             return;
         };
         let mut matching = live.iter().filter(|item| same_item(desired, item, &names));
-        // An item without exactly one live item is sent as the manifest has it, but an ignored item of a set is left out.
+        // An item without exactly one live item is sent as the manifest has it, but an ignored item of a set is left
+        // out.
         let (Some(item), None) = (matching.next(), matching.next()) else {
             if rest.is_empty() && !desired.is_object() {
                 body.remove(index);
@@ -363,7 +365,8 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
 }
 
 /// Returns whether the live object has a field at this place or below that a manager owns and the manifest lacks. The
-/// status does not count. The items of a list are not compared: a place in a list counts if the manifest lacks the list.
+/// status does not count. The items of a list are not compared: a place in a list counts if the manifest lacks the
+/// list.
 pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String]) -> bool {
     let Some((first, rest)) = segments.split_first().filter(|(first, _)| *first != "status") else {
         return false;

@@ -153,8 +153,8 @@ const ARGO_CD_FIELDS: [&str; 7] = [
     "managedFieldsManagers",
 ];
 
-/// The fields of [`ARGO_CD_FIELDS`] by which a rule is recognized as one of Argo CD: the other fields are also conditions
-/// of Flux, though Flux has them in `target`.
+/// The fields of [`ARGO_CD_FIELDS`] by which a rule is recognized as one of Argo CD: the other fields are also
+/// conditions of Flux, though Flux has them in `target`.
 const FIELDS_ONLY_OF_ARGO_CD: [&str; 3] = ["jsonPointers", "jqPathExpressions", "managedFieldsManagers"];
 
 /// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing group is the core

@@ -76,7 +76,8 @@ pub(super) fn glob(pattern: &str) -> String {
     format!("^(?:{})$", parts.collect::<String>())
 }
 
-/// Returns the expression of a text of Argo CD, which has to be equal; `None` for an empty text, which matches any text.
+/// Returns the expression of a text of Argo CD, which has to be equal; `None` for an empty text, which matches any
+/// text.
 pub(super) fn exactly(text: &str) -> Option<String> {
     anchor(&regex::escape(text))
 }
@@ -107,13 +108,15 @@ impl Default for Expressions {
 
 impl Expressions {
     /// Compiles an expression of at most [`LONGEST_EXPRESSION`] bytes. The crate `regex` does not report the size of a
-    /// compiled expression, so limits of 4 KiB, 8 KiB, … are tried, and the first that is large enough counts as its size.
+    /// compiled expression, so limits of 4 KiB, 8 KiB, … are tried, and the first that is large enough counts as its
+    /// size.
     pub(super) fn compile(&mut self, expression: &str) -> Result<Regex, regex::Error> {
         let mut size = SMALLEST_SIZE;
         loop {
             let limit = size.min(self.bytes_left);
             let mut builder = RegexBuilder::new(expression);
-            // The cache that an expression fills while it matches has a limit of its own, and does not count as its size.
+            // The cache that an expression fills while it matches has a limit of its own, and does not count as its
+            // size.
             match builder.size_limit(limit).dfa_size_limit(8 * limit).build() {
                 Err(regex::Error::CompiledTooBig(_)) if limit < self.bytes_left => size *= 2,
                 Err(error) => return Err(error),

@@ -1,5 +1,5 @@
-//! Keeps the ApplySet metadata (labels and annotations of KEP-3659) of a parent that is a member of another set or has a
-//! manifest: no apply of the object may remove it, whichever field manager owns it.
+//! Keeps the ApplySet metadata (labels and annotations of KEP-3659) of a parent that is a member of another set or has
+//! a manifest: no apply of the object may remove it, whichever field manager owns it.
 
 use serde_json::{Map, Value, json};
 
@@ -65,8 +65,8 @@ fn owned_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str
         .filter(|key| is_of_parent(key))
 }
 
-/// Returns whether a label or annotation is ApplySet metadata of a parent. The part-of label is that of a member, and the
-/// label that allows a kind as a parent belongs to the manifest of its CRD.
+/// Returns whether a label or annotation is ApplySet metadata of a parent. The part-of label is that of a member, and
+/// the label that allows a kind as a parent belongs to the manifest of its CRD.
 fn is_of_parent(key: &str) -> bool {
     is_applyset_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }

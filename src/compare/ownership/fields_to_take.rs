@@ -22,8 +22,8 @@ pub fn manifest_to_restore(
     manifest_with(object, fields, definition)
 }
 
-/// Returns the field set of the fields of a live value that `desired` changes, or that have no owner; `None` if there are
-/// none. `owned` is the node of the value in the field set of all managers; `None` if no manager owns the value.
+/// Returns the field set of the fields of a live value that `desired` changes, or that have no owner; `None` if there
+/// are none. `owned` is the node of the value in the field set of all managers; `None` if no manager owns the value.
 fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Option<Value> {
     let is_owned_in_parts = owned.is_none_or(has_parts);
     let parts: Map<String, Value> = match (live, desired, owned) {

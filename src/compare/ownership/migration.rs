@@ -65,8 +65,8 @@ pub fn has_string_data(metadata: &Value, manager: &str) -> bool {
 }
 
 /// Returns a JSON patch that moves to `manager` the fields that client-side apply owns, and those that `former` has
-/// applied server-side; `None` if there are none. ApplySet metadata of a parent stays with its owner: if `manager` owned
-/// it, the next apply would remove it. The server accepts the patch only for the resourceVersion of `metadata`.
+/// applied server-side; `None` if there are none. ApplySet metadata of a parent stays with its owner: if `manager`
+/// owned it, the next apply would remove it. The server accepts the patch only for the resourceVersion of `metadata`.
 pub fn migration_patch(
     metadata: &Value,
     manager: &str,
@@ -127,8 +127,8 @@ pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value
     ))
 }
 
-/// Returns `metadata.managedFields` of a Secret as [`migrate_managed_fields`] does, and turns fields of `stringData` into
-/// fields of `data`, where the server has stored the values. So an apply removes a key that has left the manifest.
+/// Returns `metadata.managedFields` of a Secret as [`migrate_managed_fields`] does, and turns fields of `stringData`
+/// into fields of `data`, where the server has stored the values. So an apply removes a key that has left the manifest.
 pub fn migrate_secret_managed_fields(metadata: &Value, former: &Former) -> Option<Value> {
     let mut owned = metadata.clone();
     let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
@@ -187,8 +187,8 @@ pub(super) fn is_moved(entry: &Value, former: &Former) -> bool {
     is_former && has_something_to_move(entry)
 }
 
-/// Returns whether an entry belongs to a tool that the object is adopted from. If the tool updates objects under the name
-/// of our manager, an entry with only the part-of label is our own.
+/// Returns whether an entry belongs to a tool that the object is adopted from. If the tool updates objects under the
+/// name of our manager, an entry with only the part-of label is our own.
 fn is_of_writer(entry: &Value, former: &Former) -> bool {
     let is_writer = entry["manager"]
         .as_str()
@@ -224,7 +224,8 @@ fn has_something_to_move(entry: &Value) -> bool {
         || has_parts(&metadata["f:annotations"])
 }
 
-/// Removes the fields that stay with their owner from an entry, and returns them as a field set; `None` if there are none.
+/// Removes the fields that stay with their owner from an entry, and returns them as a field set; `None` if there are
+/// none.
 pub(super) fn take_kept(entry: &mut Value, last_applied: LastApplied) -> Option<Value> {
     let annotation = match last_applied {
         LastApplied::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),

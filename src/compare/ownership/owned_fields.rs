@@ -1,5 +1,5 @@
-//! The fields of an object that a field manager owns, as a manifest: an apply of this manifest by the manager leaves the
-//! object as it is.
+//! The fields of an object that a field manager owns, as a manifest: an apply of this manifest by the manager leaves
+//! the object as it is.
 
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,8 @@ use crate::compare::changes::{CrdVersion, Shape, zero_of};
 use crate::compare::field_paths::{ItemKey, has_parts, leaf_paths, value_at};
 use crate::model::built_in_kinds::{Relation, TypeMeta};
 
-/// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because each
-/// apply takes them over, and removes those that its manifest lacks. `definition` is the CRD of a custom resource.
+/// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because
+/// each apply takes them over, and removes those that its manifest lacks. `definition` is the CRD of a custom resource.
 pub fn manifest_of(object: &Value, manager: &str, definition: Option<CrdVersion<'_>>) -> Value {
     manifest_with(object, own_fields(object, manager), definition)
 }
@@ -43,8 +43,8 @@ fn sent_fields(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<V
     fields.map(without_last_applied).map(with_string_data)
 }
 
-/// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that the
-/// manager owns as a whole may have been sent empty, and filled by others or with defaults.
+/// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
+/// the manager owns as a whole may have been sent empty, and filled by others or with defaults.
 pub fn needs_definition(object: &Value, manager: &str) -> bool {
     TypedPlace::new(object, None).is_none()
         && leaf_paths(&own_fields(object, manager).unwrap_or_default())
@@ -107,8 +107,8 @@ impl<'n> TypedPlace<'n> {
         }
     }
 
-    /// Returns the value with which a field was sent that has an owner but no value: the empty value of its type. If the
-    /// type is not known, the result is null, which leaves the field without a value as well.
+    /// Returns the value with which a field was sent that has an owner but no value: the empty value of its type. If
+    /// the type is not known, the result is null, which leaves the field without a value as well.
     fn absent(this: Option<Self>, name: &str) -> Option<Value> {
         match this {
             Some(place) if matches!(place.shape, Shape::BuiltIn) => {
@@ -118,8 +118,8 @@ impl<'n> TypedPlace<'n> {
         }
     }
 
-    /// Returns the value with which a map or list was sent that has an owner, but whose parts do not. If parts of its type
-    /// are owned one by one, it was sent empty.
+    /// Returns the value with which a map or list was sent that has an owner, but whose parts do not. If parts of its
+    /// type are owned one by one, it was sent empty.
     fn as_sent(self, value: &Value) -> Value {
         match value {
             Value::Object(_) if self.shape.map(self.name, self.type_meta) == Relation::Granular => json!({}),

@@ -1,7 +1,7 @@
 //! The owners of fields that the server finds invalid.
 //!
-//! The server writes a path like `spec.ports[0].port` or `data[a.b]`. Field sets do not have the positions of list items,
-//! so for a path into a list, the owners of the list count.
+//! The server writes a path like `spec.ports[0].port` or `data[a.b]`. Field sets do not have the positions of list
+//! items, so for a path into a list, the owners of the list count.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::managed_fields::entries;
 
-/// Returns the managers that own the field at `path`, if the field is only theirs. `None` if the manifest has the field,
-/// if no manager or one of `ours` owns it, or if the path names no field.
+/// Returns the managers that own the field at `path`, if the field is only theirs. `None` if the manifest has the
+/// field, if no manager or one of `ours` owns it, or if the path names no field.
 pub fn only_others_own(
     path: &str,
     manifest: &Value,
@@ -30,8 +30,8 @@ pub fn only_others_own(
         .then(|| managers.into_iter().map(str::to_owned).collect())
 }
 
-/// Returns whether a manifest or a field set has this path, or a value without parts that the path leads into. `prefix` is
-/// that of the keys: `f:` in a field set, empty in a manifest.
+/// Returns whether a manifest or a field set has this path, or a value without parts that the path leads into. `prefix`
+/// is that of the keys: `f:` in a field set, empty in a manifest.
 fn reaches(fields: &Value, prefix: &str, path: &str) -> bool {
     let path = path.strip_prefix('.').unwrap_or(path);
     if path.is_empty() || is_index(path) {

@@ -1,7 +1,7 @@
 //! The ownership of the number of replicas, which autoscalers write through the subresource `scale`.
 //!
-//! If the field leaves a manifest and no other manager owns it, server-side apply removes the field, and the server fills
-//! in the default: one replica.
+//! If the field leaves a manifest and no other manager owns it, server-side apply removes the field, and the server
+//! fills in the default: one replica.
 
 use std::fmt;
 
@@ -80,8 +80,8 @@ impl ReplicasPath {
 }
 
 /// Returns the number of replicas that an apply of `manifest` over `live` would remove, because the manifest lacks the
-/// field and only our manager owns it; `None` otherwise. Fields of the `former` owners count as ours, because the run moves
-/// them to our manager before.
+/// field and only our manager owns it; `None` otherwise. Fields of the `former` owners count as ours, because the run
+/// moves them to our manager before.
 pub fn dropped_replicas(
     manifest: &Value,
     live: &Value,

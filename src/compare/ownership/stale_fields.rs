@@ -32,8 +32,8 @@ pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Fo
     (left != *applied).then_some(left)
 }
 
-/// Makes our manager own exactly the fields of a manifest, and client-side apply, as a former owner, the fields that our
-/// manager has applied before.
+/// Makes our manager own exactly the fields of a manifest, and client-side apply, as a former owner, the fields that
+/// our manager has applied before.
 pub fn own_manifest(metadata: &mut Value, former: &Former, manifest: &Value) {
     let Some(entries) = metadata["managedFields"].as_array_mut() else {
         return;

@@ -1,8 +1,8 @@
-//! Entries of managedFields in a version of the kind to which the server cannot convert the object: the CRD has lost the
-//! version, or the schema of the version lacks a field of the object.
+//! Entries of managedFields in a version of the kind to which the server cannot convert the object: the CRD has lost
+//! the version, or the schema of the version lacks a field of the object.
 //!
-//! The server answers 500 to every apply of an object with such an entry, and drops all entries at any other write. It can
-//! convert to all versions in `spec.versions` of the CRD, served or not (`apiextensions-apiserver`,
+//! The server answers 500 to every apply of an object with such an entry, and drops all entries at any other write. It
+//! can convert to all versions in `spec.versions` of the CRD, served or not (`apiextensions-apiserver`,
 //! `pkg/apiserver/conversion/converter.go`, `validVersions`).
 
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use super::managed_fields::{entries, union};
 use crate::model::resource::Resource;
 
-/// Returns whether entries name another version of the kind than that of the resource, which may be unusable. Only custom
-/// resources have unusable versions, and their groups have a dot; a built-in group may have one as well.
+/// Returns whether entries name another version of the kind than that of the resource, which may be unusable. Only
+/// custom resources have unusable versions, and their groups have a dot; a built-in group may have one as well.
 pub fn names_other_version(metadata: &Value, resource: &Resource) -> bool {
     resource.group.contains('.') && entries(metadata).iter().any(|entry| is_other(entry, resource))
 }
@@ -21,9 +21,9 @@ pub fn names_other_version(metadata: &Value, resource: &Resource) -> bool {
 /// Returns `metadata.managedFields` with the version of the resource in place of unusable versions: those to which the
 /// server cannot convert each of `contents`. `None` if no entry has an unusable version.
 ///
-/// If two entries of one writer then have the same version, they are united, because the server would keep only the last
-/// one. The paths in the entries stay. Without a conversion webhook, all versions have the same paths. With a webhook,
-/// nothing can translate the paths of a version that the CRD has lost.
+/// If two entries of one writer then have the same version, they are united, because the server would keep only the
+/// last one. The paths in the entries stay. Without a conversion webhook, all versions have the same paths. With a
+/// webhook, nothing can translate the paths of a version that the CRD has lost.
 pub fn without_unusable_versions(
     metadata: &Value,
     resource: &Resource,

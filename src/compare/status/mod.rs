@@ -201,8 +201,9 @@ pub fn reports(object: &Value) -> bool {
     !conventions::has_no_status(object)
 }
 
-/// Returns in how many seconds an object without a status will count as one that never gets a status; `None` if it has a
-/// status, or if the time is over. The caller has to judge the object once more then, because the server sends no event.
+/// Returns in how many seconds an object without a status will count as one that never gets a status; `None` if it has
+/// a status, or if the time is over. The caller has to judge the object once more then, because the server sends no
+/// event.
 pub fn time_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
     if reports(object) {
         return None;
@@ -338,8 +339,8 @@ fn judge_exemption(object: ObjectView) -> Option<Readiness> {
     Some(Readiness::current(reason).with_rule(Rule::Annotation(name)))
 }
 
-/// Compares the generation with the one that the controller has observed; `None` if the controller is not behind, or does
-/// not report a generation.
+/// Compares the generation with the one that the controller has observed; `None` if the controller is not behind, or
+/// does not report a generation.
 fn judge_generation(object: ObjectView) -> Option<Readiness> {
     let wanted = object.number("/metadata/generation")?;
     let in_progress = |observed: i64| {

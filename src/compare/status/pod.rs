@@ -16,8 +16,8 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
             Some(trouble) => Readiness::in_progress(trouble),
             None => Readiness::in_progress("it is running but not ready"),
         },
-        // kstatus calls an unschedulable Pod Failed after 15 seconds. We wait longer, because an autoscaler takes minutes
-        // to add a node.
+        // kstatus calls an unschedulable Pod Failed after 15 seconds. We wait longer, because an autoscaler takes
+        // minutes to add a node.
         Some("Pending") => {
             Readiness::in_progress(trouble(object.0).unwrap_or_else(|| "it is pending".to_owned()))
         }

@@ -148,8 +148,8 @@ fn read_kind(object: &Node) -> Result<String, Fault> {
     }
 }
 
-/// Returns `metadata.name`, which must be a segment of a request path. Other rules for names depend on the kind, and are
-/// left to the server.
+/// Returns `metadata.name`, which must be a segment of a request path. Other rules for names depend on the kind, and
+/// are left to the server.
 ///
 /// A hook may have `metadata.generateName` in place of a name. Then the returned name is the prefix with an asterisk,
 /// which stands in messages for what the server adds; [`Naming::Generated`] says that it is not the name of an object.
@@ -265,8 +265,8 @@ fn is_base64(text: &str) -> bool {
     LIKE_GO.decode(text.replace(['\r', '\n'], "")).is_ok()
 }
 
-/// Checks that a field is a mapping from strings to strings, and returns the mapping; `None` if the field is missing, null
-/// or not a mapping. A value that is null is no fault: the server takes its key as missing.
+/// Checks that a field is a mapping from strings to strings, and returns the mapping; `None` if the field is missing,
+/// null or not a mapping. A value that is null is no fault: the server takes its key as missing.
 fn check_map_of_strings<'node>(
     value: Option<&'node Node>,
     field: &str,

@@ -5,8 +5,8 @@
 //!   fail. Under a key that people choose, the server even turns a null into an empty text or the quantity 0. kubectl
 //!   apply drops nulls as well. It also clears the value that others have written to the field, which we do not.
 //! - In the metadata of an object, no empty value means anything.
-//! - The server replaces an empty `protocol` by `TCP`, so that the port has another key. It makes the selector of a Job. A
-//!   controller fills in the `rules` of an aggregated `ClusterRole`.
+//! - The server replaces an empty `protocol` by `TCP`, so that the port has another key. It makes the selector of a Job.
+//!   A controller fills in the `rules` of an aggregated `ClusterRole`.
 //!
 //! Any other empty value is sent, because it clears the value of another manager (`ingress: []` of a `NetworkPolicy`).
 //! The comparison (`compare/changes`) decides if the live value is the same, written in another way.
@@ -105,8 +105,8 @@ impl NestedField<'_> {
         }
     }
 
-    /// Returns whether an empty value of this field is replaced: by the server with a default, or dropped, or, in the case
-    /// of `caBundle`, by a CA injector.
+    /// Returns whether an empty value of this field is replaced: by the server with a default, or dropped, or, in the
+    /// case of `caBundle`, by a CA injector.
     fn is_replaced(self) -> bool {
         match (self.type_meta.kind, self.container, self.name) {
             ("NetworkPolicy", "spec", "policyTypes") => true,
@@ -119,7 +119,8 @@ impl NestedField<'_> {
         }
     }
 
-    /// Returns whether this field is the selector that the server makes for a Job (`pkg/registry/batch/job/strategy.go`).
+    /// Returns whether this field is the selector that the server makes for a Job
+    /// (`pkg/registry/batch/job/strategy.go`).
     fn is_selector_of_job(self) -> bool {
         let is_of_job = matches!(
             (self.type_meta.kind, self.around),

@@ -67,9 +67,9 @@ impl DesiredObject {
         self.key.group_kind == GroupKind::new("", "Secret")
     }
 
-    /// Returns the resource through which the object can be read now: its own if that is served. If a CRD of the manifests
-    /// is yet to add its version, that is a resource of the same kind in `served`. `None` if no version of the kind is
-    /// served, so that no object of the kind exists.
+    /// Returns the resource through which the object can be read now: its own if that is served. If a CRD of the
+    /// manifests is yet to add its version, that is a resource of the same kind in `served`. `None` if no version of
+    /// the kind is served, so that no object of the kind exists.
     pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
         match self.resource.origin {
             Origin::Served => Some(&self.resource),
@@ -130,7 +130,8 @@ impl Desired {
         }
     }
 
-    /// Ignores the numbers of replicas that autoscalers write now, in place of those of an earlier reading of the cluster.
+    /// Ignores the numbers of replicas that autoscalers write now, in place of those of an earlier reading of the
+    /// cluster.
     pub fn leave_to_autoscalers(&mut self, fields: BTreeMap<ObjectKey, Pointer>) {
         let earlier = std::mem::replace(&mut self.left_to_autoscalers, fields);
         let current = &self.left_to_autoscalers;
@@ -318,8 +319,8 @@ fn reason_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&
     }
 }
 
-/// Finds the resource of a manifest. The inner error is a fault of the manifest, which is reported with the faults of the
-/// other manifests.
+/// Finds the resource of a manifest. The inner error is a fault of the manifest, which is reported with the faults of
+/// the other manifests.
 ///
 /// # Errors
 ///
@@ -373,8 +374,8 @@ fn find_resource(
 
 /// Returns the object of a manifest as it is to be sent, and its metadata apart, to which [`Desired::add`] adds labels.
 ///
-/// A namespaced object without a namespace gets the default namespace. A cluster-scoped object loses its namespace, which
-/// the server would ignore.
+/// A namespaced object without a namespace gets the default namespace. A cluster-scoped object loses its namespace,
+/// which the server would ignore.
 fn to_desired_object(
     manifest: Manifest,
     resource: Arc<Resource>,

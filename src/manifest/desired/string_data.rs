@@ -13,8 +13,8 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
 /// Returns the object with `data` in place of `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret` in
-/// `pkg/apis/core/v1/conversion.go`: if both have a key, the value of `stringData` counts. An invalid Secret stays as it
-/// is, so that the server rejects it. Nulls must have been left out before.
+/// `pkg/apis/core/v1/conversion.go`: if both have a key, the value of `stringData` counts. An invalid Secret stays as
+/// it is, so that the server rejects it. Nulls must have been left out before.
 pub(super) fn move_to_data(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
     // Most Secrets have no `stringData`, and need not be parsed.

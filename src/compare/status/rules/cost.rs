@@ -1,5 +1,5 @@
-//! The cost of an expression: limits on what it may cost when it is compiled, and on what it may cost for an object before
-//! it is evaluated.
+//! The cost of an expression: limits on what it may cost when it is compiled, and on what it may cost for an object
+//! before it is evaluated.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
@@ -229,8 +229,8 @@ fn root(expression: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Returns how many searches through values of an object an expression is: 2 for a function of two lists, which compares
-/// each item of one with each item of the other. A search with a literal counts 0, because a literal is short.
+/// Returns how many searches through values of an object an expression is: 2 for a function of two lists, which
+/// compares each item of one with each item of the other. A search with a literal counts 0, because a literal is short.
 fn searches(expression: &Expr) -> u32 {
     match expression {
         Expr::Call(call)
@@ -275,7 +275,8 @@ fn calls(expression: &Expr, functions: &[&str]) -> usize {
     }
 }
 
-/// Returns 1 for a call of `matches` whose pattern is not a literal, so that an object may make it long, or is long itself.
+/// Returns 1 for a call of `matches` whose pattern is not a literal, so that an object may make it long, or is long
+/// itself.
 fn unbounded_patterns(expression: &Expr) -> usize {
     match expression {
         Expr::Call(call) if call.func_name == "matches" => {

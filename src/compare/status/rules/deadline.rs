@@ -1,5 +1,5 @@
-//! Evaluates expressions in threads with a deadline. A thread cannot be stopped: if it takes longer, the program continues
-//! without its result, and the thread runs until it finishes or the program ends.
+//! Evaluates expressions in threads with a deadline. A thread cannot be stopped: if it takes longer, the program
+//! continues without its result, and the thread runs until it finishes or the program ends.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError, mpsc};

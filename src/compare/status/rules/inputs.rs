@@ -61,8 +61,8 @@ fn value_at<'o>(object: &'o Value, path: &[String]) -> Option<&'o Value> {
     fields.try_fold(variable(object, first)?, |value, field| value.get(field))
 }
 
-/// Returns the value of a variable: a field at the top of the object, or `self`, the whole object, so that an expression
-/// can check whether it has a status.
+/// Returns the value of a variable: a field at the top of the object, or `self`, the whole object, so that an
+/// expression can check whether it has a status.
 pub(super) fn variable<'o>(object: &'o Value, name: &str) -> Option<&'o Value> {
     object.get(name).or((name == "self").then_some(object))
 }
