@@ -1,14 +1,16 @@
 //! Drift: fields that this set has applied and that another field manager has changed since.
 //!
-//! The server removes a field from our `Apply` entry when another manager changes its value, and gives
-//! it to that manager, whose entry gets the time of the write; the time of ours stays. So a field is
-//! drift if an apply would take it back, with another value, from a manager that has written since.
+//! When another manager changes the value of a field, the server moves the field from our `Apply` entry to the entry of
+//! that manager, which gets the time of the write. The time of our entry stays. So a field is drift if an apply would
+//! take it back, with another value, from a manager that has written after our last apply.
 //!
-//! Three cases cannot be seen in a live object. A field that another manager removed, and a deleted
-//! object, leave no trace: they look like an addition to the manifest. A field that is new in the
-//! manifest, and that another manager has set after our last apply, looks like drift. Times have a
-//! resolution of one second; a write in the second of our apply counts as later, and so does one
-//! without a time.
+//! A live object does not show three cases correctly:
+//!
+//! - A field that another manager removed, and a deleted object, leave no trace. They look like an addition to the
+//!   manifest.
+//! - A field that is new in the manifest, and that another manager has set after our last apply, looks like drift.
+//! - Times have a resolution of one second. A write in the second of our apply counts as later, and so does a write
+//!   without a time.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +24,11 @@ use super::ownership::{apply_entry, entries, is_apply_of};
 pub struct TakenField {
     /// The field as a manifest has it, such as `spec.replicas`.
     pub field: String,
-    /// The manager that owns it now.
+    /// The manager that owns the field now.
     pub manager: String,
 }
 
-/// Returns the fields that an apply by `manager` would take back. `predicted` is the object after it.
+/// Returns the fields that an apply by `manager` would take back. `predicted` is the object after that apply.
 pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<TakenField> {
     let [Some(ours), Some(after)] = [live, predicted].map(|object| apply_entry(&object["metadata"], manager))
     else {
@@ -63,7 +65,7 @@ pub fn taken_in_conflict<'c>(
     conflicts
         .into_iter()
         .filter_map(|(field, owner)| {
-            // A subresource may follow the name.
+            // The text may be `"kubectl" with subresource "scale"`; only the name at its beginning is read.
             let owner: String = Deserializer::from_str(owner).into_iter().next()?.ok()?;
             writers.contains(owner.as_str()).then(|| TakenField {
                 field: field.trim_start_matches('.').to_owned(),
@@ -73,26 +75,29 @@ pub fn taken_in_conflict<'c>(
         .collect()
 }
 
-/// Returns the entries of others that were written after our entry. A status is not an intent.
+/// Returns the entries of other managers that were written after our entry. Entries of the subresource `status` do not
+/// count: a controller that reports a status takes no field from us.
 fn written_since<'o>(live: &'o Value, ours: &'o Value, manager: &'o str) -> impl Iterator<Item = &'o Value> {
     let others = entries(&live["metadata"]).iter();
     others.filter(move |entry| {
-        !is_apply_of(entry, manager) && entry["subresource"] != "status" && is_since(entry, time(ours))
+        !is_apply_of(entry, manager)
+            && entry["subresource"] != "status"
+            && is_written_since(entry, time_of(ours))
     })
 }
 
 /// Returns the time of an entry. The server writes RFC 3339 in UTC, so texts compare as times.
-fn time(entry: &Value) -> &str {
+fn time_of(entry: &Value) -> &str {
     entry["time"].as_str().unwrap_or_default()
 }
 
-/// Returns whether an entry may have been written since this time. The server writes no time into an entry
-/// that it makes for the subresource `scale`.
-fn is_since(entry: &Value, since: &str) -> bool {
-    entry["time"].is_null() || time(entry) >= since
+/// Returns whether an entry may have been written since this time. An entry without a time counts as later: the server
+/// writes no time into an entry that it makes for the subresource `scale`.
+fn is_written_since(entry: &Value, since: &str) -> bool {
+    entry["time"].is_null() || time_of(entry) >= since
 }
 
-/// Returns whether a field set has a path, or a whole value that the path is in.
+/// Returns whether a field set has a path, or owns as a whole a value that the path leads into.
 fn owns(fields: &Value, path: &[String]) -> bool {
     let mut node = fields;
     for (depth, key) in path.iter().enumerate() {

@@ -15,34 +15,38 @@ use crate::model::applyset::parent::is_applyset_key;
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::GroupVersionKind;
 
-/// A manifest, and where its fields are from.
+/// The manifest of a live object, with the source of its fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exported {
-    /// The object, without what the server and this program set.
+    /// The object, without the fields that the server and this program set.
     pub manifest: Value,
-    /// Where its fields are from.
+    /// The source of the fields.
     pub fields: ExportedFields,
 }
 
-/// The fields of an exported manifest.
+/// The source of the fields of an exported manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportedFields {
-    /// Those that the field manager of the set owns.
+    /// The manifest has the fields that the field manager of the set owns.
     Applied,
-    /// All: the set has never applied the object, only taken it in.
+    /// The manifest has all fields of the live object, because the set has only labeled the object and never applied
+    /// it.
     Live,
 }
 
 impl Exported {
-    /// Leaves the number of replicas to an autoscaler: a manifest with the number would take it back.
+    /// Removes the number of replicas, which an autoscaler writes. An apply of the number would take the field from the
+    /// autoscaler.
     pub fn leave_replicas(&mut self) {
         remove(&mut self.manifest, "/spec", |field| field == "replicas");
     }
 }
 
-/// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its
-/// fields are decided, and too many are safer than too few. `desired` is what a run is going to apply, `definition`
-/// that of a custom resource.
+/// Returns the manifest of an object that `manager` has applied or labeled. `desired` is the object that a run is going
+/// to apply, `definition` the CRD of a custom resource.
+///
+/// If `manager` has only labeled the object, nothing shows which fields belong to a manifest. Then all fields are
+/// exported, because a manifest with too many fields can still restore the object.
 pub fn export(
     object: &Value,
     manager: &str,
@@ -62,8 +66,8 @@ pub fn export(
     }
 }
 
-/// Returns the manifest of an object that a run is going to delete, as [`export`], with the fields of all managers:
-/// theirs go with it. `desired` is what the run creates in its place.
+/// Returns the manifest of an object that a run is going to delete. It is like that of [`export`], but has the fields
+/// of all managers, since the deletion removes them, too. `desired` is the object that the run creates in its place.
 pub fn export_before_deletion(
     object: &Value,
     manager: &str,
@@ -94,16 +98,17 @@ pub fn export_live(object: &Value) -> Exported {
     }
 }
 
-/// Returns a manifest without what the server fills in, unless someone has applied that.
+/// Returns a manifest without the fields that the server fills in, except those that a manager has applied.
 fn with_applied_fields(fields: Value, object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
     let mut manifest = without_server_fields(fields);
     let mut applied = fields_applied(object, definition);
-    // The owner may be another one when the object is created again.
+    // When the object is created again, its owner may be another object.
     remove(&mut applied, "/metadata", |field| field == "ownerReferences");
     add_missing(&mut manifest, applied);
     without_applyset_metadata(manifest)
 }
 
+/// Adds the applied fields that a manifest lacks. Lists are not merged.
 fn add_missing(manifest: &mut Value, applied: Value) {
     let (Value::Object(manifest), Value::Object(applied)) = (manifest, applied) else {
         return;
@@ -116,19 +121,19 @@ fn add_missing(manifest: &mut Value, applied: Value) {
     }
 }
 
-/// Returns whether `manager` has done more than to label the object.
+/// Returns whether `manager` has applied or created the object, and not only labeled it.
 fn is_applied(object: &Value, manager: &str) -> bool {
     has_fields(&without_applyset_metadata(fields_applied_by(object, manager)))
         || was_created_by(&object["metadata"], manager)
 }
 
-/// Returns whether a manifest has more than what identifies its object.
+/// Returns whether a manifest has more fields than those that identify its object.
 fn has_fields(manifest: &Value) -> bool {
     has_other_fields(manifest, &["apiVersion", "kind", "metadata"])
         || has_other_fields(&manifest["metadata"], &["name", "namespace"])
 }
 
-/// Removes the label of the set, and the record of one: they are not part of any manifest.
+/// Removes ApplySet labels and annotations, the annotation of client-side apply and the history from a manifest.
 fn without_applyset_metadata(mut manifest: Value) -> Value {
     let Some(metadata) = manifest["metadata"].as_object_mut() else {
         return manifest;
@@ -146,8 +151,8 @@ fn without_applyset_metadata(mut manifest: Value) -> Value {
     manifest
 }
 
-/// Returns a live object without what a new one gets from the server or from a controller. It would be refused if it
-/// were sent again, or refer to what is gone.
+/// Returns a live object without the fields that the server or a controller sets in a new object. If they were sent
+/// again, the server would refuse the object, or the fields would refer to objects that are gone.
 fn without_server_fields(mut object: Value) -> Value {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let gvk = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
@@ -193,7 +198,8 @@ fn without_server_fields(mut object: Value) -> Value {
     object
 }
 
-/// A volume that the controller has chosen may be another one the next time.
+/// Removes the binding of a claim, and the name of its volume if a controller has chosen the volume. For a new claim
+/// the controller may choose another one.
 fn remove_binding(claim: &mut Value) {
     const BY_CONTROLLER: &str = "/metadata/annotations/pv.kubernetes.io~1bound-by-controller";
     if claim.pointer(BY_CONTROLLER).is_some() {
@@ -208,7 +214,7 @@ fn remove_binding(claim: &mut Value) {
     });
 }
 
-/// Removes these fields of the map at a place.
+/// Removes fields of the map to which a JSON pointer leads.
 fn remove(object: &mut Value, pointer: &str, is_removed: impl Fn(&str) -> bool) {
     if let Some(fields) = object.pointer_mut(pointer).and_then(Value::as_object_mut) {
         fields.retain(|field, _| !is_removed(field));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::model::pointer::push_field_name;
 
-/// Returns the paths of the nodes that have nothing below them.
+/// Returns the paths of the leaves of a field set.
 pub(super) fn leaf_paths(fields: &Value) -> Vec<Vec<String>> {
     fn walk(node: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
         if !has_parts(node) {
@@ -25,18 +25,19 @@ pub(super) fn leaf_paths(fields: &Value) -> Vec<Vec<String>> {
     paths
 }
 
-/// Returns whether parts of a value are owned one by one.
+/// Returns whether a node has others below it: parts of its value are owned one by one. `.` stands for the value
+/// itself.
 pub(super) fn has_parts(node: &Value) -> bool {
     has_other_fields(node, &["."])
 }
 
-/// Returns whether a map has a field that is not one of these.
+/// Returns whether a map has a field whose name is not in `names`.
 pub(super) fn has_other_fields(map: &Value, names: &[&str]) -> bool {
     let fields = map.as_object();
     fields.is_some_and(|fields| fields.keys().any(|name| !names.contains(&name.as_str())))
 }
 
-/// Returns whether this is a map or a list without anything in it.
+/// Returns whether a value is an empty map or list.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty(),
@@ -55,11 +56,11 @@ pub(super) fn value_at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Val
 
 /// The criterion by which a key selects an item of a list.
 pub(super) enum ItemKey {
-    /// `k:`: these fields.
+    /// `k:`: the item has these fields.
     Fields(Map<String, Value>),
-    /// `v:`: the item itself.
+    /// `v:`: the item is this value.
     Value(Value),
-    /// `i:`: the position.
+    /// `i:`: the item has this position.
     Position(Value),
 }
 

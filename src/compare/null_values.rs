@@ -1,14 +1,14 @@
-//! Leaves out of custom resources what is null and must not be, and what the server prunes.
+//! Leaves out of custom resources the nulls that their schema does not allow, and the fields that the server prunes.
 //!
-//! Such a null is an empty field of a template (`cephfs:` with nothing but comments below). The server drops it when it
-//! creates an object, but refuses it in a server-side apply, or writes the object again each time. kubectl apply leaves
-//! it out as well. A null that the schema allows is a value, and stays; so does one below fields that the server keeps
-//! without knowing them.
+//! Such a null comes from an empty field of a template (`cephfs:` with only comments below it). The server drops the
+//! null when it creates an object, but in a server-side apply it refuses the null, or writes the object again each
+//! time. kubectl apply leaves such nulls out as well. A null that the schema allows is a value and stays, and so does a
+//! null below a field with `x-kubernetes-preserve-unknown-fields`.
 //!
-//! What is empty in the metadata of an embedded object is left out like that of the object itself. The server prunes
-//! all of an object without any declared field (`metadata: {type: object}` of a template), and would write the object
-//! again each time, so its fields are left out. A field beside declared ones is sent: the server refuses what it does not
-//! know.
+//! Empty values in the metadata of an embedded object are left out like those of the object itself. If the schema
+//! declares no field of an object (`metadata: {type: object}` of a template), the server prunes all its fields, and
+//! would write the object again at each apply; so these fields are left out. If the schema declares some fields, an
+//! unknown field is sent, so that the server refuses it.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use super::changes::CrdVersion;
 use crate::manifest::desired::leave_out_of_metadata;
 use crate::model::object::Object;
 
-/// Returns the object without these nulls; `None` if it has none.
+/// Returns the object without forbidden nulls and pruned fields; `None` if it has none of them.
 pub fn without_forbidden_nulls(object: &Object, definition: &CrdVersion<'_>) -> Option<Object> {
     let Value::Object(mut fields) = object.value() else {
         return None;
@@ -38,19 +38,21 @@ fn leave_out_of_object(fields: &mut Map<String, Value>, schema: &Map<String, Val
 fn leave_out_of_fields(fields: &mut Map<String, Value>, schema: &Map<String, Value>) {
     let keeps_unknown =
         is_true(schema, "x-kubernetes-preserve-unknown-fields") || is_true(schema, "additionalProperties");
-    let is_untyped = schema.get("properties").is_none();
+    let declares_none = schema.get("properties").is_none();
     fields.retain(|name, value| match field_schema(schema, name) {
         Some(field) if value.is_null() => is_true(field, "nullable"),
         Some(field) => {
             leave_out(value, field);
             true
         }
-        None => keeps_unknown || (!value.is_null() && (!is_untyped || TYPE.contains(&name.as_str()))),
+        None => {
+            keeps_unknown || (!value.is_null() && (!declares_none || TYPE_FIELDS.contains(&name.as_str())))
+        }
     });
 }
 
-/// The fields that the server keeps in an object and an embedded one without declaring them.
-const TYPE: [&str; 2] = ["apiVersion", "kind"];
+/// The fields that the server keeps in an object and in an embedded object even if the schema does not declare them.
+const TYPE_FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
 fn is_true(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get(name) == Some(&Value::Bool(true))

@@ -1,56 +1,65 @@
 //! Rule files, which `--wait-rules` and `--ignore` read.
 //!
-//! A rule file is a YAML list, a mapping with that list under a known key, or an object of Flux or
-//! Argo CD with it in its spec.
+//! A rule file is a YAML list of rules, a mapping with the list under a known key, or an object of Flux or
+//! Argo CD with the list in its spec.
 
 use kubernetes_yaml::Node;
 
-/// The fault of a file of rules, with its line.
+/// A fault in a rule file, with its line. `F` has the faults that only this kind of rule can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault}")]
 pub struct RuleFileError<F> {
-    /// The line, if the fault has one.
+    /// The line of the fault; `None` if the fault is in the whole file, or if the message names the line.
     pub line: Option<usize>,
     pub fault: Fault<F>,
 }
 
-/// The faults that all files of rules can have, and those of one sort of rules.
+/// The faults that every rule file can have, and `F`, the faults that only this kind of rule can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault<F> {
-    /// It is not YAML.
+    /// The file is not YAML.
     #[error("{0}")]
     Yaml(String),
-    /// It holds no rules. The words say what it must hold.
-    #[error("no rules: must be {0}")]
-    NoRules(&'static str),
-    /// A value has another type.
-    #[error("{0} is {1}, not {2}")]
-    Type(String, &'static str, &'static str),
+    /// The file holds no rules.
+    #[error("no rules: must be {expected}")]
+    NoRules { expected: &'static str },
+    /// A value has the wrong type.
+    #[error("{name} is {found}, not {expected}")]
+    Type {
+        /// The name of the field, or a phrase such as `a rule`.
+        name: String,
+        found: &'static str,
+        expected: &'static str,
+    },
     /// A field is missing.
     #[error("a rule without {0}")]
     Missing(&'static str),
-    /// A field that rules do not have. The words list those that they have.
-    #[error("unknown field {0:?}; {1}")]
-    UnknownField(String, &'static str),
-    /// A fault of this sort of rules.
+    /// A field that such a rule cannot have.
+    #[error("unknown field {name:?}; {known}")]
+    UnknownField {
+        name: String,
+        /// A sentence that lists the known fields.
+        known: &'static str,
+    },
+    /// A fault that only this kind of rule can have.
     #[error("{0}")]
     Rule(F),
 }
 
-/// The format of a file of rules.
+/// The format of a rule file.
 pub(super) struct RuleFormat {
-    /// The names under which documents have their lists.
-    pub(super) names: &'static [&'static str],
-    /// What a file must be.
-    pub(super) described: &'static str,
+    /// The fields that hold a list of rules, at the top level of a document or in its spec.
+    pub(super) list_fields: &'static [&'static str],
+    /// The end of the message about a file without rules, after "must be".
+    pub(super) expected: &'static str,
 }
 
 impl RuleFormat {
-    /// Passes each rule of a file to `take`, in their order.
-    pub(super) fn read<F>(
+    /// Calls `read_rule` for each rule of a file, in the order of the file. Fails at the first fault.
+    pub(super) fn read_rules<F>(
         &self,
         text: &str,
-        mut take: impl FnMut(&Node) -> Result<(), RuleFileError<F>>,
+        mut read_rule: impl FnMut(&Node) -> Result<(), RuleFileError<F>>,
     ) -> Result<(), RuleFileError<F>> {
         let mut has_rules = false;
         for document in kubernetes_yaml::documents(text) {
@@ -58,13 +67,13 @@ impl RuleFormat {
                 line: None,
                 fault: Fault::Yaml(errors.to_string()),
             })?;
-            for (name, list) in self.lists(&document) {
+            for (name, list) in self.find_lists(&document) {
                 let items = list.items().ok_or_else(|| wrong_type(list, name, "a list"))?;
                 for item in items {
                     if !item.is_mapping() {
                         return Err(wrong_type(item, "a rule", "a mapping"));
                     }
-                    take(item)?;
+                    read_rule(item)?;
                     has_rules = true;
                 }
             }
@@ -74,57 +83,68 @@ impl RuleFormat {
         } else {
             Err(RuleFileError {
                 line: None,
-                fault: Fault::NoRules(self.described),
+                fault: Fault::NoRules {
+                    expected: self.expected,
+                },
             })
         }
     }
 
-    /// Returns the lists of rules of a document. A text in a spec is something else: sources of Flux
-    /// have a `spec.ignore` with patterns of file names.
-    fn lists<'d>(&self, document: &'d Node) -> Vec<(&'static str, &'d Node)> {
-        let Some(&first) = self.names.first() else {
+    /// Returns the lists of rules of a document, each with the name of its field. If a field is not a list, it is
+    /// returned all the same, and the caller reports the wrong type.
+    fn find_lists<'d>(&self, document: &'d Node) -> Vec<(&'static str, &'d Node)> {
+        let Some(&first_field) = self.list_fields.first() else {
             return Vec::new();
         };
         if document.items().is_some() {
-            return vec![(first, document)];
+            return vec![(first_field, document)];
         }
-        self.names
+        self.list_fields
             .iter()
-            .filter_map(|name| {
-                let list = document.get(name).or_else(|| {
-                    let list = document.get("spec")?.get(name)?;
+            .filter_map(|field| {
+                let list = document.get(field).or_else(|| {
+                    let list = document.get("spec")?.get(field)?;
+                    // Sources of Flux have a `spec.ignore` that is a string, with patterns of file names.
                     list.as_str().is_none().then_some(list)
                 });
-                Some((*name, list?))
+                Some((*field, list?))
             })
             .collect()
     }
 }
 
-/// Refuses a field of a rule that is not one of these.
-pub(super) fn only_fields<F>(
+/// Returns an error if a rule has a field that is not in `fields`. `known` is a sentence for the message, which lists
+/// the known fields.
+pub(super) fn check_fields<F>(
     item: &Node,
-    known: &[&str],
-    described: &'static str,
+    fields: &[&str],
+    known: &'static str,
 ) -> Result<(), RuleFileError<F>> {
-    match item.entries().find(|(name, _)| !known.contains(&name.as_str())) {
+    match item.entries().find(|(name, _)| !fields.contains(&name.as_str())) {
         None => Ok(()),
         Some((name, entry)) => Err(RuleFileError {
             line: Some(entry.position().line()),
-            fault: Fault::UnknownField(name.clone(), described),
+            fault: Fault::UnknownField {
+                name: name.clone(),
+                known,
+            },
         }),
     }
 }
 
-/// Returns the text of a field, if the rule has it.
-pub(super) fn text<'n, F>(item: &'n Node, name: &str) -> Result<Option<&'n str>, RuleFileError<F>> {
+/// Returns a field of a rule that must be a string; `None` if the rule does not have the field.
+pub(super) fn read_string<'n, F>(item: &'n Node, name: &str) -> Result<Option<&'n str>, RuleFileError<F>> {
     item.get(name)
         .map(|value| value.as_str().ok_or_else(|| wrong_type(value, name, "a string")))
         .transpose()
 }
 
-/// Returns the texts of a list of a rule, each with its value for messages.
-pub(super) fn texts<'n, F>(item: &'n Node, name: &str) -> Result<Vec<(&'n str, &'n Node)>, RuleFileError<F>> {
+/// Returns a field of a rule that must be a list of strings; empty if the rule does not have the field. Each string
+/// comes with its node, so that a caller can report its line.
+pub(super) fn read_strings<'n, F>(
+    item: &'n Node,
+    name: &str,
+) -> Result<Vec<(&'n str, &'n Node)>, RuleFileError<F>> {
     let Some(list) = item.get(name) else {
         return Ok(Vec::new());
     };
@@ -138,15 +158,20 @@ pub(super) fn texts<'n, F>(item: &'n Node, name: &str) -> Result<Vec<(&'n str, &
         .collect()
 }
 
-/// Returns the fault of this value.
-pub(super) fn fault_at<F>(node: &Node, fault: Fault<F>) -> RuleFileError<F> {
+/// Returns an error about a fault on the line where the node begins.
+pub(super) fn error_at<F>(node: &Node, fault: Fault<F>) -> RuleFileError<F> {
     RuleFileError {
         line: Some(node.position().line()),
         fault,
     }
 }
 
-/// Returns the fault that this value has another type.
+/// Returns the error that the node, which is the field `name`, has another type than expected.
 pub(super) fn wrong_type<F>(node: &Node, name: &str, expected: &'static str) -> RuleFileError<F> {
-    fault_at(node, Fault::Type(name.to_owned(), node.description(), expected))
+    let fault = Fault::Type {
+        name: name.to_owned(),
+        found: node.description(),
+        expected,
+    };
+    error_at(node, fault)
 }

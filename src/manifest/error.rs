@@ -17,11 +17,11 @@ use crate::error::{Error, ErrorKind};
 use crate::model::message::Message;
 use crate::model::text::{os_cause, shell_word};
 
-/// A problem and its line.
+/// A problem in a source, with its line.
 pub(super) type Fault = (usize, Problem);
 
-/// The faults of the sources, in reading order; never empty. If there are too many to show, the
-/// last is [`Problem::More`].
+/// The faults of the sources, in reading order; never empty. If there are more than [`super::MAX_FAULTS`], the last one
+/// is [`Problem::More`].
 #[derive(Debug)]
 pub struct ManifestErrors(pub Vec<ManifestError>);
 
@@ -36,14 +36,14 @@ impl From<ManifestErrors> for Error {
 /// A fault and its place.
 #[derive(Debug)]
 pub struct ManifestError {
-    /// The source, or its line.
+    /// The source, or a line of it.
     pub place: Place,
     /// The fault.
     pub problem: Problem,
 }
 
 impl ManifestError {
-    /// Returns what to type or change.
+    /// Returns the hint: what the user can type or change.
     pub fn hint(&self) -> String {
         self.problem.hint()
     }
@@ -67,7 +67,7 @@ pub enum Place {
     Line(Position),
 }
 
-/// A fault. Its sentence says what was found, [`ManifestError::hint`] what to do.
+/// A fault of a source or an object. The message says what was found, and [`ManifestError::hint`] what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The path matches nothing, neither as a path nor as a pattern.
@@ -76,7 +76,7 @@ pub enum Problem {
     /// `-f ""`.
     #[error("empty file name")]
     NoName,
-    /// The operating system refused to open or read it.
+    /// The operating system refused to open or read the source.
     #[error("cannot be read: {}", os_cause(.0))]
     Unreadable(#[from] io::Error),
     /// A directory without a single manifest file.
@@ -102,7 +102,7 @@ pub enum Problem {
         /// What it names.
         target: PathBuf,
     },
-    /// A source with more bytes than are read of one.
+    /// A source with more bytes than the limit.
     #[error("larger than {} MiB", super::source::STREAM_LIMIT >> 20)]
     TooLarge,
     /// A URL that yields no manifest.
@@ -128,7 +128,7 @@ pub enum Problem {
     /// `items` of a List that are not a list of objects.
     #[error("items: must be a list of objects, not {0}")]
     Items(&'static str),
-    /// An object with a name and with empty `items`, which make it a List without objects for kubectl.
+    /// An object with a name and with empty `items`. kubectl takes such an object for a List without objects.
     #[error("items: empty, but the object has a name: is it a List?")]
     NamedList,
     /// A required field that is missing or empty.
@@ -144,7 +144,7 @@ pub enum Problem {
         /// The type of the value.
         found: &'static str,
     },
-    /// A value that the server would have to decode. It is not shown: it may be secret.
+    /// A value that must be base64. The value is not shown, because it may be secret.
     #[error("{field}: invalid base64")]
     NotBase64 {
         /// The field, as `data["key"]`.
@@ -168,7 +168,7 @@ pub enum Problem {
     /// The manifest claims membership of a set by itself.
     #[error("label applyset.kubernetes.io/part-of: not allowed in a manifest")]
     PartOf,
-    /// More faults than are shown. This one and all behind it are left out.
+    /// There are more faults than the report prints; this one stands for all that are left out.
     #[error("too many errors: only the first {} are shown", super::MAX_FAULTS)]
     More,
     /// A field of metadata that does not fit the API.

@@ -14,7 +14,7 @@ use super::source::Source;
 pub enum Recursion {
     /// Only the files directly in a directory.
     Flat,
-    /// All files below it; symbolic links to directories are not followed.
+    /// All files below a directory; symbolic links to directories are not followed.
     Recursive,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
         Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => Ok(vec![source.clone()]),
         Source::Path(path) => {
             let mut files = Vec::new();
-            for path in matches(path)? {
+            for path in match_pattern(path)? {
                 if fs::metadata(&path)?.is_dir() {
                     walk(&path, recursion, &mut files)?;
                 } else if kustomize::is_kustomization(&path) {
@@ -42,7 +42,7 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
 }
 
 /// Returns the path itself if it exists, else the paths that it matches as a pattern.
-fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
+fn match_pattern(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     if path.as_os_str().is_empty() {
         return Err(Problem::NoName);
     }
@@ -56,7 +56,7 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     let Some(pattern) = path.to_str().filter(|path| path.contains(['*', '?', '['])) else {
         return Err(Problem::NotFound);
     };
-    let found = glob::glob(&as_in_kubectl(pattern)?)
+    let found = glob::glob(&translate_pattern(pattern)?)
         .map_err(|error| Problem::Pattern(error.to_string()))?
         .map(|entry| entry.map_err(io::Error::from))
         .collect::<Result<Vec<_>, _>>()?;
@@ -66,15 +66,15 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     Ok(found)
 }
 
-/// Returns the pattern that matches here what this one matches in kubectl (Go's `filepath.Match`). A class
-/// that selects other files would prune what they hold.
+/// Translates a pattern of kubectl (Go's `filepath.Match`) to one of the crate `glob` that matches the same files. If a
+/// pattern selected fewer files than in kubectl, apply would prune the objects of the others.
 ///
 /// # Errors
 ///
 /// A pattern that kubectl reads in another way than shells do, or not at all.
-fn as_in_kubectl(pattern: &str) -> Result<String, Problem> {
+fn translate_pattern(pattern: &str) -> Result<String, Problem> {
     let unsupported = |what: &str| Err(Problem::Pattern(format!("{what} is not supported")));
-    // In Go two asterisks match within one directory, here in all below it.
+    // In Go, two asterisks match within one directory; in the crate `glob`, in all directories below it.
     if pattern.contains("**") {
         return unsupported("**");
     }
@@ -104,8 +104,9 @@ fn as_in_kubectl(pattern: &str) -> Result<String, Problem> {
 /// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
 /// directories in their place among the files.
 ///
-/// A pipe in a directory is refused: kubectl waits for it without end. Names that begin with two dots are left out:
-/// a volume of a ConfigMap or Secret keeps there what its files link to.
+/// A pipe in a directory is refused: reading it would wait without end, as kubectl does. Names that begin with two dots
+/// are left out: in a volume of a ConfigMap or Secret, they are directories with the files that the links beside them
+/// point to, so each file would be read twice.
 fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -132,7 +133,7 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Res
     Ok(())
 }
 
-/// Refuses a symbolic link to nothing.
+/// Returns an error if a path is a symbolic link whose target does not exist.
 fn refuse_dangling_link(path: &Path) -> Result<(), Problem> {
     match fs::read_link(path) {
         Ok(target) if fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) => {
@@ -145,12 +146,13 @@ fn refuse_dangling_link(path: &Path) -> Result<(), Problem> {
     }
 }
 
+/// Returns whether a file is a pipe, a socket or a device.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` sees
-/// it: `.yaml` alone is one, too.
+/// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` finds it: a file named `.yaml` has
+/// one, too.
 pub fn is_manifest_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     [".json", ".yaml", ".yml"]

@@ -1,15 +1,13 @@
 //! Hooks of Helm and Argo CD: manifests that a tool creates at one moment of a release, and that
 //! are not members of a set.
 //!
-//! `helm template` prints them with the ordinary objects. They are separated from these before anything else is done
-//! with manifests, so no later stage can take one for a member. By default, a run with hooks is refused;
-//! docs/guides/hooks.md has the values of `--hooks`.
+//! `helm template` prints hooks among the ordinary objects. Right after reading, [`Manifests`] separates them, so that
+//! no later stage can take a hook for a member. By default, a run with hooks is refused; docs/guides/hooks.md has the
+//! values of `--hooks`.
 //!
 //! The rules are those of Helm (`pkg/release/v1/util/manifest_sorter.go`) and Argo CD
 //! (`gitops-engine/pkg/sync/hook`), except that an unknown hook of Helm is a hook here, and not
 //! dropped silently.
-
-use serde_json::{Map, Value};
 
 use super::{Manifest, Naming, Position};
 use crate::model::identity::ObjectKey;
@@ -17,22 +15,23 @@ use crate::model::object::Object;
 use crate::model::text::{counted, listed};
 use crate::model::write_settings::Hooks;
 
-/// Annotation of Helm's hooks.
-const HELM: &str = "helm.sh/hook";
-/// Annotation of Argo CD's hooks.
-const ARGO_CD: &str = "argocd.argoproj.io/hook";
+/// The annotation of Helm's hooks.
+const HELM_HOOK: &str = "helm.sh/hook";
+/// The annotation of Argo CD's hooks.
+const ARGO_CD_HOOK: &str = "argocd.argoproj.io/hook";
 
-/// Helm's hooks that only `helm test` creates. Helm 2 wrote the last two.
-const TESTS: [&str; 3] = ["test", "test-success", "test-failure"];
-/// Helm 2's annotation of CRDs, which it created before the other objects of a chart.
-const DEFINITION: &str = "crd-install";
-/// Argo CD's annotation of objects that it does not create.
-const SKIP: &str = "Skip";
+/// Helm's hook types that only `helm test` creates. The last two are of Helm 2.
+const TEST_TYPES: [&str; 3] = ["test", "test-success", "test-failure"];
+/// The hook type of CRDs in Helm 2, which created them before the other objects of a chart. Here such a CRD is an
+/// ordinary object.
+const CRD_TYPE: &str = "crd-install";
+/// The hook type of objects that Argo CD does not create.
+const SKIP_TYPE: &str = "Skip";
 
-/// A hook, by its annotation.
+/// The annotation that makes an object a hook.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hook {
-    /// What kind of hook it is.
+    /// The kind of the hook.
     pub kind: HookKind,
     /// The annotation, as `key: value`.
     pub annotation: String,
@@ -41,7 +40,7 @@ pub struct Hook {
 /// The kinds of hooks. An object with annotations of both tools counts as the later kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookKind {
-    /// A test of Helm's, which installing a chart does not create.
+    /// A test of Helm: only `helm test` creates it.
     Test,
     /// An object that Argo CD never creates.
     Excluded,
@@ -57,11 +56,11 @@ pub struct HookManifest {
     /// The source of the name.
     pub naming: Naming,
     pub hook: Hook,
-    /// The line where it begins.
+    /// The line where the manifest begins.
     pub position: Position,
 }
 
-/// The manifests of a run, separated by whether they are to be applied.
+/// The manifests of a run, with those of hooks that are not applied apart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Manifests {
     /// Manifests of ordinary objects, in their order.
@@ -71,27 +70,27 @@ pub struct Manifests {
 }
 
 impl Hook {
-    /// Reads the annotations of an object; `None` if it is not a hook.
+    /// Reads the annotations of an object; `None` if the object is not a hook.
     pub fn from_object(object: &Object) -> Option<Self> {
-        if !object.mentions(HELM) && !object.mentions(ARGO_CD) {
+        if !object.mentions(HELM_HOOK) && !object.mentions(ARGO_CD_HOOK) {
             return None;
         }
         let metadata = object.metadata();
         let annotations = metadata.get("annotations")?.as_object()?;
         let read = |key: &str, kind: fn(&str) -> Option<HookKind>| {
-            let value = text(annotations, key)?;
+            let value = annotations.get(key)?.as_str()?;
             Some(Self {
                 kind: kind(value)?,
                 annotation: format!("{key}: {value}"),
             })
         };
-        read(HELM, helm_hook_kind).max(read(ARGO_CD, |value| Some(argo_cd_hook_kind(value))))
+        read(HELM_HOOK, helm_hook_kind).max(read(ARGO_CD_HOOK, |value| Some(argo_cd_hook_kind(value))))
     }
 }
 
 impl HookManifest {
-    /// Returns whether this is the object's manifest. A cluster-scoped object has no namespace,
-    /// whatever its manifest says. A generated name is nowhere in the manifests.
+    /// Returns whether this is the manifest of a live object. If the live object is cluster-scoped, a namespace in the
+    /// manifest does not count. A manifest with `generateName` is of no live object, since their names are not known.
     pub fn is_of(&self, live: &ObjectKey) -> bool {
         self.naming == Naming::Given
             && self.key.group_kind == live.group_kind
@@ -101,7 +100,8 @@ impl HookManifest {
 }
 
 impl Manifests {
-    /// Keeps all manifests together: they only name objects, and nothing is applied. Those without a name are left out.
+    /// Keeps hooks among the other manifests, for a command that applies nothing and only needs the names of objects.
+    /// Manifests with `generateName` name no object, and are left out.
     pub fn keep_hooks(mut manifests: Vec<Manifest>) -> Self {
         manifests.retain(|manifest| manifest.naming == Naming::Given);
         Self {
@@ -123,16 +123,17 @@ impl Manifests {
         separated
     }
 
-    /// All manifests, those of hooks last.
+    /// Returns all manifests, those of hooks last.
     pub fn all(&self) -> impl Iterator<Item = &Manifest> {
         let hooks = self.hooks.iter().map(|(manifest, _)| manifest);
         self.applied.iter().chain(hooks)
     }
 }
 
-/// Names the hooks that are left out, a note for each kind. Hooks that are refused are not left out.
+/// Returns a note for each kind of hooks that are left out, with their names. If hooks are refused, the run fails, so
+/// there is no note about those of kind [`HookKind::Lifecycle`].
 pub fn notes_on_hooks_left_out(left_out: &[HookManifest], hooks: Hooks) -> Vec<String> {
-    let of_kind = |kind, noun: &str, why: &str| {
+    let note_on = |kind, noun: &str, why: &str| {
         let of_kind = left_out.iter().filter(|manifest| manifest.hook.kind == kind);
         let names: Vec<String> = of_kind.map(ToString::to_string).collect();
         (!names.is_empty()).then(|| {
@@ -141,44 +142,42 @@ pub fn notes_on_hooks_left_out(left_out: &[HookManifest], hooks: Hooks) -> Vec<S
         })
     };
     let lifecycle = (hooks != Hooks::Refused)
-        .then(|| of_kind(HookKind::Lifecycle, "hook", ""))
+        .then(|| note_on(HookKind::Lifecycle, "hook", ""))
         .flatten();
-    let tests = of_kind(HookKind::Test, "test hook", "");
-    let excluded = of_kind(HookKind::Excluded, "object", " that Argo CD never creates");
+    let tests = note_on(HookKind::Test, "test hook", "");
+    let excluded = note_on(HookKind::Excluded, "object", " that Argo CD never creates");
     [tests, excluded, lifecycle].into_iter().flatten().collect()
 }
 
 impl std::fmt::Display for HookManifest {
-    /// The object with its annotation.
+    /// Writes the object with the annotation: `job.batch/migrate in namespace shop (helm.sh/hook: pre-install)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({})", self.key, self.hook.annotation)
     }
 }
 
-fn text<'a>(annotations: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
-    annotations.get(key)?.as_str()
-}
-
-/// Reads Helm's annotation: a list in any letter case.
+/// Reads Helm's annotation, a list of hook types in any letter case; `None` for a CRD of Helm 2. A list with a type
+/// that is not of a test counts as [`HookKind::Lifecycle`], even if Helm does not know the type.
 fn helm_hook_kind(value: &str) -> Option<HookKind> {
     let types: Vec<String> = value.split(',').map(|item| item.trim().to_lowercase()).collect();
-    if types.iter().all(|item| item == DEFINITION) {
+    if types.iter().all(|item| item == CRD_TYPE) {
         None
-    } else if types.iter().all(|item| TESTS.contains(&item.as_str())) {
+    } else if types.iter().all(|item| TEST_TYPES.contains(&item.as_str())) {
         Some(HookKind::Test)
     } else {
         Some(HookKind::Lifecycle)
     }
 }
 
-/// Reads Argo CD's annotation: a list in which empty items do not count.
+/// Reads Argo CD's annotation, a list of hook types in which empty items do not count. An empty list counts as
+/// [`HookKind::Lifecycle`], so that the object is not applied without a decision of the user.
 fn argo_cd_hook_kind(value: &str) -> HookKind {
     let mut types = value
         .split(',')
         .map(str::trim)
         .filter(|item| !item.is_empty())
         .peekable();
-    let is_excluded = types.peek().is_some() && types.all(|item| item == SKIP);
+    let is_excluded = types.peek().is_some() && types.all(|item| item == SKIP_TYPE);
     if is_excluded {
         HookKind::Excluded
     } else {
@@ -188,7 +187,7 @@ fn argo_cd_hook_kind(value: &str) -> HookKind {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::manifest::Source;
@@ -215,9 +214,9 @@ mod tests {
     #[test]
     fn hooks_are_read_from_annotations() {
         use HookKind::{Excluded, Lifecycle, Test};
-        let helm = |value: &str| json!({HELM: value});
-        let argo = |value: &str| json!({ARGO_CD: value});
-        let both = |helm: &str, argo: &str| json!({HELM: helm, ARGO_CD: argo});
+        let helm = |value: &str| json!({HELM_HOOK: value});
+        let argo = |value: &str| json!({ARGO_CD_HOOK: value});
+        let both = |helm: &str, argo: &str| json!({HELM_HOOK: helm, ARGO_CD_HOOK: argo});
         let table = [
             (json!({}), None),
             (Value::Null, None),
@@ -270,10 +269,10 @@ mod tests {
         ] {
             let manifests = vec![
                 manifest("ordinary", &json!({})),
-                manifest("test", &json!({HELM: "test"})),
-                manifest("migrate", &json!({HELM: "pre-upgrade"})),
-                manifest("excluded", &json!({ARGO_CD: "Skip"})),
-                manifest("definition", &json!({HELM: "crd-install"})),
+                manifest("test", &json!({HELM_HOOK: "test"})),
+                manifest("migrate", &json!({HELM_HOOK: "pre-upgrade"})),
+                manifest("excluded", &json!({ARGO_CD_HOOK: "Skip"})),
+                manifest("definition", &json!({HELM_HOOK: "crd-install"})),
             ];
             let separated = Manifests::separate_hooks(manifests, hooks);
             let names: Vec<&str> = separated
@@ -290,7 +289,7 @@ mod tests {
     fn a_hook_without_a_name_names_no_object() {
         let generated = Manifest {
             naming: Naming::Generated,
-            ..manifest("a*", &json!({ARGO_CD: "Sync"}))
+            ..manifest("a*", &json!({ARGO_CD_HOOK: "Sync"}))
         };
         let manifests = || vec![manifest("ordinary", &json!({})), generated.clone()];
         assert_eq!(Manifests::keep_hooks(manifests()).all().count(), 1);
@@ -321,20 +320,20 @@ mod tests {
 
     #[test]
     fn a_live_object_is_found_by_the_manifest_of_its_hook() {
-        let hook = left_out(Some("shop"), "a", &json!({HELM: "test"}));
+        let hook = left_out(Some("shop"), "a", &json!({HELM_HOOK: "test"}));
         for (namespace, name, expected) in [
             (Some("shop"), "a", true),
             (None, "a", true),
             (Some("other"), "a", false),
             (Some("shop"), "b", false),
         ] {
-            let live = left_out(namespace, name, &json!({HELM: "test"})).key;
+            let live = left_out(namespace, name, &json!({HELM_HOOK: "test"})).key;
             assert_eq!(hook.is_of(&live), expected, "{live}");
         }
         // A ClusterRole may be called so.
         let generated = HookManifest {
             naming: Naming::Generated,
-            ..left_out(Some("shop"), "a*", &json!({ARGO_CD: "Sync"}))
+            ..left_out(Some("shop"), "a*", &json!({ARGO_CD_HOOK: "Sync"}))
         };
         assert!(!generated.is_of(&generated.key));
     }
@@ -342,10 +341,10 @@ mod tests {
     #[test]
     fn one_note_names_all_hooks_of_a_kind() {
         let hooks = [
-            left_out(Some("shop"), "one", &json!({HELM: "test"})),
-            left_out(Some("shop"), "two", &json!({HELM: "test-success"})),
-            left_out(Some("shop"), "three", &json!({ARGO_CD: "Skip"})),
-            left_out(Some("shop"), "four", &json!({HELM: "pre-install"})),
+            left_out(Some("shop"), "one", &json!({HELM_HOOK: "test"})),
+            left_out(Some("shop"), "two", &json!({HELM_HOOK: "test-success"})),
+            left_out(Some("shop"), "three", &json!({ARGO_CD_HOOK: "Skip"})),
+            left_out(Some("shop"), "four", &json!({HELM_HOOK: "pre-install"})),
         ];
         let first = [
             "left out 2 test hooks: job.batch/one in namespace shop (helm.sh/hook: test), \

@@ -1,34 +1,34 @@
-//! Finds out whether kustomize's message about a kustomization may show a secret.
+//! Decides if kustomize's message about a kustomization may show a secret.
 //!
-//! kustomize tries a name as a file, as a directory and as the address of a repository, and quotes parts of it in
-//! its messages. No rule recognizes a password in such a part, so the names themselves decide.
+//! kustomize tries each name as a file, as a directory and as the address of a repository, and quotes parts of the name
+//! in its messages. A password in such a part cannot be recognized. So if a name in the kustomization may hold a
+//! secret, the message is not shown at all.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kubernetes_yaml::documents;
 use serde_json::Value;
 
 use super::kustomize::FILE_NAMES;
 use crate::regular_file::{self, SMALL};
 
-/// The reason not to show a message.
+/// The reason for withholding a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Withheld {
     /// A URL has a user, a query or a fragment that may be secret.
     Url,
     /// A Secret's values are in a kustomization itself.
     SecretValues,
-    /// A kustomization cannot be read, so it may have either.
+    /// A kustomization cannot be read, so it may have such a URL or such values.
     Unreadable,
 }
 
 /// The parameters that kustomize itself reads from the query of a URL.
-const PARAMETERS: [&str; 5] = ["ref", "version", "timeout", "submodules", "depth"];
+const KUSTOMIZE_PARAMETERS: [&str; 5] = ["ref", "version", "timeout", "submodules", "depth"];
 
-/// Returns why a message about the argument of `-k`, its kustomization, or one that this leads to may show a secret;
-/// `None` if it does not.
+/// Returns why a message about the argument of `-k` may show a secret: because of the argument itself, its
+/// kustomization, or another kustomization that this one leads to. `None` if the message can be shown.
 pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
     if !Path::new(argument).is_dir() && may_be_secret(argument) {
         return Some(Withheld::Url);
@@ -43,15 +43,16 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             if !file.exists() || !seen.insert(file.clone()) {
                 continue;
             }
-            let Some(values) = values(&file).and_then(|values| with_plugins(values, &directory)) else {
+            let documents = read_documents(&file).and_then(|documents| with_plugins(documents, &directory));
+            let Some(documents) = documents else {
                 return Some(Withheld::Unreadable);
             };
-            if values.iter().any(holds_secret_values) {
+            if documents.iter().any(holds_secret_values) {
                 return Some(Withheld::SecretValues);
             }
             let mut names = Vec::new();
-            for value in values {
-                add_names(value, &mut names);
+            for document in documents {
+                add_names(document, &mut names);
             }
             if names.iter().any(|name| may_be_secret(name)) {
                 return Some(Withheld::Url);
@@ -62,8 +63,8 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
     None
 }
 
-/// Returns whether a part of this text may be the password or the token of a URL. An address such as
-/// `team@example.com`, an image's digest and the `?ref=` of a remote base are not.
+/// Returns whether a part of this text may be the password or the token of a URL. The `@` of `team@example.com` and of
+/// an image's digest, and the `?ref=` of a remote base, do not count.
 fn may_be_secret(text: &str) -> bool {
     let text = text.trim();
     let has_user = text.split_once('@').is_some_and(|(user, rest)| {
@@ -72,13 +73,13 @@ fn may_be_secret(text: &str) -> bool {
     let has_parameters = text.split_once('?').is_some_and(|(_, query)| {
         query.split('&').any(|pair| {
             let key = pair.split_once('=').map_or(pair, |(key, _)| key);
-            !PARAMETERS.contains(&key)
+            !KUSTOMIZE_PARAMETERS.contains(&key)
         })
     });
     has_user || has_parameters || text.contains('#')
 }
 
-/// Returns whether a kustomization makes Secrets from literals, or patches one in its own text.
+/// Returns whether a kustomization makes Secrets from literals, or patches a Secret in its own text.
 fn holds_secret_values(kustomization: &Value) -> bool {
     let generators = kustomization["secretGenerator"].as_array();
     let has_literals = generators
@@ -100,15 +101,15 @@ fn patches_secret(value: &Value) -> bool {
     }
 }
 
-/// The fields of a kustomization that name files with settings of kustomize's own steps, or hold them as text: a
-/// generator may have the URL of a chart's repository.
-const PLUGINS: [&str; 3] = ["generators", "transformers", "validators"];
+/// The fields of a kustomization whose items are plugin configurations: names of files, or the text itself. A generator
+/// may have the URL of a chart's repository.
+const PLUGIN_FIELDS: [&str; 3] = ["generators", "transformers", "validators"];
 
-/// Returns the documents of a kustomization and of its plugins; `None` if one cannot be read.
-fn with_plugins(mut values: Vec<Value>, directory: &Path) -> Option<Vec<Value>> {
-    let fields = values
+/// Returns the documents of a kustomization and of its plugin configurations; `None` if one of them cannot be read.
+fn with_plugins(mut documents: Vec<Value>, directory: &Path) -> Option<Vec<Value>> {
+    let fields = documents
         .iter()
-        .flat_map(|value| PLUGINS.map(|field| value[field].as_array()));
+        .flat_map(|document| PLUGIN_FIELDS.map(|field| document[field].as_array()));
     let texts: Vec<String> = fields
         .flatten()
         .flatten()
@@ -117,25 +118,28 @@ fn with_plugins(mut values: Vec<Value>, directory: &Path) -> Option<Vec<Value>> 
     for text in texts {
         let file = directory.join(&text);
         if text.trim_end().contains('\n') {
-            values.extend(values_of(&text)?);
+            documents.extend(parse_documents(&text)?);
         } else if file.is_file() {
-            values.extend(self::values(&file)?);
+            documents.extend(read_documents(&file)?);
         }
     }
-    Some(values)
+    Some(documents)
 }
 
-/// Returns the documents of a kustomization; `None` if it cannot be read.
-fn values(file: &Path) -> Option<Vec<Value>> {
-    values_of(&regular_file::read_text(file, SMALL).ok()?)
+/// Returns the YAML documents of a file; `None` if it cannot be read.
+fn read_documents(file: &Path) -> Option<Vec<Value>> {
+    parse_documents(&regular_file::read_text(file, SMALL).ok()?)
 }
 
-fn values_of(text: &str) -> Option<Vec<Value>> {
-    let values = documents(text).map(|document| Some(document.ok()?.to_value()));
-    values.collect()
+fn parse_documents(text: &str) -> Option<Vec<Value>> {
+    let documents = kubernetes_yaml::documents(text);
+    documents
+        .map(|document| Some(document.ok()?.to_value()))
+        .collect()
 }
 
-/// Adds the texts of one line.
+/// Adds every text of one line in a value to the names: any of them may be the name of a file, a directory or a
+/// repository. Texts of several lines, such as patches, are not.
 fn add_names(value: Value, names: &mut Vec<String>) {
     match value {
         Value::String(text) if !text.trim_end().contains('\n') => names.push(text),

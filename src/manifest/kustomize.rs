@@ -1,6 +1,6 @@
 //! The manifests of a kustomization (`-k`), rendered by `kubectl kustomize`.
 //!
-//! If there is no kubectl, `kustomize` renders them as well. The directory may be any that these
+//! If there is no kubectl in PATH, `kustomize` is used. The argument of `-k` may be any directory that these programs
 //! accept, a remote one included.
 
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
 use super::kustomization_names::{self, Withheld};
-use super::source::{STREAM_LIMIT, said_without_url_secrets};
+use super::source::{STREAM_LIMIT, message_without_url_secrets};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::os_cause;
 
@@ -32,20 +32,20 @@ impl KustomizeError {
     }
 }
 
-/// The names of a kustomization (kustomize, `konfig.RecognizedKustomizationFileNames`).
+/// The file names of a kustomization (kustomize, `konfig.RecognizedKustomizationFileNames`).
 pub(super) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// Returns whether a file is a kustomization: by its name, unless its `apiVersion` is that of an API, such
-/// as a Kustomization of Flux.
+/// Returns whether a file is a kustomization: it has the name of one, and no `apiVersion` of another API group, as a
+/// Kustomization of Flux has. A file that cannot be read is none; reading it as a manifest reports the error.
 pub(super) fn is_kustomization(path: &Path) -> bool {
-    let is_named = path
+    let has_name = path
         .file_name()
         .is_some_and(|name| FILE_NAMES.iter().any(|known| name == *known));
-    if !is_named || !path.is_file() {
+    if !has_name || !path.is_file() {
         return false;
     }
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(SAID_LIMIT).read_to_end(&mut text));
+    let read = File::open(path).and_then(|file| file.take(TEXT_LIMIT).read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     let mut versions = text.lines().filter_map(|line| line.strip_prefix("apiVersion:"));
     read.is_ok() && versions.all(|version| version.trim().trim_matches(['"', '\'']).starts_with(GROUP))
@@ -69,9 +69,12 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
         let failure = match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
-            Ok((_, _, said)) => match kustomization_names::reason_to_withhold(directory) {
-                Some(reason) => format!("failed: its message is not shown, since {}", cause(reason)),
-                None => format!("failed: {}", said_without_url_secrets(said.trim(), directory)),
+            Ok((_, _, message)) => match kustomization_names::reason_to_withhold(directory) {
+                Some(reason) => format!("failed: its message is not shown, since {}", describe(reason)),
+                None => format!(
+                    "failed: {}",
+                    message_without_url_secrets(message.trim(), directory)
+                ),
             },
             Err(error) => format!("cannot be started: {}", os_cause(&error)),
         };
@@ -84,7 +87,7 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
 }
 
 /// Returns why a message is not shown.
-fn cause(withheld: Withheld) -> &'static str {
+fn describe(withheld: Withheld) -> &'static str {
     match withheld {
         Withheld::Url => "a kustomization has a URL that may hold a password or a token",
         Withheld::SecretValues => "a kustomization holds values of Secrets",
@@ -92,10 +95,11 @@ fn cause(withheld: Withheld) -> &'static str {
     }
 }
 
-/// Runs a command to its end, or until it has written more than the limit. Returns its status,
-/// its output and its standard error.
+/// Runs a command to its end, or until its output is larger than the limit. Returns its status, its output and the
+/// message that it wrote to standard error.
 fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
-    // A file takes all of it, and a pipe would fill up while standard output is read.
+    // Standard error goes to a file: nothing reads it while standard output is read, so a pipe would fill up, and the
+    // program would wait for us without end.
     let mut errors = tempfile::tempfile()?;
     let mut child = command
         .stdin(Stdio::null())
@@ -106,16 +110,16 @@ fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
     if let Some(stdout) = child.stdout.take() {
         stdout.take(STREAM_LIMIT + 1).read_to_end(&mut rendered)?;
     }
-    // Its output is closed by now, which ends a program that still writes.
+    // Our end of standard output is closed by now, so a program that still writes to it ends with an error.
     let status = child.wait()?;
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     errors.rewind()?;
-    errors.take(SAID_LIMIT).read_to_end(&mut said)?;
-    Ok((status, rendered, String::from_utf8_lossy(&said).into_owned()))
+    errors.take(TEXT_LIMIT).read_to_end(&mut message)?;
+    Ok((status, rendered, String::from_utf8_lossy(&message).into_owned()))
 }
 
-/// The most bytes that are read of a standard error, and of a file to recognize it.
-const SAID_LIMIT: u64 = 64 << 10;
+/// How many bytes are read of a program's standard error, and of a file that may be a kustomization.
+const TEXT_LIMIT: u64 = 64 << 10;
 
 /// Divides a rendered text into its documents. kustomize writes `---` on a line of its own between
 /// them, and no value of its output has such a line.

@@ -1,7 +1,7 @@
-//! The line of a field that a server refuses.
+//! Finds the line of a field that a server refuses.
 //!
-//! Lines of fields are not kept: the file is read once more. Standard input, URLs and
-//! kustomizations are not.
+//! A [`super::Manifest`] has no lines of its fields, so its file is read once more. Standard input, URLs and
+//! kustomizations cannot be read a second time, or not cheaply, so their fields have no lines.
 
 use std::fs;
 
@@ -9,8 +9,9 @@ use kubernetes_yaml::Node;
 
 use super::{Position, Source, list};
 
-/// Finds the line of the field with this path, in the object that begins at a position. The path
-/// is as the API server writes it ([`Node::find`]).
+/// Finds the line of the field with this path, in the object that begins at a position. The path is written as the API
+/// server writes it ([`Node::find`]). `None` if the source is not a file, or has changed so that the field is not
+/// found.
 pub fn line_of_field(position: &Position, path: &str) -> Option<usize> {
     let Source::Path(file) = &*position.source else {
         return None;
@@ -19,34 +20,35 @@ pub fn line_of_field(position: &Position, path: &str) -> Option<usize> {
         return None;
     }
     let text = kubernetes_yaml::decode(fs::read(file).ok()?).ok()?;
-    line_in(&text, position.line, path)
+    find_line(&text, position.line, path)
 }
 
-fn line_in(text: &str, line: usize, path: &str) -> Option<usize> {
-    let (text, before) = from_document_of(text, line);
+fn find_line(text: &str, line: usize, path: &str) -> Option<usize> {
+    let (text, lines_before) = from_document_of(text, line);
     let documents = kubernetes_yaml::documents(text).filter_map(Result::ok);
     let mut objects = documents.flat_map(list::objects).filter_map(Result::ok);
-    let object = objects.find(|object| object.position().line() + before == line)?;
-    // The `stringData` of a Secret is sent as `data`, and wins if both have a key.
+    let object = objects.find(|object| object.position().line() + lines_before == line)?;
+    // The `stringData` of a Secret is sent as `data`, and replaces the value of `data` if both have the key.
     let key = path.strip_prefix('.').unwrap_or(path).strip_prefix("data.");
     let position = key
         .filter(|_| is_secret(&object))
         .and_then(|key| object.find(&format!("stringData.{key}")))
         .or_else(|| object.find(path))?;
-    Some(position.line() + before)
+    Some(position.line() + lines_before)
 }
 
-/// Returns the text from the document that holds a line, and the number of lines before that: a file may hold thousands
-/// of objects that are all refused.
+/// Returns the text from the beginning of the document that holds a line, and the number of lines before it. Without
+/// the earlier documents, the search is fast even if a file holds thousands of objects that are all refused.
 fn from_document_of(text: &str, line: usize) -> (&str, usize) {
-    let (mut start, mut begin) = (0, (0, 0));
-    for (before, content) in text.split_inclusive('\n').enumerate().take(line) {
+    let mut offset = 0;
+    let (mut document_offset, mut lines_before) = (0, 0);
+    for (index, content) in text.split_inclusive('\n').enumerate().take(line) {
         if content.starts_with("---") {
-            begin = (start, before);
+            (document_offset, lines_before) = (offset, index);
         }
-        start += content.len();
+        offset += content.len();
     }
-    (&text[begin.0..], begin.1)
+    (&text[document_offset..], lines_before)
 }
 
 fn is_secret(object: &Node) -> bool {
@@ -70,8 +72,8 @@ mod tests {
         ] {
             // JSON with separators is YAML, too.
             let json = "{\"kind\": \"A\"}\n---\n{\"spec\":\n{\"b\": 1}}\n";
-            assert_eq!(line_in(json, 3, ".spec.b"), Some(4));
-            assert_eq!(line_in(text, line, path), expected, "{line} {path}");
+            assert_eq!(find_line(json, 3, ".spec.b"), Some(4));
+            assert_eq!(find_line(text, line, path), expected, "{line} {path}");
         }
     }
 
@@ -89,8 +91,8 @@ mod tests {
             (".data.e", None),
             (".stringData.d", Some(8)),
         ] {
-            assert_eq!(line_in(&of("Secret"), 1, path), expected, "{path}");
+            assert_eq!(find_line(&of("Secret"), 1, path), expected, "{path}");
         }
-        assert_eq!(line_in(&of("ConfigMap"), 1, ".data.a.b"), Some(4));
+        assert_eq!(find_line(&of("ConfigMap"), 1, ".data.a.b"), Some(4));
     }
 }

@@ -1,18 +1,18 @@
-//! The objects of a document: itself, or the items of a List.
+//! The objects of a YAML document: the document itself, or the items of a List.
 
 use std::collections::VecDeque;
 
 use kubernetes_yaml::Node;
 
-use super::check_without_cluster::required;
+use super::check_without_cluster::read_required;
 use super::error::{Fault, Problem};
 
 /// Returns the objects of one document.
 ///
-/// As in kubectl, whatever has `items` is a List (`unstructured.IsList`), Lists in Lists
-/// follow the other items of their List (`FlattenListVisitor`), and an item that names
-/// neither `apiVersion` nor `kind` has those that the List implies. But an object with a name and empty
-/// `items` is a fault: kubectl skips it, and here it would be pruned.
+/// As in kubectl, every document with `items` is a List (`unstructured.IsList`), Lists in Lists follow the other items
+/// of their List (`FlattenListVisitor`), and an item that has neither `apiVersion` nor `kind` gets those that the List
+/// implies. But an object with a name and empty `items` is a fault: kubectl skips such an object. If we skipped it,
+/// apply would prune it.
 pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
     let mut objects = Vec::new();
     let mut lists = VecDeque::from([document]);
@@ -21,7 +21,7 @@ pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
             objects.push(Ok(node));
             continue;
         }
-        match items(node) {
+        match take_items(node) {
             Ok(items) => {
                 for item in items {
                     if item.get("items").is_some() {
@@ -37,10 +37,12 @@ pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
     objects
 }
 
-fn items(mut list: Node) -> Result<Vec<Node>, Fault> {
-    let api_version = required(&list, "apiVersion")?.to_owned();
-    let kind = required(&list, "kind")?;
+/// Returns the items of a List, with the `apiVersion` and `kind` that the List implies.
+fn take_items(mut list: Node) -> Result<Vec<Node>, Fault> {
+    let api_version = read_required(&list, "apiVersion")?.to_owned();
+    let kind = read_required(&list, "kind")?;
     let item_kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
+    // `kind: List` is always a List, even with a name.
     let may_be_object = kind != "List" && has_name(&list);
     let Some(entry) = list.take("items") else {
         return Ok(Vec::new());

@@ -1,8 +1,8 @@
-//! From the arguments of `-f` and `-k` to objects, each with its source and line.
+//! Reads the manifests that the arguments of `-f` and `-k` name, each object with its source and line.
 //!
-//! The crate `kubernetes-yaml` reads the texts as kubectl does. This module finds them, and
-//! checks what needs no cluster. Kinds, default namespaces and objects that are given twice are
-//! checked later, in the light of discovery.
+//! This module finds the texts, and makes the checks that need no cluster. The crate `kubernetes-yaml` reads the texts
+//! as kubectl does. [`desired`] checks what needs discovery: kinds, default namespaces, and objects that are defined
+//! twice.
 
 mod check_without_cluster;
 pub mod desired;
@@ -38,18 +38,23 @@ pub use self::stream::stream;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
+/// How many faults a report prints. Readers collect one more at most, so that the report can say that there are others
+/// ([`Problem::More`]). Without the limit a short text could hold millions of faults.
+pub const MAX_FAULTS: usize = 100;
+
 /// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`, and in the output
 /// of kustomize as `kustomization overlays/prod, document 2, line 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position {
     /// The file, URL, stream, or document of a kustomization.
     pub source: Arc<Source>,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
 }
 
 impl Position {
-    /// Returns whether this is the same line of the same file: a file may be read by two paths.
+    /// Returns whether this is the same line of the same file. Two paths can lead to one file, so the real paths are
+    /// compared.
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.line == other.line
             && match (&*self.source, &*other.source) {
@@ -59,7 +64,8 @@ impl Position {
     }
 }
 
-/// Returns the path without symbolic links; as it is if it cannot be followed.
+/// Returns the path without symbolic links; the path itself if it cannot be resolved, for example because the file is
+/// gone by now.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
@@ -82,7 +88,7 @@ impl Serialize for Position {
 /// One object as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// From `apiVersion` and `kind`.
+    /// Group, version and kind, from `apiVersion` and `kind`.
     pub gvk: GroupVersionKind,
     /// `metadata.name`, never empty.
     pub name: String,
@@ -90,7 +96,7 @@ pub struct Manifest {
     pub naming: Naming,
     /// `metadata.namespace` as written; `None` if it is absent or empty.
     pub namespace: Option<String>,
-    /// The whole object, nothing defaulted or removed.
+    /// The whole object as written, except that labels and annotations that are null are left out.
     pub object: Object,
     /// The line where the object begins.
     pub position: Position,
@@ -102,8 +108,9 @@ pub enum Naming {
     /// The manifest names the object.
     #[default]
     Given,
-    /// The server completes `metadata.generateName` when the object is created, so that no manifest names
-    /// it again. Only a hook may do without a name. In messages an asterisk stands for the rest.
+    /// The manifest has `metadata.generateName`, and the server makes a new name of it for each object that it creates.
+    /// So no manifest can name that object again. Only hooks may have such a name. [`Manifest::name`] is the prefix
+    /// with an asterisk, for messages.
     Generated,
 }
 
@@ -111,7 +118,7 @@ pub enum Naming {
 ///
 /// # Errors
 ///
-/// The faults of all sources, up to the number that is shown.
+/// The faults of all sources; if there are more than [`MAX_FAULTS`], the last error says so.
 pub fn read(sources: &[Source], recursion: Recursion) -> Result<Vec<Manifest>, ManifestErrors> {
     read_with(sources, recursion, io::stdin())
 }
@@ -123,27 +130,26 @@ pub fn read_with(
     mut standard_input: impl Read,
 ) -> Result<Vec<Manifest>, ManifestErrors> {
     let mut texts = Vec::new();
-    let mut inputs = 0;
+    let mut reads_standard_input = false;
     for argument in sources {
-        inputs += usize::from(*argument == Source::StandardInput);
-        if inputs > 1 && *argument == Source::StandardInput {
+        if *argument == Source::StandardInput && std::mem::replace(&mut reads_standard_input, true) {
             texts.push((argument.clone(), Text::Refused(Problem::StandardInputTwice)));
             continue;
         }
         match find_files::expand(argument, recursion) {
             Ok(files) => texts.extend(files.into_iter().map(|file| match file {
-                Source::StandardInput => match source::text(&file, &mut standard_input) {
+                Source::StandardInput => match source::read_text(&file, &mut standard_input) {
                     Ok(text) => (file, Text::Read(text)),
                     Err(problem) => (file, Text::Refused(problem)),
                 },
-                file => (file, Text::Elsewhere),
+                file => (file, Text::NotReadYet),
             })),
             Err(problem) => texts.push((argument.clone(), Text::Refused(problem))),
         }
     }
     let mut all = ReadManifests::from_sources(texts);
-    if let Some(next) = all.errors.get_mut(MAX_FAULTS) {
-        next.problem = Problem::More;
+    if let Some(one_too_many) = all.errors.get_mut(MAX_FAULTS) {
+        one_too_many.problem = Problem::More;
     }
     if all.errors.is_empty() {
         Ok(all.manifests)
@@ -151,6 +157,3 @@ pub fn read_with(
         Err(ManifestErrors(all.errors))
     }
 }
-
-/// How many faults are shown. A short text can hold millions of them.
-pub const MAX_FAULTS: usize = 100;

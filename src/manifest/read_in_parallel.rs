@@ -10,20 +10,20 @@ use super::error::Fault;
 use super::{MAX_FAULTS, Manifest, ManifestError, Place, Position, Problem, Source};
 use super::{check_without_cluster, list, source};
 
-/// The limit on threads: more would wait for memory and not for processors.
+/// How many threads read at most. More threads would not read faster, because they wait for memory.
 const MAX_THREADS: usize = 8;
 
 /// A source, and how to get its text.
 pub(super) enum Text {
-    /// Read already.
+    /// The text has been read: standard input is not read in parallel.
     Read(String),
-    /// In a file, behind a URL, or printed by a program.
-    Elsewhere,
-    /// It cannot be read, for this reason.
+    /// The text is in a file, behind a URL, or printed by a program.
+    NotReadYet,
+    /// The source cannot be read, for this reason.
     Refused(Problem),
 }
 
-/// What has been read so far. At most one fault more than the report prints is kept.
+/// The manifests and faults that have been read so far. At most one fault more than [`MAX_FAULTS`] is kept.
 #[derive(Default)]
 pub(super) struct ReadManifests {
     pub(super) manifests: Vec<Manifest>,
@@ -40,12 +40,12 @@ impl ReadManifests {
     fn from_source(source: Source, text: Text, budget: &Budget) -> Self {
         let text = match text {
             Text::Read(text) => Ok(text),
-            Text::Elsewhere => source::text(&source, &mut io::empty()),
+            Text::NotReadYet => source::read_text(&source, &mut io::empty()),
             Text::Refused(problem) => Err(problem),
         };
         match text {
             Ok(text) => {
-                let parts = source::parts(source, &text);
+                let parts = source::divide(source, &text);
                 Self::from_all(parts, |(source, text)| {
                     Self::from_text(&Arc::new(source), text, budget)
                 })
@@ -82,11 +82,11 @@ impl ReadManifests {
         reading
     }
 
-    /// Reads items in parallel, and none behind those that have enough faults.
+    /// Reads items in parallel. Once there are more faults than the report prints, no further item is begun.
     fn from_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
         let faults = AtomicUsize::new(0);
-        let is_enough = || faults.load(Ordering::SeqCst) > MAX_FAULTS;
-        let readings = map_until(items, is_enough, |item| {
+        let has_enough = || faults.load(Ordering::SeqCst) > MAX_FAULTS;
+        let readings = map_until(items, has_enough, |item| {
             let reading = read(item);
             faults.fetch_add(reading.errors.len(), Ordering::SeqCst);
             reading
@@ -121,38 +121,38 @@ pub(super) fn manifests(
     };
     let manifests = objects
         .into_iter()
-        .map(|object| check_without_cluster::manifest(source, &object.map_err(|fault| vec![fault])?));
+        .map(|object| check_without_cluster::to_manifest(source, &object.map_err(|fault| vec![fault])?));
     faults.into_iter().chain(manifests)
 }
 
-/// Returns the results of `work` on all processors, in the order of `items`, until `is_enough`. All items before the
-/// last one that was worked on have their result as well.
+/// Calls `work` for the items on all processors until `has_enough` returns true, and returns the results in the order
+/// of `items`. The items are begun in their order, so none is left out between two that have a result.
 fn map_until<T: Send, R: Send>(
     items: Vec<T>,
-    is_enough: impl Fn() -> bool + Sync,
+    has_enough: impl Fn() -> bool + Sync,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = processors.min(MAX_THREADS).min(items.len());
     if threads <= 1 {
-        let wanted = items.into_iter().take_while(|_| !is_enough());
-        return wanted.map(work).collect();
+        let until_enough = items.into_iter().take_while(|_| !has_enough());
+        return until_enough.map(work).collect();
     }
     let queue = Mutex::new(items.into_iter().enumerate());
-    let next = || {
+    let take_next = || {
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_enough() { None } else { queue.next() }
+        if has_enough() { None } else { queue.next() }
     };
-    let share = || {
+    let work_on_share = || {
         let mut done = Vec::new();
-        while let Some((index, item)) = next() {
+        while let Some((index, item)) = take_next() {
             done.push((index, work(item)));
         }
         done
     };
     let mut done = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
-        let mut done = share();
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work_on_share)).collect();
+        let mut done = work_on_share();
         for other in others {
             match other.join() {
                 Ok(more) => done.extend(more),

@@ -1,9 +1,8 @@
 //! Manifests behind `http://` and `https://` URLs.
 //!
-//! As kubectl does (`visitor.go` in `k8s.io/cli-runtime/pkg/resource`), it follows ten redirects,
-//! tries three times if the server fails, and sends only the credentials that are in the URL.
-//! Unlike kubectl it never follows a redirect from https to http. URLs may hold passwords and
-//! tokens; `Source` shows them without.
+//! As kubectl does (`visitor.go` in `k8s.io/cli-runtime/pkg/resource`), [`fetch`] follows ten redirects, tries three
+//! times if the server fails, and sends only the credentials that are in the URL. Unlike kubectl it never follows a
+//! redirect from https to http. URLs may hold passwords and tokens; the display of `Source` leaves them out.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -16,18 +15,19 @@ use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 use super::error::Problem;
-use super::source::stream;
+use super::source::read_stream;
 use super::url::UrlWithCredentials;
 use crate::cluster::apiserver::USER_AGENT;
 use crate::cluster::proxy::{InvalidProxy, Proxy};
 use crate::model::text::os_cause;
 
-/// The attempts at one URL, and the pause between them (`defaultHttpGetAttempts`).
-const ATTEMPTS: u32 = 3;
+/// How often one URL is tried (`defaultHttpGetAttempts` of kubectl).
+const MAX_ATTEMPTS: u32 = 3;
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How many redirects are followed.
-const REDIRECTS: u32 = 10;
+const MAX_REDIRECTS: u32 = 10;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server may be silent.
@@ -85,7 +85,7 @@ impl RemoteError {
     }
 
     /// Returns whether another attempt may succeed.
-    fn may_pass(&self) -> bool {
+    fn is_transient(&self) -> bool {
         match self {
             Self::Status(status) => status.is_server_error(),
             Self::NoAnswer(_) => true,
@@ -99,14 +99,14 @@ pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
     fetch_until(url, Instant::now() + URL_TIMEOUT)
 }
 
-fn fetch_until(url: &str, end: Instant) -> Result<Vec<u8>, Problem> {
+fn fetch_until(url: &str, deadline: Instant) -> Result<Vec<u8>, Problem> {
     let target = UrlWithCredentials::parse(url)?;
     let mut agents = Agents::default();
     let mut attempt = 1;
     loop {
-        match follow(&mut agents, &target, end) {
+        match follow_redirects(&mut agents, &target, deadline) {
             Err(Problem::Remote(error))
-                if attempt < ATTEMPTS && error.may_pass() && Instant::now() + PAUSE < end => {}
+                if attempt < MAX_ATTEMPTS && error.is_transient() && Instant::now() + PAUSE < deadline => {}
             result => return result,
         }
         sleep(PAUSE);
@@ -114,8 +114,7 @@ fn fetch_until(url: &str, end: Instant) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// HTTP clients, one for each proxy: a redirect may lead to a host that needs another one, or
-/// none.
+/// HTTP clients, one for each proxy: a redirect may lead to a host that needs another proxy, or none.
 #[derive(Default)]
 struct Agents(Vec<(Option<Proxy>, Agent)>);
 
@@ -126,7 +125,7 @@ impl Agents {
         if let Some((_, agent)) = self.0.iter().find(|(known, _)| *known == proxy) {
             return Ok(agent.clone());
         }
-        let agent = agent(proxy.as_ref())?;
+        let agent = build_agent(proxy.as_ref())?;
         self.0.push((proxy, agent.clone()));
         Ok(agent)
     }
@@ -137,7 +136,7 @@ fn convert_proxy(proxy: &Proxy) -> Result<ureq::Proxy, InvalidProxy> {
     ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { named_by })
 }
 
-fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
+fn build_agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
     let proxy = proxy.map(convert_proxy).transpose()?;
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
@@ -145,7 +144,7 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
         .build();
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        // `follow` does it, and chooses proxy and credentials for each URL.
+        // `follow_redirects` follows them, and chooses proxy and credentials for each URL.
         .max_redirects(0)
         .proxy(proxy)
         .tls_config(tls)
@@ -156,21 +155,25 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
     Ok(config.into())
 }
 
-/// Requests a URL, and those that redirects lead to.
-fn follow(agents: &mut Agents, target: &UrlWithCredentials, end: Instant) -> Result<Vec<u8>, Problem> {
+/// Requests a URL, and the URLs that redirects lead to.
+fn follow_redirects(
+    agents: &mut Agents,
+    target: &UrlWithCredentials,
+    deadline: Instant,
+) -> Result<Vec<u8>, Problem> {
     let mut target = target.clone();
-    for _ in 0..=REDIRECTS {
-        let response = get(&agents.for_uri(&target.uri)?, &target, end)?;
-        match location(&response) {
+    for _ in 0..=MAX_REDIRECTS {
+        let response = get(&agents.for_uri(&target.uri)?, &target, deadline)?;
+        match location_of_redirect(&response) {
             Some(location) => target = target.redirect(&location)?,
-            None => return manifest(response),
+            None => return read_manifest(response),
         }
     }
     Err(RemoteError::Redirects.into())
 }
 
-fn get(agent: &Agent, target: &UrlWithCredentials, end: Instant) -> Result<Response<Body>, RemoteError> {
-    let left = end.saturating_duration_since(Instant::now());
+fn get(agent: &Agent, target: &UrlWithCredentials, deadline: Instant) -> Result<Response<Body>, RemoteError> {
+    let left = deadline.saturating_duration_since(Instant::now());
     let config = agent.get(&target.uri).config();
     let mut request = config.timeout_global(Some(left)).build();
     if let Some(credentials) = &target.credentials {
@@ -179,11 +182,11 @@ fn get(agent: &Agent, target: &UrlWithCredentials, end: Instant) -> Result<Respo
             format!("Basic {}", STANDARD.encode(credentials)),
         );
     }
-    request.call().map_err(failure)
+    request.call().map_err(to_remote_error)
 }
 
-/// Returns the Location header of a redirect.
-fn location(response: &Response<Body>) -> Option<String> {
+/// Returns the Location header of a redirect; `None` if the response is not a redirect.
+fn location_of_redirect(response: &Response<Body>) -> Option<String> {
     let is_redirect = matches!(
         response.status(),
         StatusCode::MOVED_PERMANENTLY
@@ -196,12 +199,13 @@ fn location(response: &Response<Body>) -> Option<String> {
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 
-fn manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
+/// Reads the body of a response that is not a redirect.
+fn read_manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
     if response.status() != StatusCode::OK {
         return Err(RemoteError::Status(response.status()).into());
     }
     let is_page = response.body().mime_type() == Some("text/html");
-    let bytes = stream(response.into_body().into_reader())?;
+    let bytes = read_stream(response.into_body().into_reader())?;
     if is_page || begins_as_page(&bytes) {
         return Err(RemoteError::WebPage.into());
     }
@@ -218,13 +222,13 @@ fn begins_as_page(bytes: &[u8]) -> bool {
     begin.starts_with(b"<!doctype") || begin.starts_with(b"<html")
 }
 
-/// Converts an error of the client, without its URL: that may hold secrets.
-fn failure(error: ureq::Error) -> RemoteError {
+/// Converts an error of the client, without the URL, which may hold secrets.
+fn to_remote_error(error: ureq::Error) -> RemoteError {
     match error {
         ureq::Error::HostNotFound => RemoteError::NoHost,
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => RemoteError::Address,
         ureq::Error::Timeout(_) => RemoteError::NoAnswer("timed out".to_owned()),
-        // The resolver's error has no kind of its own.
+        // `io::ErrorKind` has no kind for a host name that does not resolve.
         ureq::Error::Io(error) if error.to_string().contains("failed to lookup address") => {
             RemoteError::NoHost
         }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::error::Problem;
 use super::{kustomize, remote};
 
-/// How many bytes are read of one source, so that memory is bounded; ten thousand Deployments
-/// are 14 MB.
+/// How many bytes are read of one source. Without the limit a source without an end would fill the memory. Ten thousand
+/// Deployments have 14 MB.
 pub(super) const STREAM_LIMIT: u64 = 256 << 20;
 
 /// An argument of `-f` or `-k`.
@@ -52,8 +52,8 @@ impl Source {
 }
 
 impl fmt::Display for Source {
-    /// Shows the source as it was typed, with control characters escaped, and without what may
-    /// be secret in a URL.
+    /// Shows the source as it was typed, with control characters escaped, and without the parts of a URL that may be
+    /// secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => {
@@ -67,7 +67,7 @@ impl fmt::Display for Source {
             Self::StandardInput => f.write_str("standard input"),
             Self::Url(url) => write!(f, "{}", without_url_secrets(url).escape_debug()),
             Self::Kustomization { directory, document } => {
-                // The name of a directory may have an `@`, as an address has behind a password.
+                // An `@` in the name of a directory does not end a password.
                 let directory = if Path::new(directory).is_dir() {
                     directory.clone()
                 } else {
@@ -88,8 +88,9 @@ fn is_url(argument: &str) -> bool {
     matches!(scheme.as_deref(), Some("http" | "https"))
 }
 
-/// Returns the text without what may be secret in a URL: its query and fragment, and everything between `://` and the
-/// last `@`, since a password may hold any character by mistake. kustomize cleans paths, so `://` may be `:/`.
+/// Returns the text without the parts of a URL that may be secret: its query and fragment, and everything between `://`
+/// and the last `@`. The last one, because a user may forget to escape an `@` in a password. kustomize turns `://` into
+/// `:/` when it takes a URL for a path.
 fn without_url_secrets(text: &str) -> String {
     if text.contains(":/") {
         without_remote_secrets(text)
@@ -98,12 +99,11 @@ fn without_url_secrets(text: &str) -> String {
     }
 }
 
-/// Returns the address of a repository, which may have no scheme, without what may be secret.
+/// Returns the address of a repository, which may have no scheme, without the parts that may be secret.
 fn without_remote_secrets(text: &str) -> String {
     let (scheme, rest) = match text.split_once(":/") {
-        Some((scheme, rest)) => {
-            text.split_at(scheme.len() + 2 + rest.len() - rest.trim_start_matches('/').len())
-        }
+        // All slashes of `https://` belong to the scheme.
+        Some((_, after)) => text.split_at(text.len() - after.trim_start_matches('/').len()),
         None => ("", text),
     };
     let (rest, query) = match rest.find(['?', '#']) {
@@ -116,33 +116,34 @@ fn without_remote_secrets(text: &str) -> String {
     }
 }
 
-/// Returns what a program says of this argument, without what may be secret in URLs.
-pub(super) fn said_without_url_secrets(said: &str, argument: &str) -> String {
-    said.replace(argument, &without_url_secrets(argument))
+/// Returns the message of a program about this argument, without the parts of URLs that may be secret.
+pub(super) fn message_without_url_secrets(message: &str, argument: &str) -> String {
+    message
+        .replace(argument, &without_url_secrets(argument))
         .split_inclusive(char::is_whitespace)
         .map(without_url_secrets_of_word)
         .collect()
 }
 
-/// Returns a word, and the quotation mark and the blank behind it, without what may be secret in a URL.
+/// Returns a word, with the quotation mark and the blank after it, without the parts of a URL that may be secret.
 fn without_url_secrets_of_word(word: &str) -> String {
     let text = word.trim_end().trim_end_matches(['\'', '"']);
     format!("{}{}", without_url_secrets(text), &word[text.len()..])
 }
 
 /// Reads the text of a source.
-pub(super) fn text(source: &Source, standard_input: &mut impl Read) -> Result<String, Problem> {
+pub(super) fn read_text(source: &Source, standard_input: &mut impl Read) -> Result<String, Problem> {
     let bytes = match source {
-        Source::Path(path) => stream(fs::File::open(path)?)?,
-        Source::StandardInput => stream(standard_input)?,
+        Source::Path(path) => read_stream(fs::File::open(path)?)?,
+        Source::StandardInput => read_stream(standard_input)?,
         Source::Url(url) => remote::fetch(url)?,
         Source::Kustomization { directory, .. } => kustomize::build(directory)?,
     };
     Ok(kubernetes_yaml::decode(bytes)?)
 }
 
-/// Reads a stream to its end, or to the limit.
-pub(super) fn stream(from: impl Read) -> Result<Vec<u8>, Problem> {
+/// Reads a stream to its end. Fails if the stream has more bytes than the limit.
+pub(super) fn read_stream(from: impl Read) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     from.take(STREAM_LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > STREAM_LIMIT {
@@ -151,9 +152,10 @@ pub(super) fn stream(from: impl Read) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// Divides a text into what messages call its source. The user has not seen the lines that a
-/// program printed, so each of its documents is a source.
-pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
+/// Divides the text of a source into parts, each with the source that messages name. The text of a kustomization is
+/// divided into its documents: the user has not seen the lines that the program printed, and finds a document by its
+/// number more easily.
+pub(super) fn divide(source: Source, text: &str) -> Vec<(Source, &str)> {
     let Source::Kustomization { directory, .. } = source else {
         return vec![(source, text)];
     };
@@ -217,12 +219,12 @@ mod tests {
         let url = "https://me:SEC RET@a.b/c?x=SECRET";
         let said = format!("cannot fetch '{url}'\nfrom git::https://me:SECRET@d.e/f?token=SECRET now");
         assert_eq!(
-            said_without_url_secrets(&said, url),
+            message_without_url_secrets(&said, url),
             "cannot fetch 'https://…@a.b/c?…'\nfrom git::https://…@d.e/f?… now"
         );
         let cleaned = "evalsymlink failure on '/k/https:/user:S3CRET@h/x.yaml?sig=S3CRET' : no";
         assert_eq!(
-            said_without_url_secrets(cleaned, url),
+            message_without_url_secrets(cleaned, url),
             "evalsymlink failure on '/k/https:/…@h/x.yaml?…' : no"
         );
         assert_eq!(

@@ -1,19 +1,18 @@
-//! A text of manifests that is not trusted, read one document after another, so that only one
-//! of them is in memory.
+//! Reads an untrusted text of manifests one document after another, so that only one document is in memory.
 
 use std::sync::Arc;
 
 use super::read_in_parallel::manifests;
 use super::{Manifest, Problem, Source};
 
-/// How many bytes all documents of a text may take in memory, one after another. The limit for one
-/// document would allow a short text to take hours, in many documents.
+/// The sum of the bytes that the documents of a text may take in memory, though only one of them is in memory at a
+/// time. With only the limit for one document, a short text of many documents with aliases could take hours.
 const MAX_WEIGHT: usize = 512 << 20;
 
-/// Why a text of manifests cannot be used.
+/// The reason why a text of manifests cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// A document that holds no manifest.
+    /// A document does not hold a valid manifest.
     #[error("line {line}: {problem}")]
     Unreadable {
         /// The line of the text, counted from 1.
@@ -21,16 +20,16 @@ pub enum StreamError {
         /// The fault.
         problem: Problem,
     },
-    /// Values, anchors and aliases that multiply.
+    /// The documents are too large together, for example because of anchors and aliases that multiply.
     #[error("the documents need more than {} MiB of memory", MAX_WEIGHT >> 20)]
     TooHeavy,
 }
 
-/// Reads the manifests of a text in order and hands each one to `found`.
+/// Reads the manifests of a text in order and calls `found` for each one.
 ///
 /// # Errors
 ///
-/// The first fault; nothing behind it is read.
+/// The first fault. The documents after it are not read.
 pub fn stream(text: &str, found: impl FnMut(Manifest)) -> Result<(), StreamError> {
     stream_within(text, MAX_WEIGHT, found)
 }

@@ -7,10 +7,10 @@ use http::uri::Scheme;
 
 use super::remote::RemoteError;
 
-/// A URL, with its credentials apart, so that they are decoded in one place.
+/// A URL, with its credentials in a field of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UrlWithCredentials {
-    /// Without credentials.
+    /// The URL without credentials.
     pub(super) uri: Uri,
     /// `user:password`, decoded.
     pub(super) credentials: Option<Vec<u8>>,
@@ -37,8 +37,8 @@ impl UrlWithCredentials {
         })
     }
 
-    /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses to go from https to
-    /// http.
+    /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses a redirect from https to http. The result
+    /// has the credentials of the header, else those of this URL if scheme, host and port are the same.
     pub(super) fn redirect(&self, location: &str) -> Result<Self, RemoteError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();
@@ -48,7 +48,7 @@ impl UrlWithCredentials {
             Self::parse(&format!("{scheme}:{location}"))?
         } else {
             let authority = self.uri.authority().map_or("", |authority| authority.as_str());
-            Self::parse(&format!("{scheme}://{authority}{}", self.join(location)))?
+            Self::parse(&format!("{scheme}://{authority}{}", self.resolve_path(location)))?
         };
         match (self.uri.scheme(), next.uri.scheme()) {
             (_, Some(scheme)) if *scheme == Scheme::HTTPS => {}
@@ -65,8 +65,8 @@ impl UrlWithCredentials {
         Ok(next)
     }
 
-    /// Resolves a relative reference to a path and query.
-    fn join(&self, reference: &str) -> String {
+    /// Returns the path and query that a relative reference leads to from this URL.
+    fn resolve_path(&self, reference: &str) -> String {
         let path = self.uri.path();
         let (reference_path, query) = match reference.split_once('?') {
             Some((path, query)) => (path, format!("?{query}")),
@@ -117,7 +117,7 @@ fn has_scheme(reference: &str) -> bool {
             .all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
 }
 
-/// Removes `.` and `..` from an absolute path.
+/// Resolves the `.` and `..` of an absolute path.
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut segments = path.split('/').skip(1).peekable();

@@ -1,8 +1,8 @@
 //! Associative lists and sets: their items are found by key or value, and must be in the order
 //! that the merge would give them.
 //!
-//! The merge (`typed/merge.go`, `visitListItems`) keeps the live list exactly
-//! where the manifest's items are a subsequence of it and none is there twice.
+//! The merge (`typed/merge.go`, `visitListItems`) keeps the live list exactly if the items of the manifest are in it in
+//! the same order, possibly with others between them, and no item is in it twice.
 
 use std::cell::Cell;
 
@@ -43,7 +43,7 @@ impl<'a> FieldComparison<'a> {
         live: &'a [Value],
         shape: Shape<'a>,
     ) -> Step {
-        let entries: Vec<Owned<'a, Fields>> = self.parse(owned, "k:")?;
+        let entries: Vec<Owned<'a, Fields>> = self.parse_items(owned, "k:")?;
         let names = key_names(&entries);
         let mut next = 0;
         for item in desired {
@@ -58,7 +58,7 @@ impl<'a> FieldComparison<'a> {
                     .is_some_and(|known| has_key(known, &entry.key, &names))
             });
             self.path.push(path);
-            let position = self.in_order(position, &mut next)?;
+            let position = self.check_order(position, &mut next)?;
             if node.is_empty() {
                 self.atomic_item(item, &live[position], shape)?;
             } else if !node.contains_key(".") {
@@ -68,7 +68,7 @@ impl<'a> FieldComparison<'a> {
             }
             self.path.pop();
         }
-        self.all_found(&entries)
+        self.check_all_found(&entries)
     }
 
     /// Compares an item that is owned as one value. An item of a granular type
@@ -84,7 +84,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     fn set_items(&mut self, desired: &'a [Value], owned: &'a Fields, live: &'a [Value]) -> Step {
-        let entries: Vec<Owned<'a, Value>> = self.parse(owned, "v:")?;
+        let entries: Vec<Owned<'a, Value>> = self.parse_items(owned, "v:")?;
         let mut next = 0;
         for item in desired {
             let entry = self.only_entry(&entries, |entry| entry.key == *item)?;
@@ -93,14 +93,14 @@ impl<'a> FieldComparison<'a> {
             if !leaf {
                 return Err(Reason::Unreadable(self.here()));
             }
-            self.in_order(only_position(live, |known| known == item), &mut next)?;
+            self.check_order(only_position(live, |known| known == item), &mut next)?;
             self.path.pop();
         }
-        self.all_found(&entries)
+        self.check_all_found(&entries)
     }
 
-    /// Checks that an item is there and not before `next`, which moves behind it.
-    fn in_order(&self, position: Option<usize>, next: &mut usize) -> Result<usize, Reason> {
+    /// Checks that an item has a position in the live list, and not one before `next`. Moves `next` behind the item.
+    fn check_order(&self, position: Option<usize>, next: &mut usize) -> Result<usize, Reason> {
         let position = position.ok_or_else(|| Reason::ValueDiffers(self.here()))?;
         if position < *next {
             return Err(Reason::OrderDiffers(self.here()));
@@ -109,8 +109,8 @@ impl<'a> FieldComparison<'a> {
         Ok(position)
     }
 
-    /// Reads the items of the tree, which must all be of one sort.
-    fn parse<K: serde::de::DeserializeOwned>(
+    /// Reads the items of the tree, whose keys must all have the same prefix.
+    fn parse_items<K: serde::de::DeserializeOwned>(
         &self,
         owned: &'a Fields,
         prefix: &str,
@@ -148,7 +148,8 @@ impl<'a> FieldComparison<'a> {
         Ok(entry)
     }
 
-    fn all_found<K>(&mut self, entries: &[Owned<'a, K>]) -> Step {
+    /// Checks that the manifest has every item of the tree.
+    fn check_all_found<K>(&mut self, entries: &[Owned<'a, K>]) -> Step {
         match entries.iter().find(|entry| !entry.found.get()) {
             Some(entry) => {
                 self.path.push(entry.path);
@@ -170,8 +171,8 @@ fn key_names<'e>(entries: &'e [Owned<'_, Fields>]) -> Vec<&'e str> {
     names
 }
 
-/// Returns whether an item of the manifest can be this item of the tree. A key that it lacks may
-/// be a defaulted one; the item's own tree then lacks it too.
+/// Returns whether an item of the manifest can be this item of the tree. If the manifest leaves a key to its default,
+/// the tree of the item does not own the field of the key.
 fn may_be(item: &Fields, owned: &Owned<'_, Fields>, names: &[&str]) -> bool {
     names
         .iter()

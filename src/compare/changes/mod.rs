@@ -111,7 +111,7 @@ pub enum Verdict {
 /// `spec.containers[name=web].image`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// No `Apply` entry of our field manager, and more in the manifest than its label.
+    /// Our field manager has no `Apply` entry, and the manifest has more than the part-of label.
     NotOwnedByUs,
     /// Our entry, or that of another manager, is of another version of the API.
     OtherVersion,
@@ -125,7 +125,7 @@ pub enum Reason {
     FieldDropped(String),
     /// The manifest has a field that we do not own.
     FieldAdded(String),
-    /// The live value is not the manifest's.
+    /// The live value differs from the value of the manifest.
     ValueDiffers(String),
     /// The items of a list are in another order.
     OrderDiffers(String),
@@ -137,7 +137,7 @@ pub enum Reason {
     /// The value is the live one written in another way, and applying it would
     /// disturb another manager's entry.
     SharedField(String),
-    /// Nested more deeply than is looked at.
+    /// The field is nested more deeply than is compared.
     TooDeep(String),
 }
 
@@ -196,7 +196,7 @@ impl fmt::Display for Reason {
 ///   the part-of label.
 /// - `live`: the full object, managedFields included, read at the apiVersion of
 ///   `desired`. The items of a LIST may lack apiVersion and kind.
-/// - `field_manager`: who would apply.
+/// - `field_manager`: the manager that would apply.
 /// - `definition`: this version of a custom resource's definition. Without it, objects with
 ///   atomic maps or lists are sent.
 pub fn compare(

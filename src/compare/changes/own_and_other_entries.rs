@@ -7,12 +7,11 @@ use serde_json::{Map, Value};
 use super::Reason;
 use crate::model::applyset::PART_OF_LABEL;
 
-/// managedFields as one apply sees it.
+/// The entries of managedFields from the point of view of one applying manager.
 pub(super) struct OwnAndOtherEntries<'a> {
-    /// The field set of our `Apply` entry, with the part-of label if our manager has written
-    /// that otherwise than by an apply.
+    /// The field set of our `Apply` entry, and the part-of label if an update by our manager has written it.
     pub(super) ours: Cow<'a, Map<String, Value>>,
-    /// There is such an entry; without it, the label is all that we own.
+    /// Our manager has an `Apply` entry. Otherwise the part-of label is all that we own.
     pub(super) has_applied: bool,
     others: Vec<&'a Map<String, Value>>,
     applied_by_others: bool,

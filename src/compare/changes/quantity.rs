@@ -1,13 +1,13 @@
-//! The canonical text of a quantity, in which the server returns it
-//! (`apimachinery/pkg/api/resource`, `Quantity.CanonicalizeBytes`).
+//! The canonical text of a quantity: the server returns every quantity in this form (`apimachinery/pkg/api/resource`,
+//! `Quantity.CanonicalizeBytes`).
 
 const NANO: i128 = 1_000_000_000;
 
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// Returns the canonical text of a quantity; `None` if it is not one, is written with an
-/// exponent, or needs rounding.
+/// Returns the canonical text of a quantity; `None` if the text is not a quantity, has an exponent, or needs rounding.
+/// Then the caller compares the texts, and at worst sends an object that has not changed.
 pub(super) fn canonical(text: &str) -> Option<String> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

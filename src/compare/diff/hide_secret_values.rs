@@ -1,7 +1,7 @@
 //! Hides the values of Secrets, and shows whether they differ.
 //!
-//! The signs are kubectl's (`pkg/cmd/diff`, `Masker`). kubectl shows the annotation of
-//! client-side apply, which holds the same values; here that is hidden, too.
+//! The placeholders are those of kubectl (`pkg/cmd/diff`, `Masker`). kubectl shows the annotation of client-side apply,
+//! which holds the same values; we hide that annotation, too.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::compare::ownership::LAST_APPLIED;
 use crate::model::secret_value::list_encodings;
 use crate::model::text::HIDDEN;
 
-/// Replaces a value that the other state has differently. One that is the same in both states, or exists
-/// in only one, is [`HIDDEN`].
+/// The placeholder for a live value that differs from the predicted value. If the values are equal, or only one of them
+/// exists, the placeholder is [`HIDDEN`].
 pub const BEFORE: &str = "*** (before)";
-/// Replaces the same value in the other state.
+/// The placeholder for a predicted value that differs from the live value.
 pub const AFTER: &str = "*** (after)";
 
 /// Fields of a Secret whose values are secret.
@@ -25,50 +25,50 @@ pub const FIELDS: [&str; 2] = ["data", "stringData"];
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     let states: Vec<&Value> = live.iter().chain(&*predicted).collect();
-    let values = values(&states, &states);
+    let values = encoded_values(&states, &states);
     for field in FIELDS {
         let live = live.as_mut().and_then(|object| object.get_mut(field));
         let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
         hide_values(live, predicted);
     }
     hide_pair(
-        live.as_mut().and_then(last_applied),
-        predicted.as_mut().and_then(last_applied),
+        live.as_mut().and_then(last_applied_mut),
+        predicted.as_mut().and_then(last_applied_mut),
     );
     hide_copies(live, predicted, &values);
 }
 
-/// Replaces the sign of each hidden value of a Secret by another one.
-pub(super) fn mark(object: &mut Option<Value>, sign: &str) {
+/// Replaces [`HIDDEN`] in place of each value of a Secret by another placeholder.
+pub(super) fn mark(object: &mut Option<Value>, placeholder: &str) {
     let Some(object) = object.as_mut().filter(|object| object["kind"] == "Secret") else {
         return;
     };
     for field in FIELDS {
         if let Some(Value::Object(values)) = object.get_mut(field) {
             for value in values.values_mut().filter(|value| **value == HIDDEN) {
-                *value = json!(sign);
+                *value = json!(placeholder);
             }
         }
     }
 }
 
-/// Returns the JSON pointers of the annotations and labels of a Secret that contain a value of one of these states of
-/// it, and of the whole field if a key does.
+/// Returns the JSON pointers of the annotations and labels of a Secret that contain one of its values in one of these
+/// states. If the key of an annotation or label contains a value, the pointer is that of all annotations or labels.
 pub fn copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
-    copies_of(secret, &values(states, &[secret]))
+    find_copies(secret, &encoded_values(states, &[secret]))
 }
 
-fn copies_of(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
+fn find_copies(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
     let mut copies = BTreeSet::new();
     for field in METADATA {
         let texts = secret["metadata"][field].as_object();
-        if texts.is_some_and(|texts| texts.keys().any(|key| is_named_like_one(key, values))) {
+        if texts.is_some_and(|texts| texts.keys().any(|key| name_holds_long_value(key, values))) {
             copies.insert(format!("/metadata/{field}"));
             continue;
         }
         for (key, _) in texts.into_iter().flatten().filter(|(_, text)| match field {
-            "labels" => is_one_or_holds_long_one(text.as_str().unwrap_or_default(), values),
-            _ => holds_one(text.as_str().unwrap_or_default(), values),
+            "labels" => is_value_or_holds_long_value(text.as_str().unwrap_or_default(), values),
+            _ => holds_value(text.as_str().unwrap_or_default(), values),
         }) {
             let key = key.replace('~', "~0").replace('/', "~1");
             copies.insert(format!("/metadata/{field}/{key}"));
@@ -80,9 +80,9 @@ fn copies_of(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
 /// Fields of the metadata in which copies are searched.
 const METADATA: [&str; 2] = ["annotations", "labels"];
 
-/// Returns the values of these states of a Secret, in each encoding in which annotations and labels of the others may
-/// hold them.
-fn values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
+/// Returns the values of these states of a Secret, in each encoding in which the annotations and labels of the
+/// `searched` states may hold copies of them.
+fn encoded_values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
     // No copy is shorter than its value, so the large values of most Secrets need not be encoded.
     let longest = longest_text(searched);
     states
@@ -94,7 +94,7 @@ fn values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
         .flatten()
         // A copy may lack the newline at the end that many values have by mistake.
         .flat_map(|value| [value.trim_ascii().to_vec(), value])
-        .filter(|value| (SHORT..=longest).contains(&value.len()))
+        .filter(|value| (SHORTEST_VALUE..=longest).contains(&value.len()))
         .flat_map(|value| list_encodings(&value))
         .collect()
 }
@@ -116,17 +116,17 @@ fn longest_text(objects: &[&Value]) -> usize {
         .unwrap_or_default()
 }
 
-/// The shortest value that is searched for; shorter ones are parts of ordinary words.
-const SHORT: usize = 4;
+/// How many bytes a value has at least for its copies to be searched; shorter values are parts of ordinary words.
+const SHORTEST_VALUE: usize = 4;
 
-/// The shortest text that is searched for in labels and in keys, unless it is the whole label or name.
-const LONG: usize = 8;
+/// How many bytes a value has at least for a copy of it to count as a part of a label or a key.
+const LONG_VALUE: usize = 8;
 
-/// Hides annotations and labels that contain a value, as a whole: tools keep manifests in annotations, and
-/// people keep notes.
+/// Hides annotations and labels that contain a value, as a whole: tools store manifests in annotations, and people
+/// notes, so the rest of such a text may be secret, too.
 fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
     let states = [&*live, &*predicted].into_iter().flatten();
-    let copies: BTreeSet<String> = states.flat_map(|state| copies_of(state, values)).collect();
+    let copies: BTreeSet<String> = states.flat_map(|state| find_copies(state, values)).collect();
     for pointer in copies {
         hide_pair(
             live.as_mut().and_then(|object| object.pointer_mut(&pointer)),
@@ -135,25 +135,27 @@ fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: 
     }
 }
 
-fn holds_one(text: &str, values: &BTreeSet<String>) -> bool {
+fn holds_value(text: &str, values: &BTreeSet<String>) -> bool {
     values.iter().any(|value| text.contains(value.as_str()))
 }
 
-/// A short value is a part of many labels by chance: `admin` of `admin-portal`.
-fn is_one_or_holds_long_one(text: &str, values: &BTreeSet<String>) -> bool {
+/// Returns whether a text is a value, or contains a long value. A short value is a part of many labels by chance:
+/// `admin` of `admin-portal`.
+fn is_value_or_holds_long_value(text: &str, values: &BTreeSet<String>) -> bool {
     values.contains(text)
         || values
             .iter()
-            .any(|value| value.len() >= LONG && text.contains(value.as_str()))
+            .any(|value| value.len() >= LONG_VALUE && text.contains(value.as_str()))
 }
 
-/// Returns whether the name in a key contains a long value. Its prefix is a domain, which many Secrets hold.
-fn is_named_like_one(key: &str, values: &BTreeSet<String>) -> bool {
+/// Returns whether the name in a key contains a long value. The prefix of the key is not searched: it is a domain,
+/// which is a value of many Secrets.
+fn name_holds_long_value(key: &str, values: &BTreeSet<String>) -> bool {
     let name = key.rsplit('/').next().unwrap_or_default();
-    name.len() >= LONG && is_one_or_holds_long_one(name, values)
+    name.len() >= LONG_VALUE && is_value_or_holds_long_value(name, values)
 }
 
-fn last_applied(object: &mut Value) -> Option<&mut Value> {
+fn last_applied_mut(object: &mut Value) -> Option<&mut Value> {
     object
         .get_mut("metadata")?
         .get_mut("annotations")?
@@ -181,6 +183,7 @@ fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) 
     }
 }
 
+/// Hides two states of a value, and shows if they differ.
 fn hide_pair(live: Option<&mut Value>, predicted: Option<&mut Value>) {
     match (live, predicted) {
         (Some(live), Some(predicted)) if live != predicted => {

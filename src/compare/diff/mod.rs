@@ -28,35 +28,34 @@ pub struct Difference {
     /// The name that kubectl gives the file of this object, such as
     /// `apps.v1.Deployment.shop.web`.
     pub file: String,
-    /// The live object; `None` if there is none.
+    /// The live object; `None` if it does not exist.
     pub live: Option<Value>,
-    /// The prediction; `None` if the object would be gone.
+    /// The prediction; `None` if the run deletes the object.
     pub predicted: Option<Value>,
 }
 
 /// One field that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Its path: a JSON pointer (RFC 6901), such as `/spec/replicas`.
+    /// The path of the field: a JSON pointer (RFC 6901), such as `/spec/replicas`.
     pub field: String,
-    /// Its value before; absent if the field is new.
+    /// The value before; absent if the field is new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// Its value after; absent if the field is gone.
+    /// The value after; absent if the field is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
 
-/// Fields that every write changes; only the server sets them, so no manifest has them.
-const NEVER_SHOWN: [&str; 4] = ["managedFields", "resourceVersion", "generation", "selfLink"];
+/// Fields of metadata that every write changes. Only the server sets them, so no manifest has them.
+const SERVER_FIELDS: [&str; 4] = ["managedFields", "resourceVersion", "generation", "selfLink"];
 
-/// Fields that a dry run invents for an object that does not exist yet.
-const MADE_UP: [&str; 2] = ["creationTimestamp", "uid"];
+/// Fields of metadata that each object has for itself. A dry run invents them for an object that does not exist yet.
+const FIELDS_OF_INSTANCE: [&str; 2] = ["creationTimestamp", "uid"];
 
 impl Difference {
-    /// Compares the two states of an object as the server sends them.
-    ///
-    /// `resource` is what both were read through.
+    /// Compares the two states of an object as the server sends them. `resource` is the resource through which both
+    /// were read.
     pub fn new(
         resource: &Resource,
         key: &ObjectKey,
@@ -64,11 +63,11 @@ impl Difference {
         predicted: Option<&Value>,
     ) -> Self {
         let mut difference = Self {
-            file: file(resource, key),
+            file: file_name(resource, key),
             live: live.cloned(),
             predicted: predicted.cloned(),
         };
-        leave_out(&mut difference.live, &mut difference.predicted);
+        remove_server_fields(&mut difference.live, &mut difference.predicted);
         if key.group_kind == GroupKind::new("", "Secret") {
             hide_secret_values::hide(&mut difference.live, &mut difference.predicted);
         }
@@ -84,18 +83,19 @@ impl Difference {
     /// exists only before or only after.
     pub fn changes(&self) -> Vec<Change> {
         match (&self.live, &self.predicted) {
-            (Some(live), Some(predicted)) => changes(live, predicted),
+            (Some(live), Some(predicted)) => find_changes(live, predicted),
             _ => Vec::new(),
         }
     }
 
-    /// Returns the difference between this object before, and the one that replaces it after.
+    /// Returns the difference between the live object of `self` and the predicted object of `new`, which replaces it.
     ///
-    /// The values of Secrets are hidden already, so each may have changed, and is shown as changed.
+    /// The values of Secrets are hidden already, so they cannot be compared. Each is shown as changed, because it may
+    /// be.
     #[must_use]
     pub fn replaced_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
-        leave_out_made_up(&mut live);
+        remove_fields_of_instance(&mut live);
         hide_secret_values::mark(&mut live, BEFORE);
         hide_secret_values::mark(&mut predicted, AFTER);
         Self {
@@ -105,7 +105,7 @@ impl Difference {
         }
     }
 
-    /// Returns the lines that differ, with some around them; empty if nothing differs.
+    /// Returns the lines that differ, with three lines of context; empty if nothing differs.
     pub fn hunks(&self) -> String {
         unified::hunks(&text(self.live.as_ref()), &text(self.predicted.as_ref()))
     }
@@ -120,10 +120,9 @@ impl Difference {
     }
 }
 
-/// Writes an object as YAML; nothing for `None`.
+/// Returns an object as YAML; an empty text for `None`.
 ///
-/// Strings of several lines are blocks, so that their lines can be compared; no line of the
-/// object is broken.
+/// Strings of several lines are blocks, so that their lines can be compared. Long lines are not folded.
 pub fn text(object: Option<&Value>) -> String {
     let options = serde_saphyr::ser_options! {
         folded_wrap_chars: usize::MAX,
@@ -135,7 +134,7 @@ pub fn text(object: Option<&Value>) -> String {
 }
 
 /// Returns `[GROUP.]VERSION.KIND.NAMESPACE.NAME` (kubectl, `pkg/cmd/diff`, `InfoObject.Name`).
-fn file(resource: &Resource, key: &ObjectKey) -> String {
+fn file_name(resource: &Resource, key: &ObjectKey) -> String {
     let Resource {
         group, version, kind, ..
     } = resource;
@@ -144,18 +143,18 @@ fn file(resource: &Resource, key: &ObjectKey) -> String {
     one_line(&format!("{group}{dot}{version}.{kind}.{namespace}.{}", key.name))
 }
 
-/// Removes the fields that only the server sets from both states.
-fn leave_out(live: &mut Option<Value>, predicted: &mut Option<Value>) {
+/// Removes the fields that only the server sets from the metadata of both states.
+fn remove_server_fields(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     let is_new = live.is_none();
     for object in [live, predicted] {
-        let Some(metadata) = object.as_mut().and_then(metadata) else {
+        let Some(metadata) = object.as_mut().and_then(metadata_mut) else {
             continue;
         };
-        for field in NEVER_SHOWN {
+        for field in SERVER_FIELDS {
             metadata.remove(field);
         }
         if is_new {
-            for field in MADE_UP {
+            for field in FIELDS_OF_INSTANCE {
                 metadata.remove(field);
             }
         }
@@ -163,19 +162,19 @@ fn leave_out(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     }
 }
 
-/// Removes the fields that each object has for itself.
-fn leave_out_made_up(object: &mut Option<Value>) {
-    if let Some(metadata) = object.as_mut().and_then(metadata) {
-        metadata.retain(|field, _| !MADE_UP.contains(&field.as_str()));
+/// Removes the fields that each object has for itself from its metadata.
+fn remove_fields_of_instance(object: &mut Option<Value>) {
+    if let Some(metadata) = object.as_mut().and_then(metadata_mut) {
+        metadata.retain(|field, _| !FIELDS_OF_INSTANCE.contains(&field.as_str()));
     }
 }
 
-fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
+fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.get_mut("metadata")?.as_object_mut()
 }
 
 /// Returns the smallest fields that differ. Items of lists are compared by their positions.
-fn changes(before: &Value, after: &Value) -> Vec<Change> {
+fn find_changes(before: &Value, after: &Value) -> Vec<Change> {
     let mut found = Vec::new();
     compare(String::new(), Some(before), Some(after), &mut found);
     found

@@ -1,4 +1,4 @@
-//! The field managers between which an object's fields change hands.
+//! The field managers that lose or gain fields of an object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 /// The managers that lose or gain fields, each once and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnershipChange {
-    /// Those that lose fields.
+    /// The managers that lose fields.
     pub from: Vec<String>,
-    /// Those that gain fields.
+    /// The managers that gain fields.
     pub to: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ fn owned_fields(object: &Value) -> Owned {
     for entry in entries.and_then(Value::as_array).into_iter().flatten() {
         let manager = entry["manager"].as_str().unwrap_or("unknown");
         let fields = owned.entry(manager.to_owned()).or_default();
-        // The same field by apply and by update is owned twice.
+        // A manager that owns a field by an apply and by an update owns it twice, and can lose one of the two.
         let prefix = entry["operation"].as_str().unwrap_or_default();
         collect(prefix, &entry["fieldsV1"], fields);
     }

@@ -1,4 +1,4 @@
-//! The parent of a set before and after a run: its record, as part of the object.
+//! The difference of the parent of a set before and after a run, with its record.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::model::set::{ParentObject, Set};
 
 /// Compares the parent before and after a run.
 ///
-/// `found` is the parent as it was read, `record` what it records in the end. If the parent has
-/// a manifest, `manifest` is that, the live object, and what the server would make of it; else
-/// only the ApplySet metadata is compared.
+/// `found` is the parent as it was read, and `record` its record after the run. If the parent has a manifest,
+/// `manifest` holds the desired object, the live object and the prediction of the server. Otherwise only the ApplySet
+/// metadata is compared.
 pub fn parent(
     set: &Set,
     resource: &Resource,

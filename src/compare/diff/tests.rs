@@ -41,7 +41,7 @@ fn files_are_named_as_kubectl_names_them() {
         ("", "v1", "Namespace", None, "v1.Namespace..web"),
     ];
     for (group, version, kind, namespace, name) in table {
-        let named = file(&resource(group, version, kind), &key(group, kind, namespace));
+        let named = file_name(&resource(group, version, kind), &key(group, kind, namespace));
         assert_eq!(named, name);
     }
 }

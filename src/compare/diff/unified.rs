@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-/// The longest time in which the fewest changed lines of two texts are looked for, beyond which the rest counts as
-/// replaced. Two texts of 1 MiB that have many lines in common, in another order, take longer.
+/// How long a search for the shortest difference of two texts may take. After that, the rest of the lines counts as
+/// replaced. The search takes longer for two texts of 1 MiB that have many lines in common, in another order.
 pub const LONGEST_COMPARISON: Duration = Duration::from_millis(200);
 
 /// Returns the difference of two texts, both the content of `file`; empty if they are equal.
@@ -18,7 +18,7 @@ pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
     format!("diff -u -N LIVE/{file} MERGED/{file}\n--- LIVE/{file}\n+++ MERGED/{file}\n{hunks}")
 }
 
-/// Returns the same without the lines about the files.
+/// Returns the hunks of the difference of two texts, without the lines about the files.
 pub(super) fn hunks(live: &str, predicted: &str) -> String {
     let difference = lines(live, predicted);
     let mut unified = difference.unified_diff();

@@ -1,8 +1,8 @@
-//! The body of an object in which ignored fields are as they are live.
+//! Builds the body of an object in which ignored fields have their live values.
 //!
-//! The way to a field leads through the manifest, the live object and `managedFields` at once: only
-//! the trees of field sets show which lists have keys, and which maps and lists are one value
-//! (atomic). At the field, `merge` decides what of the live value is part of the body.
+//! For each ignored field, [`body`] descends in the manifest, the live object and `managedFields` at once: only the
+//! trees of field sets show which lists have keys, and which maps and lists are owned as one value (atomic). At the
+//! field, `merge` decides which parts of the live value become part of the body.
 
 use std::collections::BTreeSet;
 
@@ -17,20 +17,21 @@ use crate::model::pointer::{Pointer, parse_index};
 /// The use of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// It is compared with the live object: ignored fields count as applied exactly as far as our
-    /// manager owns them now.
+    /// The body is compared with the live object. It has the parts of ignored fields that our manager owns now, so that
+    /// ignored fields make no difference.
     Compare,
-    /// It is sent: a field that another manager owns by an apply is left out, any other one that the
-    /// manifest has or that our manager owns is sent as it is live. So the object keeps it.
+    /// The body is sent. A field that another manager has applied is left out. Any other field that the manifest has,
+    /// or that our manager owns, is sent with its live value. So the object keeps its value.
     Send,
 }
 
-/// Returns the body of an object of the manifests with these fields ignored. `live` is the whole
-/// live object that the body is compared with, or sent over; it may be sent over no other version.
+/// Returns the body of an object of the manifests with these fields ignored. `live` is the whole live object that the
+/// body is compared with, or sent over. The body has values of `live`, so it may be sent only over this
+/// resourceVersion.
 ///
-/// A field is taken from the manifest if it is created together with the list item or the mapping that
-/// holds it, since it may be required there; labels, annotations and other maps of free keys are left
-/// as they are. Keys of list items and the ApplySet's own labels and annotations are never ignored.
+/// If the list item or the mapping that holds an ignored field does not exist yet, the field has the value of the
+/// manifest, because it may be required. Only a field in a map with free keys, such as labels, is left out then. Keys
+/// of list items and the ApplySet's own labels and annotations are never ignored.
 pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, purpose: Purpose) -> Object {
     let manifest = object.value();
     let mut body = manifest.clone();
@@ -46,7 +47,7 @@ pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, p
     Object::from(&body)
 }
 
-/// Labels and annotations of the ApplySet are those of the manifest.
+/// Gives the labels and annotations of the ApplySet the values of the manifest, even if a rule ignores all labels.
 fn keep_applyset_metadata(body: &mut Value, manifest: &Value) {
     for field in ["labels", "annotations"] {
         let pairs = manifest["metadata"][field].as_object();
@@ -67,7 +68,7 @@ fn keep_applyset_metadata(body: &mut Value, manifest: &Value) {
 /// A mapping or a list on the way to an ignored field.
 struct IgnoredPlace<'a> {
     entries: ManagedFieldsEntries<'a>,
-    /// It is part of a value that is owned as a whole.
+    /// The place is part of a value that is owned as a whole.
     is_atomic: bool,
     purpose: Purpose,
 }
@@ -82,33 +83,40 @@ impl IgnoredPlace<'_> {
         }
     }
 
-    /// Sets the field to which the segments lead from here. `body` is the manifest's value of this
-    /// place.
+    /// Sets the ignored field to which the segments lead from this place. `body` is the value of the manifest at this
+    /// place, `live` the live value.
     fn set_field(&self, body: &mut Value, live: &Value, segments: &[String]) {
         let Some((segment, rest)) = segments.split_first() else {
             return;
         };
         match (body, live) {
-            (Value::Object(body), Value::Object(live)) => self.field(body, live, segment, rest),
+            (Value::Object(body), Value::Object(live)) => self.set_in_mapping(body, live, segment, rest),
             (Value::Array(body), Value::Array(live)) => {
                 let Some(index) = parse_index(segment) else { return };
                 if self.is_atomic || !self.entries.have_items() {
-                    self.item_by_index(body, live, index, rest);
+                    self.set_item_by_index(body, live, index, rest);
                 } else {
-                    self.item_by_key(body, live, index, rest);
+                    self.set_item_by_key(body, live, index, rest);
                 }
             }
             _ => {}
         }
     }
 
-    /// Returns whether this is a value that is owned as a whole, and that is not ours when it is compared:
-    /// a writer of an ignored part of it has become its only owner.
+    /// Returns whether the body is to be compared, and the value here is owned as a whole but not by us: a manager that
+    /// wrote an ignored part of the value has become the only owner of all of it.
     fn is_of_another_writer(&self) -> bool {
         self.purpose == Purpose::Compare && self.entries.are_of_one_value() && self.entries.ours().is_none()
     }
 
-    fn field(&self, body: &mut Map<String, Value>, live: &Map<String, Value>, name: &str, rest: &[String]) {
+    /// Sets a field of the mapping at this place, or what `rest` leads to below the field.
+    fn set_in_mapping(
+        &self,
+        body: &mut Map<String, Value>,
+        live: &Map<String, Value>,
+        name: &str,
+        rest: &[String],
+    ) {
         let below = self.below(&format!("f:{name}"));
         if rest.is_empty() {
             match below.merge(body.get(name), live.get(name)) {
@@ -118,116 +126,118 @@ impl IgnoredPlace<'_> {
             return;
         }
         match (body.get_mut(name), live.get(name)) {
-            (Some(mine), Some(live)) => {
-                let was_empty = is_empty(mine);
-                below.set_field(mine, live, rest);
-                let is_theirs = below.is_of_another_writer() && mine == live;
-                let is_emptied = is_empty(mine) && !was_empty && !is_empty(live);
-                if is_theirs || is_emptied && !below.entries.own_it() {
+            (Some(desired), Some(live)) => {
+                let was_empty = is_empty(desired);
+                below.set_field(desired, live, rest);
+                let is_theirs = below.is_of_another_writer() && desired == live;
+                // An apply of `{}` or `[]` would make us an owner of the mapping or list.
+                let became_empty = is_empty(desired) && !was_empty && !is_empty(live);
+                if is_theirs || became_empty && !below.entries.we_own_place_itself() {
                     body.remove(name);
                 }
             }
-            (Some(mine), None) => {
-                let mut left = mine.clone();
+            (Some(desired), None) => {
+                let mut left = desired.clone();
                 remove(&mut left, rest);
                 if is_empty(&left) {
                     body.remove(name);
-                } else if has_free_keys(rest.iter().rev().nth(1).map_or(name, String::as_str)) {
-                    *mine = left;
+                } else if has_free_keys(name_of_container(name, rest)) {
+                    *desired = left;
                 }
             }
-            // The manifest has dropped what our manager owns.
+            // The manifest lacks the field, but our manager may own ignored parts of it, which stay.
             (None, Some(live)) => {
-                let mut mine = match live {
+                let mut desired = match live {
                     Value::Array(_) => json!([]),
                     _ => json!({}),
                 };
-                below.set_field(&mut mine, live, rest);
-                if !is_empty(&mine) {
-                    body.insert(name.to_owned(), mine);
+                below.set_field(&mut desired, live, rest);
+                if !is_empty(&desired) {
+                    body.insert(name.to_owned(), desired);
                 }
             }
             (None, None) => {}
         }
     }
 
-    /// Sets an item of a list without keys, or part of one.
-    fn item_by_index(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
+    /// Sets an item of a list without keys, or a part of the item. The list is owned as a whole.
+    fn set_item_by_index(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let below = Self {
             entries: ManagedFieldsEntries::default(),
             is_atomic: true,
             purpose: self.purpose,
         };
         match (body.get_mut(index), live.get(index)) {
-            (Some(mine), Some(live)) if rest.is_empty() => mine.clone_from(live),
-            (Some(mine), Some(live)) => below.set_field(mine, live, rest),
+            (Some(desired), Some(live)) if rest.is_empty() => desired.clone_from(live),
+            (Some(desired), Some(live)) => below.set_field(desired, live, rest),
             (Some(_), None) if rest.is_empty() => drop(body.remove(index)),
             (Some(_) | None, _) => {}
         }
     }
 
-    /// Sets an item that is found by its keys, or by its value in a set. The index is that of the
-    /// manifest, or of the live object for an item that the manifest does not have.
-    fn item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
+    /// Sets an item that is found by its keys, or by its value in a set. The index is that of the item in the manifest;
+    /// if the list of the manifest is shorter, that of the item in the live object.
+    fn set_item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let names = self.entries.key_names();
-        let Some(mine) = body.get_mut(index) else {
+        let Some(desired) = body.get_mut(index) else {
             let Some(item) = live.get(index) else { return };
-            if body.iter().any(|mine| same_item(mine, item, &names)) {
+            if body.iter().any(|desired| same_item(desired, item, &names)) {
                 return;
             }
             let below = self.below(&self.entries.key_of(item, &names));
             let whole = below.project(item).filter(|_| rest.is_empty());
-            body.extend(whole.filter(|_| !below.entries.others_own_it()));
+            body.extend(whole.filter(|_| !below.entries.others_own_place_itself()));
             return;
         };
-        let mut matching = live.iter().filter(|item| same_item(mine, item, &names));
-        // An item that is not there yet is created as the manifest has it.
+        let mut matching = live.iter().filter(|item| same_item(desired, item, &names));
+        // An item without exactly one live item is sent as the manifest has it, but an ignored item of a set is left
+        // out.
         let (Some(item), None) = (matching.next(), matching.next()) else {
-            if rest.is_empty() && !mine.is_object() {
+            if rest.is_empty() && !desired.is_object() {
                 body.remove(index);
             }
             return;
         };
         let below = self.below(&self.entries.key_of(item, &names));
         match rest {
-            [] => match below.merge(Some(mine), Some(item)) {
-                Some(value) => *mine = value,
+            [] => match below.merge(Some(desired), Some(item)) {
+                Some(value) => *desired = value,
                 None => drop(body.remove(index)),
             },
             [name] if names.contains(name) => {}
-            rest => below.set_field(mine, item, rest),
+            rest => below.set_field(desired, item, rest),
         }
     }
 
     /// Returns the value of an ignored field in the body; `None` if it is left out.
-    fn merge(&self, mine: Option<&Value>, live: Option<&Value>) -> Option<Value> {
+    fn merge(&self, desired: Option<&Value>, live: Option<&Value>) -> Option<Value> {
         let live = live?;
         if self.is_atomic && !self.entries.are_of_one_value() {
             return Some(live.clone());
         }
         match self.purpose {
             Purpose::Compare => self.project(live),
-            Purpose::Send if self.entries.others_own_it_whole() => None,
-            Purpose::Send if mine.is_none() && !self.entries.own_any() => None,
+            Purpose::Send if self.entries.others_own_whole_value() => None,
+            Purpose::Send if desired.is_none() && !self.entries.we_own_something() => None,
             Purpose::Send if !self.entries.have_parts() => Some(live.clone()),
             Purpose::Send => match live {
-                Value::Object(live) => self.merge_fields(mine, live),
-                Value::Array(live) => self.merge_items(mine, live),
+                Value::Object(live) => self.merge_fields(desired, live),
+                Value::Array(live) => self.merge_items(desired, live),
                 other => Some(other.clone()),
             },
         }
     }
 
-    fn merge_fields(&self, mine: Option<&Value>, live: &Map<String, Value>) -> Option<Value> {
-        let fields = self.fields_of(mine, live);
-        let is_empty_there = live.is_empty() || self.entries.own_it();
-        let stays = !fields.is_empty() || (is_empty_there && !self.entries.others_own_it());
+    fn merge_fields(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Option<Value> {
+        let fields = self.fields_of(desired, live);
+        let is_empty_there = live.is_empty() || self.entries.we_own_place_itself();
+        let stays = !fields.is_empty() || (is_empty_there && !self.entries.others_own_place_itself());
         stays.then_some(Value::Object(fields))
     }
 
-    fn fields_of(&self, mine: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
-        let mine = mine.and_then(Value::as_object);
-        let names: BTreeSet<&str> = mine
+    fn fields_of(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
+        let desired = desired.and_then(Value::as_object);
+        let names: BTreeSet<&str> = desired
             .into_iter()
             .flat_map(Map::keys)
             .map(String::as_str)
@@ -237,43 +247,43 @@ impl IgnoredPlace<'_> {
             .into_iter()
             .filter_map(|name| {
                 let below = self.below(&format!("f:{name}"));
-                let value = below.merge(mine.and_then(|mine| mine.get(name)), live.get(name))?;
+                let value = below.merge(desired.and_then(|desired| desired.get(name)), live.get(name))?;
                 Some((name.to_owned(), value))
             })
             .collect()
     }
 
-    fn merge_items(&self, mine: Option<&Value>, live: &[Value]) -> Option<Value> {
+    fn merge_items(&self, desired: Option<&Value>, live: &[Value]) -> Option<Value> {
         let names = self.entries.key_names();
-        let mine: &[Value] = mine.and_then(Value::as_array).map_or(&[], Vec::as_slice);
+        let desired: &[Value] = desired.and_then(Value::as_array).map_or(&[], Vec::as_slice);
         let items: Vec<Value> = live
             .iter()
             .filter_map(|item| {
                 let below = self.below(&self.entries.key_of(item, &names));
-                let mine = mine.iter().find(|mine| same_item(mine, item, &names));
-                if mine.is_none() && !below.entries.own_any() {
+                let desired = desired.iter().find(|desired| same_item(desired, item, &names));
+                if desired.is_none() && !below.entries.we_own_something() {
                     return None;
                 }
                 let Some(whole) = item.as_object().filter(|_| below.entries.have_parts()) else {
-                    return (!below.entries.others_own_it_whole()).then(|| item.clone());
+                    return (!below.entries.others_own_whole_value()).then(|| item.clone());
                 };
-                let mut fields = below.fields_of(mine, whole);
+                let mut fields = below.fields_of(desired, whole);
                 let has_more = fields.keys().any(|name| !names.contains(name));
                 for name in &names {
                     if let Some(key) = whole
                         .get(name)
-                        .filter(|_| has_more || !below.entries.others_own_it())
+                        .filter(|_| has_more || !below.entries.others_own_place_itself())
                     {
                         fields.insert(name.clone(), key.clone());
                     }
                 }
-                (has_more || !below.entries.others_own_it()).then_some(Value::Object(fields))
+                (has_more || !below.entries.others_own_place_itself()).then_some(Value::Object(fields))
             })
             .collect();
         (!items.is_empty() || live.is_empty()).then_some(Value::Array(items))
     }
 
-    /// Returns what our manager owns of a live value; `None` if that is nothing.
+    /// Returns the part of a live value that our manager owns; `None` if it owns no part.
     fn project(&self, live: &Value) -> Option<Value> {
         self.entries.ours().map(|tree| project(tree, live))
     }
@@ -305,7 +315,12 @@ fn project(tree: &Map<String, Value>, live: &Value) -> Value {
     }
 }
 
-/// Returns whether people choose the keys of this map, so that none of them is required.
+/// Returns the name of the mapping that holds the field to which `rest` leads from the field `name`.
+fn name_of_container<'n>(name: &'n str, rest: &'n [String]) -> &'n str {
+    rest.iter().rev().nth(1).map_or(name, String::as_str)
+}
+
+/// Returns whether people choose the keys of the map with this name, so that no key is required.
 fn has_free_keys(name: &str) -> bool {
     const MAPS: [&str; 8] = [
         "labels",
@@ -320,7 +335,7 @@ fn has_free_keys(name: &str) -> bool {
     MAPS.contains(&name)
 }
 
-/// Removes the field to which the segments lead, and what becomes empty by that.
+/// Removes the field to which the segments lead, and the mappings and lists that become empty by that.
 pub(super) fn remove(value: &mut Value, segments: &[String]) {
     let Some((segment, rest)) = segments.split_first() else {
         return;
@@ -349,34 +364,35 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
     }
 }
 
-/// Returns whether the live object has an owned field at this place or below that its manifest lacks. The
-/// status does not count; items of lists are not looked up, and always count.
+/// Returns whether the live object has a field at this place or below that a manager owns and the manifest lacks. The
+/// status does not count. The items of a list are not compared: a place in a list counts if the manifest lacks the
+/// list.
 pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String]) -> bool {
     let Some((first, rest)) = segments.split_first().filter(|(first, _)| *first != "status") else {
         return false;
     };
     let mut entries = ManagedFieldsEntries::read(&live["metadata"], "");
-    let (mut live, mut mine) = (live, Some(manifest));
+    let (mut live, mut desired) = (live, Some(manifest));
     for segment in std::iter::once(first).chain(rest) {
         let Some(fields) = live.as_object() else {
-            return live.is_array() && mine.is_none();
+            return live.is_array() && desired.is_none();
         };
         let Some(below) = fields.get(segment) else {
             return false;
         };
         live = below;
-        mine = mine.and_then(|mine| mine.get(segment));
+        desired = desired.and_then(|desired| desired.get(segment));
         entries = entries.field(segment);
     }
-    has_decided(&entries, live, mine)
+    has_owned_field(&entries, live, desired)
 }
 
-fn has_decided(entries: &ManagedFieldsEntries<'_>, live: &Value, mine: Option<&Value>) -> bool {
+fn has_owned_field(entries: &ManagedFieldsEntries<'_>, live: &Value, desired: Option<&Value>) -> bool {
     match live {
         Value::Object(fields) if !fields.is_empty() => fields.iter().any(|(name, value)| {
-            let mine = mine.and_then(|mine| mine.get(name));
-            has_decided(&entries.field(name), value, mine)
+            let desired = desired.and_then(|desired| desired.get(name));
+            has_owned_field(&entries.field(name), value, desired)
         }),
-        _ => mine.is_none() && entries.are_any(),
+        _ => desired.is_none() && entries.have_owner(),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads rules: Flux's `spec.ignore` and Argo CD's `spec.ignoreDifferences`, as a list, under their
+//! Reads ignore rules: Flux's `spec.ignore` and Argo CD's `spec.ignoreDifferences`, as a list, under their
 //! names, or in a Kustomization or an Application.
 
 use kubernetes_yaml::Node;
@@ -9,11 +9,11 @@ use super::target::{
     Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, RuleTarget, anchor, exactly, glob,
 };
 use super::{IgnoreRule, IgnoreRules, IgnoredField};
-use crate::compare::rule_file::{self, Fault, RuleFormat, fault_at};
+use crate::compare::rule_file::{self, Fault, RuleFormat, error_at};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::pointer::{Pointer, PointerError};
 
-/// The fault of a file of ignore rules, with its line.
+/// A fault in a file of ignore rules, with its line.
 pub type IgnoreFileError = rule_file::RuleFileError<IgnoreFault>;
 
 type Outcome<T> = Result<T, IgnoreFileError>;
@@ -24,30 +24,35 @@ pub enum IgnoreFault {
     /// A path is not a JSON pointer.
     #[error("{0}")]
     Pointer(#[from] PointerError),
-    /// A field identifies the object or the set.
-    #[error("{0} cannot be ignored: {1}")]
-    Never(String, &'static str),
+    /// A path names a field that no rule may ignore, such as one that identifies the object or the set.
+    #[error("{path:?} cannot be ignored: {reason}")]
+    Never { path: String, reason: &'static str },
     /// A condition is not a regular expression.
-    #[error("{0} {1:?} is not a regular expression{2}")]
-    Pattern(&'static str, String, String),
-    /// A pattern of Argo CD has signs that are not supported.
+    #[error("{field} {pattern:?} is not a regular expression{reason}")]
+    Pattern {
+        field: &'static str,
+        pattern: String,
+        /// Empty, or the reason after a colon.
+        reason: String,
+    },
+    /// A pattern of Argo CD has characters that are not supported.
     #[error(
-        "{0} {1:?}: only * and ? are supported in patterns of Argo CD; write a rule with paths and target"
+        "{field} {pattern:?}: only * and ? are supported in patterns of Argo CD; write a rule with paths and target"
     )]
-    Glob(&'static str, String),
-    /// The conditions of a file are too large together.
+    Glob { field: &'static str, pattern: String },
+    /// The compiled expressions of all conditions of a file take too much memory.
     #[error(
         "{0}: the regular expressions of the file take more than {max} MiB of memory",
         max = MAX_BYTES_OF_EXPRESSIONS >> 20
     )]
     TooLarge(&'static str),
     /// A condition is too long.
-    #[error("{0}: the regular expression has {1} bytes, more than {LONGEST_EXPRESSION}")]
-    TooLong(&'static str, usize),
+    #[error("{field}: the regular expression has {bytes} bytes, more than {LONGEST_EXPRESSION}")]
+    TooLong { field: &'static str, bytes: usize },
     /// A condition is not a label selector.
     #[error("{0}")]
     Selector(#[from] SelectorError),
-    /// A rule of Argo CD has conditions that are evaluated only there.
+    /// A rule of Argo CD has `jqPathExpressions` or `managedFieldsManagers`, which only Argo CD evaluates.
     #[error(
         "{0} is not supported: write the fields as JSON pointers, for example jsonPointers: [/spec/replicas]"
     )]
@@ -61,7 +66,7 @@ impl IgnoreFileError {
             Fault::Rule(IgnoreFault::TooLarge(_)) => {
                 "use fewer rules, or expressions without large counts and classes, such as \\pL{100}"
             }
-            Fault::Rule(IgnoreFault::TooLong(..)) => {
+            Fault::Rule(IgnoreFault::TooLong { .. }) => {
                 "shorten it, or write several rules, or select the objects by labelSelector"
             }
             _ => "write rules as in Flux's spec.ignore: paths (JSON pointers) and target",
@@ -70,42 +75,37 @@ impl IgnoreFileError {
 }
 
 const FORMAT: RuleFormat = RuleFormat {
-    names: &["ignore", "ignoreDifferences"],
-    described: "a list, or have ignore or ignoreDifferences at the top level or in spec",
+    list_fields: &["ignore", "ignoreDifferences"],
+    expected: "a list, or have ignore or ignoreDifferences at the top level or in spec",
 };
-
-const FLUX: &str = "a rule has paths and target";
-
-const TARGET: &str =
-    "a target has group, version, kind, name, namespace, labelSelector and annotationSelector";
-
-const ARGO_CD: &str = "a rule has group, kind, name, namespace and jsonPointers";
 
 pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
     let mut rules = Vec::new();
     let mut expressions = Expressions::default();
-    FORMAT.read(text, |item| {
-        let is_of_argo_cd = ARGO_CD_FIELDS[4..].iter().any(|name| item.get(name).is_some());
+    FORMAT.read_rules(text, |item| {
+        let is_of_argo_cd = FIELDS_ONLY_OF_ARGO_CD
+            .iter()
+            .any(|field| item.get(field).is_some());
         rules.push(if is_of_argo_cd {
-            argo_cd(item, &mut expressions)?
+            read_argo_cd_rule(item, &mut expressions)?
         } else {
-            flux(item, &mut expressions)?
+            read_flux_rule(item, &mut expressions)?
         });
         Ok(())
     })?;
     Ok(IgnoreRules { rules })
 }
 
-/// Reads a rule of Flux (`IgnoreRule` of kustomize-controller).
-fn flux(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
-    rule_file::only_fields(item, &["paths", "target"], FLUX)?;
+/// Reads a rule of Flux (`IgnoreRule` of kustomize-controller). A rule without a target is for all objects.
+fn read_flux_rule(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
+    rule_file::check_fields(item, &["paths", "target"], "a rule has paths and target")?;
     let target = match item.get("target") {
         None => RuleTarget::default(),
         Some(target) if target.is_null() => RuleTarget::default(),
-        Some(target) if target.is_mapping() => flux_target(target, expressions)?,
+        Some(target) if target.is_mapping() => read_flux_target(target, expressions)?,
         Some(other) => return Err(rule_file::wrong_type(other, "target", "a mapping")),
     };
-    rule(item, "paths", target)
+    read_paths(item, "paths", target)
 }
 
 const TARGET_FIELDS: [&str; 7] = [
@@ -118,23 +118,28 @@ const TARGET_FIELDS: [&str; 7] = [
     "annotationSelector",
 ];
 
-fn flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<RuleTarget> {
-    rule_file::only_fields(target, &TARGET_FIELDS, TARGET)?;
-    let mut pattern = |name: &'static str| pattern(target, name, anchor, expressions);
+fn read_flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<RuleTarget> {
+    rule_file::check_fields(
+        target,
+        &TARGET_FIELDS,
+        "a target has group, version, kind, name, namespace, labelSelector and annotationSelector",
+    )?;
+    let mut read_regex = |field: &'static str| read_pattern(target, field, anchor, expressions);
     Ok(RuleTarget {
-        group: pattern("group")?,
-        version: pattern("version")?,
-        kind: pattern("kind")?,
-        name: pattern("name")?,
-        namespace: pattern("namespace")?,
-        labels: selector(target, "labelSelector")?,
-        annotations: selector(target, "annotationSelector")?,
+        group: read_regex("group")?,
+        version: read_regex("version")?,
+        kind: read_regex("kind")?,
+        name: read_regex("name")?,
+        namespace: read_regex("namespace")?,
+        labels: read_selector(target, "labelSelector")?,
+        annotations: read_selector(target, "annotationSelector")?,
     })
 }
 
-fn selector(target: &Node, name: &str) -> Outcome<Option<LabelSelector>> {
-    let text = rule_file::text(target, name)?.filter(|text| !text.is_empty());
-    text.map(|text| LabelSelector::parse(text).map_err(|error| fault(target, name, error.into())))
+/// Reads a label selector; `None` if it is missing or empty, so that it matches any object.
+fn read_selector(target: &Node, field: &str) -> Outcome<Option<LabelSelector>> {
+    let text = rule_file::read_string(target, field)?.filter(|text| !text.is_empty());
+    text.map(|text| LabelSelector::parse(text).map_err(|error| error_at_field(target, field, error.into())))
         .transpose()
 }
 
@@ -148,92 +153,114 @@ const ARGO_CD_FIELDS: [&str; 7] = [
     "managedFieldsManagers",
 ];
 
-/// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing
-/// group is the core one.
-fn argo_cd(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
-    rule_file::only_fields(item, &ARGO_CD_FIELDS, ARGO_CD)?;
-    for name in ["jqPathExpressions", "managedFieldsManagers"] {
-        let list = item.get(name);
+/// The fields of [`ARGO_CD_FIELDS`] by which a rule is recognized as one of Argo CD: the other fields are also
+/// conditions of Flux, though Flux has them in `target`.
+const FIELDS_ONLY_OF_ARGO_CD: [&str; 3] = ["jsonPointers", "jqPathExpressions", "managedFieldsManagers"];
+
+/// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing group is the core
+/// group.
+fn read_argo_cd_rule(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
+    rule_file::check_fields(
+        item,
+        &ARGO_CD_FIELDS,
+        "a rule has group, kind, name, namespace and jsonPointers",
+    )?;
+    for field in ["jqPathExpressions", "managedFieldsManagers"] {
+        // An empty list changes nothing.
+        let list = item.get(field);
         if list.is_some_and(|list| list.items().is_none_or(|items| !items.is_empty())) {
-            return Err(fault(item, name, IgnoreFault::NotSupported(name)));
+            return Err(error_at_field(item, field, IgnoreFault::NotSupported(field)));
         }
     }
-    for name in ["group", "kind"] {
-        let text = rule_file::text(item, name)?.unwrap_or_default();
-        if text.contains(['[', ']', '{', '}', '\\']) {
-            return Err(fault(item, name, IgnoreFault::Glob(name, text.to_owned())));
+    for field in ["group", "kind"] {
+        let pattern = rule_file::read_string(item, field)?
+            .unwrap_or_default()
+            .to_owned();
+        if pattern.contains(['[', ']', '{', '}', '\\']) {
+            return Err(error_at_field(item, field, IgnoreFault::Glob { field, pattern }));
         }
     }
-    let group = rule_file::text(item, "group")?.map_or_else(|| "^$".to_owned(), glob);
-    let kind = rule_file::text(item, "kind")?
+    let group = rule_file::read_string(item, "group")?.map_or_else(|| "^$".to_owned(), glob);
+    let kind = rule_file::read_string(item, "kind")?
         .map(glob)
-        .ok_or_else(|| fault_at(item, Fault::Missing("kind")))?;
+        .ok_or_else(|| error_at(item, Fault::Missing("kind")))?;
     let target = RuleTarget {
         group: Some(compile(item, "group", &group, expressions)?),
         kind: Some(compile(item, "kind", &kind, expressions)?),
-        name: pattern(item, "name", exactly, expressions)?,
-        namespace: pattern(item, "namespace", exactly, expressions)?,
+        name: read_pattern(item, "name", exactly, expressions)?,
+        namespace: read_pattern(item, "namespace", exactly, expressions)?,
         ..RuleTarget::default()
     };
-    rule(item, "jsonPointers", target)
+    read_paths(item, "jsonPointers", target)
 }
 
-/// Reads a condition that is a pattern, which `expression` turns into an expression.
-fn pattern(
+/// Reads a condition that is a pattern; `None` if any text meets the condition. `to_expression` turns the pattern into
+/// a regular expression, or returns `None` for a pattern that any text matches.
+fn read_pattern(
     item: &Node,
-    name: &'static str,
-    expression: impl Fn(&str) -> Option<String>,
+    field: &'static str,
+    to_expression: impl Fn(&str) -> Option<String>,
     expressions: &mut Expressions,
 ) -> Outcome<Option<Regex>> {
-    rule_file::text(item, name)?
-        .and_then(expression)
-        .map(|expression| compile(item, name, &expression, expressions))
+    rule_file::read_string(item, field)?
+        .and_then(to_expression)
+        .map(|expression| compile(item, field, &expression, expressions))
         .transpose()
 }
 
 fn compile(
     item: &Node,
-    name: &'static str,
+    field: &'static str,
     expression: &str,
     expressions: &mut Expressions,
 ) -> Outcome<Regex> {
     if expression.len() > LONGEST_EXPRESSION {
-        return Err(fault(item, name, IgnoreFault::TooLong(name, expression.len())));
+        let bytes = expression.len();
+        return Err(error_at_field(item, field, IgnoreFault::TooLong { field, bytes }));
     }
     expressions.compile(expression).map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => fault(item, name, IgnoreFault::TooLarge(name)),
-        error => not_a_pattern(item, name, &error),
+        regex::Error::CompiledTooBig(_) => error_at_field(item, field, IgnoreFault::TooLarge(field)),
+        error => invalid_pattern(item, field, &error),
     })
 }
 
-fn not_a_pattern(item: &Node, name: &'static str, error: &regex::Error) -> IgnoreFileError {
-    let text = item.get(name).and_then(Node::as_str).unwrap_or_default();
+/// Returns the error that the pattern in a field is not a regular expression.
+fn invalid_pattern(item: &Node, field: &'static str, error: &regex::Error) -> IgnoreFileError {
+    let pattern = item
+        .get(field)
+        .and_then(Node::as_str)
+        .unwrap_or_default()
+        .to_owned();
     // The message of the parser has several lines: the pattern, a mark, and the reason.
     let message = error.to_string();
     let reason = message
         .lines()
         .rev()
         .find_map(|line| line.strip_prefix("error: "));
-    let suffix = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-    fault(item, name, IgnoreFault::Pattern(name, text.to_owned(), suffix))
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    let fault = IgnoreFault::Pattern {
+        field,
+        pattern,
+        reason,
+    };
+    error_at_field(item, field, fault)
 }
 
-fn rule(item: &Node, name: &'static str, target: RuleTarget) -> Outcome<IgnoreRule> {
+/// Reads the paths of a rule, which are in `field`, and returns the rule.
+fn read_paths(item: &Node, field: &'static str, target: RuleTarget) -> Outcome<IgnoreRule> {
     let mut paths = Vec::new();
-    for (text, node) in rule_file::texts(item, name)? {
+    for (text, node) in rule_file::read_strings(item, field)? {
         let pointer =
-            Pointer::parse(text).map_err(|error| fault_at(node, Fault::Rule(IgnoreFault::Pointer(error))))?;
-        if let Some(reason) = reason_against(&pointer) {
-            return Err(fault_at(
-                node,
-                Fault::Rule(IgnoreFault::Never(format!("{text:?}"), reason)),
-            ));
+            Pointer::parse(text).map_err(|error| error_at(node, Fault::Rule(IgnoreFault::Pointer(error))))?;
+        if let Some(reason) = reason_not_to_ignore(&pointer) {
+            let path = text.to_owned();
+            return Err(error_at(node, Fault::Rule(IgnoreFault::Never { path, reason })));
         }
         let line = node.position().line();
         paths.push(IgnoredField { pointer, line });
     }
     if paths.is_empty() {
-        return Err(fault_at(item, Fault::Missing(name)));
+        return Err(error_at(item, Fault::Missing(field)));
     }
     Ok(IgnoreRule {
         line: item.position().line(),
@@ -242,13 +269,13 @@ fn rule(item: &Node, name: &'static str, target: RuleTarget) -> Outcome<IgnoreRu
     })
 }
 
-/// Returns whether a rule may name the field.
+/// Returns whether a rule may ignore the field.
 pub fn may_be_ignored(pointer: &Pointer) -> bool {
-    reason_against(pointer).is_none()
+    reason_not_to_ignore(pointer).is_none()
 }
 
-/// Returns the reason why a field cannot be left to others.
-fn reason_against(pointer: &Pointer) -> Option<&'static str> {
+/// Returns the reason why no rule may ignore a field; `None` if rules may ignore the field.
+fn reason_not_to_ignore(pointer: &Pointer) -> Option<&'static str> {
     let segments: Vec<&str> = pointer.segments().iter().map(String::as_str).collect();
     match segments.as_slice() {
         [] => Some("it is the whole object; remove the object from the manifests"),
@@ -268,11 +295,7 @@ fn reason_against(pointer: &Pointer) -> Option<&'static str> {
     }
 }
 
-/// Returns a fault of the value of a field.
-fn fault(item: &Node, name: &str, error: IgnoreFault) -> IgnoreFileError {
-    let line = item.get(name).unwrap_or(item).position().line();
-    rule_file::RuleFileError {
-        line: Some(line),
-        fault: Fault::Rule(error),
-    }
+/// Returns an error about the value of a field, or about the rule if the field is missing.
+fn error_at_field(item: &Node, field: &str, fault: IgnoreFault) -> IgnoreFileError {
+    error_at(item.get(field).unwrap_or(item), Fault::Rule(fault))
 }

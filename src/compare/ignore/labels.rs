@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LabelSelector(Vec<Requirement>);
 
+/// One requirement of a label selector, such as `tier in (a, b)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -30,18 +31,18 @@ pub struct SelectorError(String, &'static str);
 impl LabelSelector {
     /// Reads a selector, such as `app=web,tier in (a, b),!legacy`.
     pub(super) fn parse(text: &str) -> Result<Self, SelectorError> {
-        let fault = |reason| SelectorError(text.to_owned(), reason);
+        let error = |reason| SelectorError(text.to_owned(), reason);
         let mut tokens = Tokens { rest: text };
         let mut requirements = Vec::new();
         if tokens.peek().is_empty() {
             return Ok(Self::default());
         }
         loop {
-            requirements.push(requirement(&mut tokens).map_err(fault)?);
+            requirements.push(parse_requirement(&mut tokens).map_err(error)?);
             match tokens.next() {
                 "" => return Ok(Self(requirements)),
                 "," => {}
-                _ => return Err(fault("a comma is missing between two requirements")),
+                _ => return Err(error("a comma is missing between two requirements")),
             }
         }
     }
@@ -63,7 +64,7 @@ impl LabelSelector {
     }
 }
 
-fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, &'static str> {
+fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, &'static str> {
     let mut key = tokens.next();
     let is_negated = key == "!";
     if is_negated {
@@ -78,12 +79,12 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, &'static str> {
         (false, operator) => {
             tokens.next();
             match operator {
-                "=" | "==" => Test::In(vec![value(tokens)?]),
-                "!=" => Test::NotIn(vec![value(tokens)?]),
-                "in" => Test::In(values(tokens)?),
-                "notin" => Test::NotIn(values(tokens)?),
-                ">" => Test::Above(value(tokens)?.parse().map_err(|_| "> takes a number")?),
-                "<" => Test::Below(value(tokens)?.parse().map_err(|_| "< takes a number")?),
+                "=" | "==" => Test::In(vec![parse_value(tokens)?]),
+                "!=" => Test::NotIn(vec![parse_value(tokens)?]),
+                "in" => Test::In(parse_values(tokens)?),
+                "notin" => Test::NotIn(parse_values(tokens)?),
+                ">" => Test::Above(parse_value(tokens)?.parse().map_err(|_| "> takes a number")?),
+                "<" => Test::Below(parse_value(tokens)?.parse().map_err(|_| "< takes a number")?),
                 _ => return Err("an operator is missing: =, !=, in, notin, > or <"),
             }
         }
@@ -95,7 +96,7 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, &'static str> {
 }
 
 /// Reads a value, which may be empty.
-fn value(tokens: &mut Tokens<'_>) -> Result<String, &'static str> {
+fn parse_value(tokens: &mut Tokens<'_>) -> Result<String, &'static str> {
     if matches!(tokens.peek(), "" | "," | ")") {
         return Ok(String::new());
     }
@@ -107,15 +108,15 @@ fn value(tokens: &mut Tokens<'_>) -> Result<String, &'static str> {
     }
 }
 
-/// Reads `(a, b)`.
-fn values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, &'static str> {
+/// Reads a list of values, such as `(a, b)`.
+fn parse_values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, &'static str> {
     if tokens.next() != "(" {
         return Err("the values after in and notin need parentheses");
     }
-    let mut values = vec![value(tokens)?];
+    let mut values = vec![parse_value(tokens)?];
     loop {
         match tokens.next() {
-            "," => values.push(value(tokens)?),
+            "," => values.push(parse_value(tokens)?),
             ")" => return Ok(values),
             _ => return Err("a closing parenthesis is missing"),
         }
@@ -148,7 +149,7 @@ fn is_value(text: &str) -> bool {
             .all(|letter| letter.is_ascii_alphanumeric() || SIGNS.contains(&letter))
 }
 
-/// The words and signs of a selector; empty at its end.
+/// The tokens of a selector: words and operators. After the last one, a token is empty.
 struct Tokens<'t> {
     rest: &'t str,
 }

@@ -8,14 +8,14 @@ use crate::compare::ownership;
 
 type Tree = Map<String, Value>;
 
-/// The trees of all entries at one place. An empty tree owns the value there as a whole.
+/// The trees of all entries at one place of an object. An empty tree owns the value at the place as a whole.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ManagedFieldsEntries<'a> {
-    /// The entry that our manager has applied.
+    /// The tree of the entry that our manager has applied.
     ours: Option<&'a Tree>,
-    /// Those that other managers have applied.
+    /// The trees of the entries that other managers have applied.
     theirs: Vec<&'a Tree>,
-    /// Those that were written otherwise. They show which lists have keys.
+    /// The trees of the entries of updates. They do not count as owners here, but show which lists have keys.
     updated: Vec<&'a Tree>,
 }
 
@@ -46,13 +46,13 @@ impl<'a> ManagedFieldsEntries<'a> {
         }
     }
 
-    /// Returns the entries one step further.
+    /// Returns the entries at the place to which a key of the trees leads from here.
     pub(super) fn below(&self, key: &str) -> Self {
-        let step = |tree: &&'a Tree| tree.get(key)?.as_object();
+        let subtree = |tree: &&'a Tree| tree.get(key)?.as_object();
         Self {
-            ours: self.ours.as_ref().and_then(step),
-            theirs: self.theirs.iter().filter_map(step).collect(),
-            updated: self.updated.iter().filter_map(step).collect(),
+            ours: self.ours.as_ref().and_then(subtree),
+            theirs: self.theirs.iter().filter_map(subtree).collect(),
+            updated: self.updated.iter().filter_map(subtree).collect(),
         }
     }
 
@@ -67,7 +67,7 @@ impl<'a> ManagedFieldsEntries<'a> {
         self.all().flat_map(Map::keys)
     }
 
-    /// Returns the entries of a field; those of a value that is owned as a whole are those of its parts, too.
+    /// Returns the entries of a field. If the value here is owned as a whole, its entries are those of the field, too.
     pub(super) fn field(&self, name: &str) -> Self {
         if self.are_of_one_value() {
             return self.clone();
@@ -75,8 +75,8 @@ impl<'a> ManagedFieldsEntries<'a> {
         self.below(&format!("f:{name}"))
     }
 
-    /// Returns whether any manager has anything here.
-    pub(super) fn are_any(&self) -> bool {
+    /// Returns whether any manager owns something at this place.
+    pub(super) fn have_owner(&self) -> bool {
         self.all().next().is_some()
     }
 
@@ -85,30 +85,30 @@ impl<'a> ManagedFieldsEntries<'a> {
         self.ours
     }
 
-    /// Returns whether our entry has anything here.
-    pub(super) fn own_any(&self) -> bool {
+    /// Returns whether our manager has applied something at this place.
+    pub(super) fn we_own_something(&self) -> bool {
         self.ours.is_some()
     }
 
-    /// Returns whether our entry has the place itself, not only what is below it.
-    pub(super) fn own_it(&self) -> bool {
+    /// Returns whether our manager has applied the mapping, list or item at this place itself, not only parts of it.
+    pub(super) fn we_own_place_itself(&self) -> bool {
         self.ours.is_some_and(owns_itself)
     }
 
-    /// Returns whether another manager has applied the place itself.
-    pub(super) fn others_own_it(&self) -> bool {
+    /// Returns whether another manager has applied the mapping, list or item at this place itself.
+    pub(super) fn others_own_place_itself(&self) -> bool {
         self.theirs.iter().any(|tree| owns_itself(tree))
     }
 
-    /// Returns whether another manager has applied the whole value. If parts of it are owned one by one,
-    /// an entry for the whole is that of a manifest with an empty mapping or list.
-    pub(super) fn others_own_it_whole(&self) -> bool {
+    /// Returns whether another manager has applied the value as a whole. If parts of the value are owned one by one, an
+    /// empty tree does not mean that: it is of a manifest with an empty mapping or list.
+    pub(super) fn others_own_whole_value(&self) -> bool {
         !self.have_parts() && self.theirs.iter().any(|tree| tree.is_empty())
     }
 
-    /// Returns whether the value here is owned as a whole: some entry says so, and none has a part.
+    /// Returns whether the value here is owned as a whole: it has an owner, and no entry has a part of it.
     pub(super) fn are_of_one_value(&self) -> bool {
-        self.are_any() && !self.have_parts()
+        self.have_owner() && !self.have_parts()
     }
 
     /// Returns whether parts of the value are owned one by one.
@@ -140,7 +140,7 @@ impl<'a> ManagedFieldsEntries<'a> {
         names.into_iter().collect()
     }
 
-    /// Returns the key in the trees that selects a live item; an empty text if none does.
+    /// Returns the key in the trees that selects a live item; an empty text, which is no key of a tree, if no key does.
     pub(super) fn key_of(&self, item: &Value, names: &[String]) -> String {
         let key = self.keys().find(|key| match key.split_at_checked(2) {
             Some(("k:", text)) => serde_json::from_str::<Tree>(text)
@@ -152,16 +152,17 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 }
 
+/// Returns whether a tree owns the value at its place itself, and not only parts of it.
 fn owns_itself(tree: &Tree) -> bool {
     tree.is_empty() || tree.contains_key(".")
 }
 
-/// Returns whether an item of the manifest is the live one: their keys are equal, except those that
-/// the manifest leaves to their defaults. Items of a set are equal.
-pub(super) fn same_item(mine: &Value, live: &Value, names: &[String]) -> bool {
+/// Returns whether an item of the manifest is this live item. Their keys must be equal, except keys that the manifest
+/// leaves to their defaults. If there are no key names, the list is a set, and the items must be equal.
+pub(super) fn same_item(desired: &Value, live: &Value, names: &[String]) -> bool {
     if names.is_empty() {
-        return mine == live;
+        return desired == live;
     }
-    let is_same = |name: &String| mine.get(name).is_none_or(|key| live.get(name) == Some(key));
-    names.iter().all(is_same) && names.iter().any(|name| mine.get(name).is_some())
+    let is_same = |name: &String| desired.get(name).is_none_or(|key| live.get(name) == Some(key));
+    names.iter().all(is_same) && names.iter().any(|name| desired.get(name).is_some())
 }

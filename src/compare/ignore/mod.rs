@@ -1,8 +1,8 @@
-//! Fields that a set leaves to others: rules in the format of Flux's `spec.ignore` and of Argo CD's
-//! `ignoreDifferences`, and the body of an object in which these fields are as they are live.
+//! Fields that a set leaves to other managers: rules in the format of Flux's `spec.ignore` and of Argo CD's
+//! `ignoreDifferences`, and the body of an object in which these fields have their live values.
 //!
-//! Pure. [`IgnoreRules::mark`] notes the fields at the objects of the manifests once; change detection,
-//! dry runs and writes then ask [`body`] for what is compared or sent.
+//! Pure. [`IgnoreRules::mark`] stores the ignored fields in each object of the manifests once. Change detection, dry
+//! runs and writes then call [`body`] for the object that they compare or send.
 
 mod body_with_live_values;
 mod file;
@@ -23,8 +23,8 @@ use crate::model::object::Object;
 use crate::model::pointer::Pointer;
 use target::RuleTarget;
 
-/// Returns the body of an object of the manifests over this live object; without ignored fields, it is
-/// the manifest.
+/// Returns the body of an object of the manifests over this live object. Without ignored fields, the body is the
+/// manifest.
 pub fn body_of(object: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
     if object.ignored.is_empty() {
         return object.object.clone();
@@ -32,8 +32,9 @@ pub fn body_of(object: &DesiredObject, live: &Value, manager: &str, purpose: Pur
     body(&object.object, &object.ignored, live, manager, purpose)
 }
 
-/// Returns the ignored fields of an object whose live values would be lost if it was deleted, and created
-/// from its manifest. What the manifest lacks, and no manager owns, is a default.
+/// Returns the ignored fields of an object whose live values would be lost if the object was deleted and created from
+/// its manifest. A field that the manifest lacks and no manager owns is not among them: the server set it as a default,
+/// and does so again.
 pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) -> Vec<Pointer> {
     if object.ignored.is_empty() {
         return Vec::new();
@@ -42,8 +43,9 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
     let mut reset = object.ignored.clone();
     reset.retain(|pointer| {
         let ignored = std::slice::from_ref(pointer);
-        let kept = body(&object.object, ignored, live, manager, Purpose::Send);
-        kept.value() != manifest || body_with_live_values::has_more_than(live, &manifest, pointer.segments())
+        let with_live_value = body(&object.object, ignored, live, manager, Purpose::Send);
+        with_live_value.value() != manifest
+            || body_with_live_values::has_more_than(live, &manifest, pointer.segments())
     });
     reset
 }
@@ -66,7 +68,7 @@ pub struct IgnoreRules {
 /// Some fields of some objects.
 #[derive(Debug, Clone)]
 struct IgnoreRule {
-    /// The line on which it begins.
+    /// The line on which the rule begins.
     line: usize,
     target: RuleTarget,
     paths: Vec<IgnoredField>,
@@ -85,32 +87,32 @@ impl IgnoreRules {
         file::read(text)
     }
 
-    /// Notes at each object of the manifests which of its fields are ignored. Returns warnings for rules
-    /// that match no object, and for fields that no matching manifest has. `file` is the name for them.
+    /// Stores in each object of the manifests which of its fields are ignored. Returns warnings for rules that match no
+    /// object, and for fields that no matching manifest has. `file` is the name of the rule file for the warnings.
     pub fn mark(&self, desired: &mut Desired, file: &str) -> Vec<String> {
-        let mut used: Vec<Used> = self.rules.iter().map(Used::new).collect();
+        let mut usages: Vec<RuleUsage> = self.rules.iter().map(RuleUsage::new).collect();
         for object in desired.members.iter_mut().chain(&mut desired.parent) {
-            object.ignored = self.fields_of(object, &mut used);
+            object.ignored = self.ignored_fields(object, &mut usages);
         }
         self.rules
             .iter()
-            .zip(&used)
-            .flat_map(|(rule, used)| rule.warnings(used, file))
+            .zip(&usages)
+            .flat_map(|(rule, usage)| rule.warnings(usage, file))
             .collect()
     }
 
-    fn fields_of(&self, object: &DesiredObject, used: &mut [Used]) -> Vec<Pointer> {
+    fn ignored_fields(&self, object: &DesiredObject, usages: &mut [RuleUsage]) -> Vec<Pointer> {
         let mut value = None;
         let mut ignored = Vec::new();
-        for (rule, used) in self.rules.iter().zip(used) {
+        for (rule, usage) in self.rules.iter().zip(usages) {
             if !rule.target.matches(object) {
                 continue;
             }
-            used.matches = true;
+            usage.matches_object = true;
             let value = value.get_or_insert_with(|| object.object.value());
-            for (path, is_hit) in rule.paths.iter().zip(&mut used.hits) {
+            for (path, is_found) in rule.paths.iter().zip(&mut usage.found_paths) {
                 let pointer = pointer_as_sent(&path.pointer, object);
-                *is_hit |= pointer.is_in(value);
+                *is_found |= pointer.is_in(value);
                 if !ignored.contains(&pointer) {
                     ignored.push(pointer);
                 }
@@ -130,24 +132,26 @@ fn pointer_as_sent(pointer: &Pointer, object: &DesiredObject) -> Pointer {
     }
 }
 
-/// What a rule had an effect on.
-struct Used {
-    matches: bool,
-    hits: Vec<bool>,
+/// What a rule was found to apply to.
+struct RuleUsage {
+    /// The rule matches an object.
+    matches_object: bool,
+    /// For each path of the rule: a matching manifest has the field.
+    found_paths: Vec<bool>,
 }
 
-impl Used {
+impl RuleUsage {
     fn new(rule: &IgnoreRule) -> Self {
         Self {
-            matches: false,
-            hits: vec![false; rule.paths.len()],
+            matches_object: false,
+            found_paths: vec![false; rule.paths.len()],
         }
     }
 }
 
 impl IgnoreRule {
-    fn warnings(&self, used: &Used, file: &str) -> Vec<String> {
-        if !used.matches {
+    fn warnings(&self, usage: &RuleUsage, file: &str) -> Vec<String> {
+        if !usage.matches_object {
             return vec![format!(
                 "{file}:{}: this rule matches no object of the manifests",
                 self.line
@@ -155,8 +159,8 @@ impl IgnoreRule {
         }
         self.paths
             .iter()
-            .zip(&used.hits)
-            .filter(|(_, is_hit)| !**is_hit)
+            .zip(&usage.found_paths)
+            .filter(|(_, is_found)| !**is_found)
             .map(|(path, _)| format!("{file}:{}: no matching manifest has {}", path.line, path.pointer))
             .collect()
     }

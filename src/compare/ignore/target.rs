@@ -1,4 +1,4 @@
-//! The objects that a rule is for, matched as Flux (`fluxcd/pkg`, `ssa/jsondiff/selector.go`) and Argo CD
+//! The objects that an ignore rule is for, matched as Flux (`fluxcd/pkg`, `ssa/jsondiff/selector.go`) and Argo CD
 //! (`util/argo/normalizers/diff_normalizer.go`) match them.
 
 use std::collections::BTreeMap;
@@ -24,33 +24,33 @@ pub(super) struct RuleTarget {
 impl RuleTarget {
     /// Returns whether the rule is for this object, as it is sent.
     pub(super) fn matches(&self, object: &DesiredObject) -> bool {
-        let fits = |pattern: &Option<Regex>, text: &str| {
+        let matches = |pattern: &Option<Regex>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
         };
         let resource = &object.resource;
         let namespace = object.key.namespace.as_deref().unwrap_or_default();
-        fits(&self.group, &resource.group)
-            && fits(&self.version, &resource.version)
-            && fits(&self.kind, &resource.kind)
-            && fits(&self.name, &object.key.name)
-            && fits(&self.namespace, namespace)
-            && self.selects(object)
+        matches(&self.group, &resource.group)
+            && matches(&self.version, &resource.version)
+            && matches(&self.kind, &resource.kind)
+            && matches(&self.name, &object.key.name)
+            && matches(&self.namespace, namespace)
+            && self.selectors_match(object)
     }
 
-    fn selects(&self, object: &DesiredObject) -> bool {
+    fn selectors_match(&self, object: &DesiredObject) -> bool {
         if self.labels.is_none() && self.annotations.is_none() {
             return true;
         }
         let metadata = object.object.metadata();
-        let meets = |selector: &Option<LabelSelector>, field| {
+        let matches = |selector: &Option<LabelSelector>, field| {
             let selector = selector.as_ref();
-            selector.is_none_or(|selector| selector.matches(&pairs(&metadata, field)))
+            selector.is_none_or(|selector| selector.matches(&string_pairs(&metadata, field)))
         };
-        meets(&self.labels, "labels") && meets(&self.annotations, "annotations")
+        matches(&self.labels, "labels") && matches(&self.annotations, "annotations")
     }
 }
 
-fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
+fn string_pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
     metadata
         .get(field)
         .and_then(Value::as_object)
@@ -60,7 +60,8 @@ fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str,
         .collect()
 }
 
-/// Returns the expression of a pattern of Flux, which has to match the whole text; an empty one matches any.
+/// Returns the expression of a pattern of Flux, which has to match the whole text; `None` for an empty pattern, which
+/// matches any text.
 pub(super) fn anchor(pattern: &str) -> Option<String> {
     (!pattern.is_empty()).then(|| format!("^(?:{pattern})$"))
 }
@@ -75,46 +76,52 @@ pub(super) fn glob(pattern: &str) -> String {
     format!("^(?:{})$", parts.collect::<String>())
 }
 
-/// Returns the expression of a text of Argo CD, which has to be equal; an empty one matches any.
+/// Returns the expression of a text of Argo CD, which has to be equal; `None` for an empty text, which matches any
+/// text.
 pub(super) fn exactly(text: &str) -> Option<String> {
     anchor(&regex::escape(text))
 }
 
-/// The most bytes that the compiled expressions of one file take together.
+/// How many bytes the compiled expressions of one file may take together.
 pub const MAX_BYTES_OF_EXPRESSIONS: usize = 10 << 20;
 
-/// The most bytes of an expression. What it takes to read one does not count for its size.
+/// How many bytes the text of an expression may have. The limit on compiled expressions does not bound the memory that
+/// parsing the text takes.
 pub const LONGEST_EXPRESSION: usize = 1024;
 
-/// The least that an expression counts for.
-const LEAST: usize = 4 << 10;
+/// How many bytes an expression counts for at least.
+const SMALLEST_SIZE: usize = 4 << 10;
 
 /// Compiles the expressions of one file, which share a limit.
 pub(super) struct Expressions {
-    room: usize,
+    /// The bytes that further expressions may take.
+    bytes_left: usize,
 }
 
 impl Default for Expressions {
     fn default() -> Self {
         Self {
-            room: MAX_BYTES_OF_EXPRESSIONS,
+            bytes_left: MAX_BYTES_OF_EXPRESSIONS,
         }
     }
 }
 
 impl Expressions {
-    /// Compiles one more, which must not be too long. It counts for the first of the sizes 4 KiB, 8 KiB, … that is large enough.
+    /// Compiles an expression of at most [`LONGEST_EXPRESSION`] bytes. The crate `regex` does not report the size of a
+    /// compiled expression, so limits of 4 KiB, 8 KiB, … are tried, and the first that is large enough counts as its
+    /// size.
     pub(super) fn compile(&mut self, expression: &str) -> Result<Regex, regex::Error> {
-        let mut size = LEAST;
+        let mut size = SMALLEST_SIZE;
         loop {
-            let limit = size.min(self.room);
+            let limit = size.min(self.bytes_left);
             let mut builder = RegexBuilder::new(expression);
-            // What an expression collects while it matches does not count for its own size.
+            // The cache that an expression fills while it matches has a limit of its own, and does not count as its
+            // size.
             match builder.size_limit(limit).dfa_size_limit(8 * limit).build() {
-                Err(regex::Error::CompiledTooBig(_)) if limit < self.room => size *= 2,
+                Err(regex::Error::CompiledTooBig(_)) if limit < self.bytes_left => size *= 2,
                 Err(error) => return Err(error),
                 Ok(compiled) => {
-                    self.room -= limit;
+                    self.bytes_left -= limit;
                     return Ok(compiled);
                 }
             }

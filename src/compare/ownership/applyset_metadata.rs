@@ -1,5 +1,5 @@
-//! The ApplySet metadata (labels and annotations of KEP-3659) of a parent that is a member of
-//! another set or has a manifest: no apply removes it, whichever field manager owns it.
+//! Keeps the ApplySet metadata (labels and annotations of KEP-3659) of a parent that is a member of another set or has
+//! a manifest: no apply of the object may remove it, whichever field manager owns it.
 
 use serde_json::{Map, Value, json};
 
@@ -8,15 +8,14 @@ use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::object::Object;
 
-/// The fields of an object's metadata that hold it.
+/// The fields of an object's metadata that hold ApplySet metadata.
 const FIELDS: [&str; 2] = ["labels", "annotations"];
 
-/// Returns the object with the ApplySet metadata that an apply by `manager` would remove from the live
-/// one: the metadata that this manager has applied before. `None` if there is none. `live` is the live
-/// object's metadata.
+/// Returns the object with the ApplySet metadata that an apply by `manager` would remove from the live object: the
+/// labels and annotations that this manager has applied before. `None` if there are none. `live` is the metadata of the
+/// live object.
 ///
-/// The values are those that were read, so the object may be sent only over the
-/// resourceVersion of `live`.
+/// The values are those of `live`, so the object may be sent only over the resourceVersion of `live`.
 pub fn with_applyset_metadata(object: &Object, live: &Value, manager: &str) -> Option<Object> {
     let mut metadata = None;
     for entry in entries(live).iter().filter(|entry| is_apply_of(entry, manager)) {
@@ -38,7 +37,7 @@ pub(super) fn take_applyset_metadata(entry: &mut Value) -> Option<Value> {
     union_of_all(
         FIELDS
             .into_iter()
-            .filter_map(|field| take_owned(entry, field, is_kept)),
+            .filter_map(|field| take_owned(entry, field, is_of_parent)),
     )
 }
 
@@ -63,12 +62,12 @@ fn owned_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str
     let owned = entry["fieldsV1"]["f:metadata"][format!("f:{field}")].as_object();
     let keys = owned.into_iter().flat_map(Map::keys);
     keys.filter_map(|key| key.strip_prefix("f:"))
-        .filter(|key| is_kept(key))
+        .filter(|key| is_of_parent(key))
 }
 
-/// Returns whether a label or annotation is a parent's. The part-of label is a member's, and the
-/// label of a parent's kind belongs to the manifest of its definition.
-fn is_kept(key: &str) -> bool {
+/// Returns whether a label or annotation is ApplySet metadata of a parent. The part-of label is that of a member, and
+/// the label that allows a kind as a parent belongs to the manifest of its CRD.
+fn is_of_parent(key: &str) -> bool {
     is_applyset_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }
 

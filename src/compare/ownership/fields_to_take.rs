@@ -1,5 +1,5 @@
-//! The fields that an apply takes: it changes their values, or nobody owned them. An apply of what was has to have them,
-//! since nothing else would bring them back.
+//! The fields that an apply takes over: fields whose values it changes, and fields without an owner. A manifest that is
+//! to undo the apply must have these fields with their former values, because nothing else would restore them.
 
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use super::owned_fields::{fields_of, manifest_with, own_fields};
 use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts};
 
-/// Returns the manifest of a live object that restores it after `manager` has applied `desired`: with the fields that it
-/// owns, and with those that it takes.
+/// Returns the manifest that restores a live object after `manager` has applied `desired`. It has the fields that
+/// `manager` owns now, and those that the apply takes over.
 pub fn manifest_to_restore(
     object: &Value,
     manager: &str,
@@ -22,8 +22,8 @@ pub fn manifest_to_restore(
     manifest_with(object, fields, definition)
 }
 
-/// Returns the field set of what `desired` changes in a live value, or sets where nobody owns it; `None` if there is
-/// nothing. `owned` is the node of all managers.
+/// Returns the field set of the fields of a live value that `desired` changes, or that have no owner; `None` if there
+/// are none. `owned` is the node of the value in the field set of all managers; `None` if no manager owns the value.
 fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Option<Value> {
     let is_owned_in_parts = owned.is_none_or(has_parts);
     let parts: Map<String, Value> = match (live, desired, owned) {
@@ -52,7 +52,7 @@ fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Optio
     (!parts.is_empty()).then_some(Value::Object(parts))
 }
 
-/// The server keeps what is applied as `stringData` in `data`.
+/// Returns the object with its `stringData` as `data`, where the server stores the values.
 fn with_string_data(mut desired: Value) -> Value {
     if let Some(Value::Object(string_data)) = desired
         .as_object_mut()

@@ -13,17 +13,17 @@ pub(in crate::compare) fn entries(metadata: &Value) -> &[Value] {
     metadata["managedFields"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the entry that `manager` has as an applier of the whole object.
+/// Returns the entry of `manager` for server-side apply of the object, not of a subresource.
 pub(in crate::compare) fn apply_entry<'m>(metadata: &'m Value, manager: &str) -> Option<&'m Value> {
     entries(metadata).iter().find(|entry| is_apply_of(entry, manager))
 }
 
-/// Returns whether an entry is the one that `manager` has as an applier of the whole object.
+/// Returns whether an entry is that of `manager` for server-side apply of the object, not of a subresource.
 pub(in crate::compare) fn is_apply_of(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager && is_apply(entry)
 }
 
-/// Returns whether an entry is that of server-side apply of the whole object.
+/// Returns whether an entry is one of server-side apply of the object, not of a subresource.
 pub(super) fn is_apply(entry: &Value) -> bool {
     entry["operation"] == "Apply" && is_whole_object(entry)
 }
@@ -38,8 +38,7 @@ pub(super) fn is_whole_object(entry: &Value) -> bool {
     entry["subresource"].as_str().unwrap_or_default().is_empty()
 }
 
-/// Returns the field managers that own anything of the object outside of its metadata and its
-/// status; each once, sorted.
+/// Returns the field managers that own a field of the object outside of its metadata and its status; each once, sorted.
 pub fn content_writers(metadata: &Value) -> Vec<String> {
     managers(
         entries(metadata)
@@ -64,8 +63,8 @@ fn managers<'e>(entries: impl Iterator<Item = &'e Value>) -> Vec<String> {
     managers.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Returns whether this field manager has created the object by server-side apply and not changed it
-/// since. Neither the run that created it nor the order of writes within one second can be seen.
+/// Returns whether this field manager has created the object by server-side apply and not changed it since. Times count
+/// seconds, so a change in the second of the creation is not noticed. The run that created the object cannot be seen.
 pub fn was_created_by(metadata: &Value, manager: &str) -> bool {
     let created = &metadata["creationTimestamp"];
     created.is_string()
@@ -74,15 +73,15 @@ pub fn was_created_by(metadata: &Value, manager: &str) -> bool {
             .any(|entry| is_apply_of(entry, manager) && entry["time"] == *created)
 }
 
-/// Returns whether any manager has applied the object, client-side or server-side. Labels that a
-/// controller copied do not show that.
+/// Returns whether any manager has applied the object, client-side or server-side. Only the annotation and the entries
+/// show that: a controller may have copied the labels of another object.
 pub(super) fn was_applied(metadata: &Value) -> bool {
     metadata["annotations"].get(LAST_APPLIED).is_some() || entries(metadata).iter().any(is_apply)
 }
 
-/// Field managers of kubectl's commands that only create. A person created an object with such an
-/// entry, even if controllers have written to it since (`AddFieldManagerFlagVar` in kubectl 1.36).
-const CREATING: [&str; 5] = [
+/// Field managers of kubectl's commands that only create objects (`AddFieldManagerFlagVar` in kubectl 1.36). A person
+/// created an object with such an entry, even if controllers have changed it since.
+const CREATING_COMMANDS: [&str; 5] = [
     "kubectl-autoscale",
     "kubectl-create",
     "kubectl-debug",
@@ -90,9 +89,9 @@ const CREATING: [&str; 5] = [
     "kubectl-run",
 ];
 
-/// Field managers of kubectl's commands that change existing objects. They do not show who created an
-/// object; a command without a manager of its own writes as `kubectl`.
-const CHANGING: [&str; 12] = [
+/// Field managers of kubectl's commands that change existing objects. They do not show who created an object. A command
+/// without a manager of its own writes as `kubectl`.
+const CHANGING_COMMANDS: [&str; 12] = [
     "kubectl",
     "kubectl.exe",
     "kubectl-annotate",
@@ -112,7 +111,7 @@ const CHANGING: [&str; 12] = [
 pub enum Creator {
     /// A person, with one of kubectl's commands or by applying it.
     Person,
-    /// One of these field managers, which are neither of these. Empty if no manager is known.
+    /// One of these field managers, none of which is an applier or a command of kubectl. Empty if no manager is known.
     Others(Vec<String>),
 }
 
@@ -130,16 +129,16 @@ pub fn creator(metadata: &Value, appliers: &BTreeSet<String>) -> Creator {
         .filter(|entry| is_whole_object(entry))
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
-    if managers.iter().any(|manager| CREATING.contains(manager)) {
+    if managers.iter().any(|manager| CREATING_COMMANDS.contains(manager)) {
         return Creator::Person;
     }
 
     let others = managers
         .iter()
-        .filter(|manager| !CHANGING.contains(manager) && !appliers.contains(**manager))
+        .filter(|manager| !CHANGING_COMMANDS.contains(manager) && !appliers.contains(**manager))
         .map(|manager| (*manager).to_owned())
         .collect::<Vec<_>>();
-    if others.is_empty() && managers.iter().any(|manager| CHANGING.contains(manager)) {
+    if others.is_empty() && managers.iter().any(|manager| CHANGING_COMMANDS.contains(manager)) {
         Creator::Person
     } else {
         Creator::Others(others)

@@ -11,14 +11,14 @@ use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_objec
 use crate::compare::field_paths::{has_other_fields, has_parts};
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
 
-/// The field set of `stringData`. Server-side apply owns that, and not the `data` that the server
-/// makes of it.
+/// The key of `stringData` in a field set. The server records an apply of `stringData` under this key, and not under
+/// `data`, into which it writes the values.
 const STRING_DATA: &str = "f:stringData";
 
-/// The field managers that lose fields, and the one that gets them.
+/// The field managers that lose fields in a migration, and the manager that gets the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Former<'a> {
-    /// The manager that gets them.
+    /// The manager that gets the fields.
     pub manager: &'a str,
     /// The field manager of a tool that a set is taken over from: the fields that it has applied move.
     pub tool: Option<&'a str>,
@@ -32,9 +32,9 @@ pub struct Former<'a> {
 /// The treatment of the annotation `last-applied-configuration` of client-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastApplied {
-    /// It moves with the rest, and leaves the object with the next apply.
+    /// The annotation moves with the other fields, and the next apply removes it from the object.
     Moved,
-    /// It stays: kubectl continues to apply this object client-side.
+    /// The annotation stays with its owner, because kubectl continues to apply this object client-side.
     LeftToItsOwner,
 }
 
@@ -49,8 +49,8 @@ impl LastApplied {
     }
 }
 
-/// Returns whether client-side apply owns fields of the object, other than that annotation and
-/// the ApplySet metadata of a parent.
+/// Returns whether client-side apply owns fields of the object, other than its own annotation and the ApplySet metadata
+/// of a parent.
 pub fn has_client_side_apply(metadata: &Value) -> bool {
     entries(metadata)
         .iter()
@@ -64,9 +64,9 @@ pub fn has_string_data(metadata: &Value, manager: &str) -> bool {
         .any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
 }
 
-/// Returns a JSON patch that moves to `manager` what client-side apply owns, and what `former` has
-/// applied server-side; `None` if there is nothing to move. ApplySet metadata of a parent stays with
-/// its owner: the next apply would remove it. The patch is bound to the resourceVersion of `metadata`.
+/// Returns a JSON patch that moves to `manager` the fields that client-side apply owns, and those that `former` has
+/// applied server-side; `None` if there are none. ApplySet metadata of a parent stays with its owner: if `manager`
+/// owned it, the next apply would remove it. The server accepts the patch only for the resourceVersion of `metadata`.
 pub fn migration_patch(
     metadata: &Value,
     manager: &str,
@@ -119,7 +119,7 @@ pub fn migrate_managed_fields(metadata: &Value, former: &Former) -> Option<Value
     Some(Value::Array(others))
 }
 
-/// Returns the patch as [`migration_patch`] does, of a Secret.
+/// Returns the JSON patch that writes the entries of [`migrate_secret_managed_fields`]; `None` if nothing moves.
 pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value> {
     Some(replacement_patch(
         &migrate_secret_managed_fields(metadata, former)?,
@@ -127,17 +127,16 @@ pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value
     ))
 }
 
-/// Returns `metadata.managedFields` as [`migrate_managed_fields`] does, of a Secret: what was applied as
-/// `stringData` is owned as the `data` that the server made of it, so that a key that leaves the
-/// manifest leaves the object.
+/// Returns `metadata.managedFields` of a Secret as [`migrate_managed_fields`] does, and turns fields of `stringData`
+/// into fields of `data`, where the server has stored the values. So an apply removes a key that has left the manifest.
 pub fn migrate_secret_managed_fields(metadata: &Value, former: &Former) -> Option<Value> {
     let mut owned = metadata.clone();
     let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
-    let mut folded = false;
+    let mut has_string_data = false;
     for entry in entries.filter(|entry| is_apply_of(entry, former.manager) || is_moved(entry, former)) {
-        folded |= own_as_data(entry);
+        has_string_data |= move_string_data(entry);
     }
-    migrate_managed_fields(&owned, former).or_else(|| folded.then(|| owned["managedFields"].take()))
+    migrate_managed_fields(&owned, former).or_else(|| has_string_data.then(|| owned["managedFields"].take()))
 }
 
 /// Returns a JSON patch that replaces managedFields with these entries, bound to the resourceVersion of
@@ -149,7 +148,7 @@ pub fn replacement_patch(entries: &Value, metadata: &Value) -> Value {
     ])
 }
 
-/// Returns the entries of `stringData` that a run is about to own as `data`.
+/// Returns entries with the fields of `data` that a run is about to own because they were applied as `stringData`.
 pub(super) fn applied_string_data(metadata: &Value, former: &Former) -> Vec<Value> {
     entries(metadata)
         .iter()
@@ -160,8 +159,8 @@ pub(super) fn applied_string_data(metadata: &Value, former: &Former) -> Vec<Valu
         .collect()
 }
 
-/// Turns the field set of `stringData` into one of `data`. Returns whether there was one.
-fn own_as_data(entry: &mut Value) -> bool {
+/// Turns the fields of `stringData` in an entry into fields of `data`. Returns whether the entry had `stringData`.
+fn move_string_data(entry: &mut Value) -> bool {
     let Some(fields) = entry["fieldsV1"].as_object_mut() else {
         return false;
     };
@@ -181,14 +180,15 @@ fn own_as_data(entry: &mut Value) -> bool {
 
 /// Returns whether fields of this entry move.
 pub(super) fn is_moved(entry: &Value, former: &Former) -> bool {
-    let is_tools = former
+    let is_of_tool = former
         .tool
         .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
-    (is_client_side(entry) || is_tools || is_of_writer(entry, former)) && has_something_to_move(entry)
+    let is_former = is_client_side(entry) || is_of_tool || is_of_writer(entry, former);
+    is_former && has_something_to_move(entry)
 }
 
-/// Returns whether an entry belongs to a tool that the object is adopted from. If that tool writes
-/// under the name of our manager, the part-of label alone is our own.
+/// Returns whether an entry belongs to a tool that the object is adopted from. If the tool updates objects under the
+/// name of our manager, an entry with only the part-of label is our own.
 fn is_of_writer(entry: &Value, former: &Former) -> bool {
     let is_writer = entry["manager"]
         .as_str()
@@ -224,14 +224,15 @@ fn has_something_to_move(entry: &Value) -> bool {
         || has_parts(&metadata["f:annotations"])
 }
 
-/// Removes what stays with its owner from an entry, and returns it as a field set.
+/// Removes the fields that stay with their owner from an entry, and returns them as a field set; `None` if there are
+/// none.
 pub(super) fn take_kept(entry: &mut Value, last_applied: LastApplied) -> Option<Value> {
     let annotation = match last_applied {
         LastApplied::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
         LastApplied::Moved => None,
     };
     let kept = union_of_all(annotation.into_iter().chain(take_applyset_metadata(entry)));
-    // An empty node would own all that is below it.
+    // An empty node would own all metadata.
     if let Some(fields) = entry["fieldsV1"].as_object_mut()
         && fields
             .get("f:metadata")

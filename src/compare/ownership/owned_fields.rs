@@ -1,5 +1,5 @@
-//! The part of an object that a field manager owns, as its manifest: what an apply under this manager
-//! has to send for the object to be as it is.
+//! The fields of an object that a field manager owns, as a manifest: an apply of this manifest by the manager leaves
+//! the object as it is.
 
 use serde_json::{Map, Value, json};
 
@@ -11,39 +11,40 @@ use crate::compare::changes::{CrdVersion, Shape, zero_of};
 use crate::compare::field_paths::{ItemKey, has_parts, leaf_paths, value_at};
 use crate::model::built_in_kinds::{Relation, TypeMeta};
 
-/// Returns the manifest that `manager` would apply for its fields to be as they are. Those of client-side apply
-/// belong to it: each apply takes them over, and removes them if the manifest lacks them.
-/// `definition` is that of a custom resource.
+/// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because
+/// each apply takes them over, and removes those that its manifest lacks. `definition` is the CRD of a custom resource.
 pub fn manifest_of(object: &Value, manager: &str, definition: Option<CrdVersion<'_>>) -> Value {
     manifest_with(object, own_fields(object, manager), definition)
 }
 
-/// Returns the field set of [`manifest_of`].
+/// Returns the field set of the manifest that [`manifest_of`] returns.
 pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
     sent_fields(object, |entry| {
         is_apply_of(entry, manager) || is_client_side(entry)
     })
 }
 
-/// Returns the part of an object that anyone has applied.
+/// Returns the fields of an object that any manager has applied, client-side or server-side, as a manifest.
 pub fn fields_applied(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
     let applied = sent_fields(object, |entry| is_apply(entry) || is_client_side(entry));
     manifest_with(object, applied, definition)
 }
 
-/// Returns the part of an object that any manager owns: defaults of the server have no owner.
+/// Returns the fields of an object that any manager owns, as a manifest. Defaults of the server have no owner, and are
+/// missing.
 pub fn fields_of_all(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
     manifest_with(object, sent_fields(object, |_| true), definition)
 }
 
-/// Returns the field set of these entries as a manifest would have it.
-fn sent_fields(object: &Value, is_one: impl Fn(&Value) -> bool) -> Option<Value> {
-    let fields = fields_of(&object["metadata"], is_one);
+/// Returns the union of the field sets of the entries for which `is_included` is true, as a manifest has the fields:
+/// `data` in place of `stringData`, and without the annotation of client-side apply.
+fn sent_fields(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
+    let fields = fields_of(&object["metadata"], is_included);
     fields.map(without_last_applied).map(with_string_data)
 }
 
-/// Returns whether only the definition of a custom resource shows which of its fields `manager` has sent: a map that it
-/// owns as a whole may have been sent empty, and filled by others or with defaults.
+/// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
+/// the manager owns as a whole may have been sent empty, and filled by others or with defaults.
 pub fn needs_definition(object: &Value, manager: &str) -> bool {
     TypedPlace::new(object, None).is_none()
         && leaf_paths(&own_fields(object, manager).unwrap_or_default())
@@ -52,23 +53,23 @@ pub fn needs_definition(object: &Value, manager: &str) -> bool {
             .any(|map| !map.is_empty())
 }
 
-/// Returns the part of an object that `manager` itself has applied.
+/// Returns the fields of an object that `manager` itself has applied, as a manifest.
 pub fn fields_applied_by(object: &Value, manager: &str) -> Value {
     let own = sent_fields(object, |entry| is_apply_of(entry, manager));
     manifest_with(object, own, None)
 }
 
-/// Returns the `apiVersion` in which `manager` has applied the object; its field set is of that version.
+/// Returns the `apiVersion` in which `manager` has applied the object, and of which its field set is.
 pub fn applied_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m str> {
     apply_entry(metadata, manager)?["apiVersion"].as_str()
 }
 
-/// The place of a value in an object, of whose type more is known than the field set says.
+/// The place of a value in an object whose types are known, from the API or from a CRD.
 #[derive(Clone, Copy)]
 struct TypedPlace<'n> {
     type_meta: TypeMeta<'n>,
     shape: Shape<'n>,
-    /// The name of the field; that of its list for an item.
+    /// The name of the field; for a list item, the name of the field of the list.
     name: &'n str,
 }
 
@@ -106,8 +107,8 @@ impl<'n> TypedPlace<'n> {
         }
     }
 
-    /// Returns what an owned field without a value was sent as: the empty value of its type. If the type is not known,
-    /// it is null, of which the server says the same.
+    /// Returns the value with which a field was sent that has an owner but no value: the empty value of its type. If
+    /// the type is not known, the result is null, which leaves the field without a value as well.
     fn absent(this: Option<Self>, name: &str) -> Option<Value> {
         match this {
             Some(place) if matches!(place.shape, Shape::BuiltIn) => {
@@ -117,8 +118,8 @@ impl<'n> TypedPlace<'n> {
         }
     }
 
-    /// Returns what an owned value was sent as of which no part is owned: an empty one, if its parts have owners of
-    /// their own.
+    /// Returns the value with which a map or list was sent that has an owner, but whose parts do not. If parts of its
+    /// type are owned one by one, it was sent empty.
     fn as_sent(self, value: &Value) -> Value {
         match value {
             Value::Object(_) if self.shape.map(self.name, self.type_meta) == Relation::Granular => json!({}),
@@ -148,7 +149,7 @@ pub(super) fn manifest_with(
     manifest
 }
 
-/// The server keeps what was applied as `stringData` in `data`.
+/// Returns the field set with the keys of `stringData` below `data`, where the server stores the values.
 fn with_string_data(mut fields: Value) -> Value {
     let Some(string_data) = fields
         .as_object_mut()
@@ -161,7 +162,7 @@ fn with_string_data(mut fields: Value) -> Value {
     fields
 }
 
-/// The annotation of client-side apply is not part of a manifest.
+/// Returns the field set without the annotation of client-side apply, which is not part of a manifest.
 fn without_last_applied(mut fields: Value) -> Value {
     let metadata = fields.get_mut("f:metadata").and_then(Value::as_object_mut);
     if let Some(metadata) = metadata
@@ -174,8 +175,9 @@ fn without_last_applied(mut fields: Value) -> Value {
     fields
 }
 
-pub(super) fn fields_of(metadata: &Value, is_it: impl Fn(&Value) -> bool) -> Option<Value> {
-    let entries = entries(metadata).iter().filter(|entry| is_it(entry));
+/// Returns the union of the field sets of the entries for which `is_included` is true; `None` if there are none.
+pub(super) fn fields_of(metadata: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
+    let entries = entries(metadata).iter().filter(|entry| is_included(entry));
     union_of_all(entries.map(|entry| entry["fieldsV1"].clone()))
 }
 

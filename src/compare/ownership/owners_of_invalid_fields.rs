@@ -1,7 +1,7 @@
 //! The owners of fields that the server finds invalid.
 //!
-//! The server writes a path like `spec.ports[0].port` or `data[a.b]`. Ownership of list items is not
-//! looked at: of a path into a list, the list counts.
+//! The server writes a path like `spec.ports[0].port` or `data[a.b]`. Field sets do not have the positions of list
+//! items, so for a path into a list, the owners of the list count.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::managed_fields::entries;
 
-/// Returns the managers that own the field at `path`. `None` if the manifest has the field, if one of
-/// `ours` or no manager owns it, or if the path names no field.
+/// Returns the managers that own the field at `path`, if the field is only theirs. `None` if the manifest has the
+/// field, if no manager or one of `ours` owns it, or if the path names no field.
 pub fn only_others_own(
     path: &str,
     manifest: &Value,
@@ -22,7 +22,7 @@ pub fn only_others_own(
     }
     let owning = entries(&live["metadata"])
         .iter()
-        // What was written through `scale` is content.
+        // A field that was written through the subresource `scale` is part of the spec, so its entry counts.
         .filter(|entry| entry["subresource"] != "status")
         .filter(|entry| reaches(&entry["fieldsV1"], "f:", path));
     let managers: BTreeSet<&str> = owning.filter_map(|entry| entry["manager"].as_str()).collect();
@@ -30,8 +30,8 @@ pub fn only_others_own(
         .then(|| managers.into_iter().map(str::to_owned).collect())
 }
 
-/// Returns whether a manifest, or the fields of a manager, have this path, or hold a whole value that
-/// the path leads into.
+/// Returns whether a manifest or a field set has this path, or a value without parts that the path leads into. `prefix`
+/// is that of the keys: `f:` in a field set, empty in a manifest.
 fn reaches(fields: &Value, prefix: &str, path: &str) -> bool {
     let path = path.strip_prefix('.').unwrap_or(path);
     if path.is_empty() || is_index(path) {
@@ -43,21 +43,21 @@ fn reaches(fields: &Value, prefix: &str, path: &str) -> bool {
     if fields.is_empty() && !prefix.is_empty() {
         return true;
     }
-    // Names may hold dots, so the object decides where one ends.
+    // A name may have dots in it, so the names that exist decide where a name in the path ends.
     fields.iter().any(|(key, field)| {
-        let behind = key.strip_prefix(prefix).and_then(|name| behind(path, name));
-        behind.is_some_and(|behind| reaches(field, prefix, behind))
+        let rest = key.strip_prefix(prefix).and_then(|name| strip_name(path, name));
+        rest.is_some_and(|rest| reaches(field, prefix, rest))
     })
 }
 
-/// Returns what follows this name at the beginning of a path.
-fn behind<'p>(path: &'p str, name: &str) -> Option<&'p str> {
+/// Returns the rest of a path after a name; `None` if the path does not begin with the name.
+fn strip_name<'p>(path: &'p str, name: &str) -> Option<&'p str> {
     let in_brackets = path
         .strip_prefix('[')
         .and_then(|rest| rest.strip_prefix(name)?.strip_prefix(']'));
     in_brackets.or_else(|| {
         path.strip_prefix(name)
-            .filter(|behind| behind.is_empty() || behind.starts_with(['.', '[']))
+            .filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     })
 }
 

@@ -1,7 +1,7 @@
 //! The ownership of the number of replicas, which autoscalers write through the subresource `scale`.
 //!
-//! If that field leaves a manifest and no other manager owns it, server-side apply removes it, and the
-//! server fills in its default: one replica.
+//! If the field leaves a manifest and no other manager owns it, server-side apply removes the field, and the server
+//! fills in the default: one replica.
 
 use std::fmt;
 
@@ -63,7 +63,7 @@ impl ReplicasPath {
         Pointer::from_segments(self.0.iter().cloned())
     }
 
-    /// Returns whether an entry of managedFields owns the field, by itself or with what it is in.
+    /// Returns whether an entry of managedFields owns the field, or as a whole a value that the field is in.
     fn is_owned_by(&self, entry: &Value) -> bool {
         let mut node = &entry["fieldsV1"];
         for name in &self.0 {
@@ -79,9 +79,9 @@ impl ReplicasPath {
     }
 }
 
-/// Returns the number of replicas that an apply of `manifest` over `live` would remove: it has left the
-/// manifest, and only our manager owns it. Fields of the `former` owners count as ours, since the run
-/// takes them.
+/// Returns the number of replicas that an apply of `manifest` over `live` would remove, because the manifest lacks the
+/// field and only our manager owns it; `None` otherwise. Fields of the `former` owners count as ours, because the run
+/// moves them to our manager before.
 pub fn dropped_replicas(
     manifest: &Value,
     live: &Value,

@@ -1,8 +1,8 @@
-//! The fields that an object loses when ownership moves to our manager: those that only the former
-//! owner owns, and that are not in the manifest.
+//! Stale fields: fields that only a former owner owns, and that the manifest lacks. The object loses them when their
+//! ownership moves to our manager.
 //!
-//! A run moves the ownership and then applies, and the server removes the fields that left the
-//! manifest. A server dry run cannot build on another one, so the result is computed here.
+//! A run moves the ownership with one request and applies with another, which removes the fields that the manifest
+//! lacks. A dry run of the second request does not see the result of the first, so the result is computed here.
 
 use serde_json::{Map, Value, json};
 
@@ -11,11 +11,11 @@ use super::managed_fields::{entries, is_apply_of};
 use super::migration::{Former, applied_string_data, is_moved, take_kept};
 use crate::compare::field_paths::{ItemKey, is_empty};
 
-/// Returns the object without these fields; `None` if it loses none.
+/// Returns the object without stale fields; `None` if it has none.
 ///
 /// `applied` is the object as a dry run of our apply shows it: the entry of our manager
-/// holds the manifest, and the former owner still has its own. `secret` is the live object
-/// if that is a Secret: only its managedFields show what was applied as `stringData` so far.
+/// has the fields of the manifest, and the former owners still have theirs. `secret` is the live object if that is a
+/// Secret: only its managedFields show which keys were applied as `stringData` before.
 pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Former) -> Option<Value> {
     let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
         .iter()
@@ -32,7 +32,8 @@ pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Fo
     (left != *applied).then_some(left)
 }
 
-/// Makes our manager own the fields of a manifest, and a former owner what it has applied before.
+/// Makes our manager own exactly the fields of a manifest, and client-side apply, as a former owner, the fields that
+/// our manager has applied before.
 pub fn own_manifest(metadata: &mut Value, former: &Former, manifest: &Value) {
     let Some(entries) = metadata["managedFields"].as_array_mut() else {
         return;
@@ -68,7 +69,7 @@ fn trees(entries: &[Value]) -> Vec<&Tree> {
     trees.collect()
 }
 
-/// Removes what is in one of `moved` and in none of `kept`.
+/// Removes the fields that are in one of the trees `moved` and in none of the trees `kept`.
 fn remove(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
     let mut keys: Vec<&String> = moved.iter().flat_map(|tree| tree.keys()).collect();
     keys.sort();

@@ -1,9 +1,9 @@
-//! Entries of managedFields in a version of the kind that cannot hold the object: its definition lost the version,
-//! or the schema of the version lacks a field of the object.
+//! Entries of managedFields in a version of the kind to which the server cannot convert the object: the CRD has lost
+//! the version, or the schema of the version lacks a field of the object.
 //!
-//! The server answers 500 to every apply of an object with such an entry, and drops all entries at any other
-//! write. The versions that it can still convert to are those of `spec.versions`, served or not
-//! (`apiextensions-apiserver`, `pkg/apiserver/conversion/converter.go`, `validVersions`).
+//! The server answers 500 to every apply of an object with such an entry, and drops all entries at any other write. It
+//! can convert to all versions in `spec.versions` of the CRD, served or not (`apiextensions-apiserver`,
+//! `pkg/apiserver/conversion/converter.go`, `validVersions`).
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use serde_json::{Map, Value};
 use super::managed_fields::{entries, union};
 use crate::model::resource::Resource;
 
-/// Returns whether entries name another version of the kind than that of the resource. Only custom resources have one
-/// that may not hold the object, and their groups have a dot.
+/// Returns whether entries name another version of the kind than that of the resource, which may be unusable. Only
+/// custom resources have unusable versions, and their groups have a dot; a built-in group may have one as well.
 pub fn names_other_version(metadata: &Value, resource: &Resource) -> bool {
     resource.group.contains('.') && entries(metadata).iter().any(|entry| is_other(entry, resource))
 }
 
-/// Returns `metadata.managedFields` with the version of the resource in place of those that cannot hold these
-/// `contents`; `None` if all can.
+/// Returns `metadata.managedFields` with the version of the resource in place of unusable versions: those to which the
+/// server cannot convert each of `contents`. `None` if no entry has an unusable version.
 ///
-/// Entries of one writer that become equal are united: of equal ones, the server would keep the last. The paths
-/// stay as they are: versions without a conversion webhook share them, and nothing can translate those of a version that
-/// is gone.
+/// If two entries of one writer then have the same version, they are united, because the server would keep only the
+/// last one. The paths in the entries stay. Without a conversion webhook, all versions have the same paths. With a
+/// webhook, nothing can translate the paths of a version that the CRD has lost.
 pub fn without_unusable_versions(
     metadata: &Value,
     resource: &Resource,
@@ -67,8 +67,8 @@ pub fn without_unusable_versions(
     Some(Value::Array(rewritten))
 }
 
-/// Returns whether the server can convert an object to a version. A webhook may rename fields, so that the schema of
-/// the other version says nothing of this one's.
+/// Returns whether the server can convert an object to a version. With a conversion webhook, every version counts as
+/// usable: the webhook may rename fields, so the schema of the other version cannot be compared with the object.
 fn can_convert(object: &Value, definition: &Value, version: &Value) -> bool {
     let unknown = if definition["spec"]["preserveUnknownFields"] == true {
         UnknownFields::Kept
@@ -89,7 +89,7 @@ fn is_other(entry: &Value, resource: &Resource) -> bool {
     version_of(entry, resource).is_some_and(|version| version != resource.version)
 }
 
-/// Returns whether the server takes two entries for one.
+/// Returns whether two entries have the same key for the server, which keeps one entry for each key.
 fn is_same_writer(one: &Value, other: &Value) -> bool {
     ["manager", "operation", "apiVersion", "subresource"]
         .into_iter()

@@ -1,5 +1,5 @@
-//! The kinds of Kubernetes that kstatus has a rule for, each with the function that applies it, and the kinds
-//! whose objects are Current as soon as they are written. Pods and workloads have files of their own.
+//! The status of built-in kinds, by the rules of kstatus, and the kinds whose objects are Current as soon as they are
+//! written. Pods and workloads have files of their own.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{BuiltInRules, Jobs, Readiness, RuleSet, StatusRules, pod, workloads}
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 
-/// The groups that Kubernetes serves itself. Others below `k8s.io` are custom resources.
+/// The groups that Kubernetes serves itself. Kinds of other groups that end with `k8s.io` are custom resources.
 const BUILT_IN_GROUPS: [&str; 23] = [
     "",
     "admissionregistration.k8s.io",
@@ -40,49 +40,44 @@ pub(super) fn is_built_in_group(group: &str) -> bool {
     BUILT_IN_GROUPS.contains(&group)
 }
 
-/// Applies the rule of kstatus for a kind; `None` if there is none.
-pub(super) fn readiness(object: ObjectView, group_kind: &GroupKind, jobs: Jobs) -> Option<Readiness> {
+/// Applies the rule of kstatus for a kind; `None` if kstatus has no rule for it.
+pub(super) fn judge(object: ObjectView, group_kind: &GroupKind, jobs: Jobs) -> Option<Readiness> {
     let group = group_kind.group.as_str();
     Some(match (group, group_kind.kind.as_str()) {
-        ("", "Pod") => pod::readiness(object),
-        ("", "Service") => service(object),
-        ("", "PersistentVolumeClaim") => persistent_volume_claim(object),
+        ("", "Pod") => pod::judge(object),
+        ("", "Service") => judge_service(object),
+        ("", "PersistentVolumeClaim") => judge_persistent_volume_claim(object),
         _ if has_only_content(group_kind) => Readiness::current("it exists"),
         ("batch", "CronJob") => Readiness::current("it exists"),
-        ("apps" | "extensions", "Deployment") => workloads::deployment(object),
-        ("apps", "StatefulSet") => workloads::stateful_set(object),
-        ("apps" | "extensions", "DaemonSet") => workloads::daemon_set(object),
-        ("apps" | "extensions", "ReplicaSet") => workloads::replica_set(object),
-        ("batch", "Job") => workloads::job(object, jobs),
-        ("policy", "PodDisruptionBudget") => disruption_budget(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => custom_resource_definition(object),
+        ("apps" | "extensions", "Deployment") => workloads::judge_deployment(object),
+        ("apps", "StatefulSet") => workloads::judge_stateful_set(object),
+        ("apps" | "extensions", "DaemonSet") => workloads::judge_daemon_set(object),
+        ("apps" | "extensions", "ReplicaSet") => workloads::judge_replica_set(object),
+        ("batch", "Job") => workloads::judge_job(object, jobs),
+        // `status.observedGeneration` was compared before, and the controller reports no other progress.
+        ("policy", "PodDisruptionBudget") => Readiness::current("its allowed disruptions have been computed"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => judge_crd(object),
         _ => return None,
     })
 }
 
-/// Requires only the address: kstatus does not wait for the load balancer.
-fn service(object: ObjectView) -> Readiness {
-    let is_balanced = object.text("/spec/type") == Some("LoadBalancer");
-    if is_balanced && object.text("/spec/clusterIP").is_none() {
+/// Requires a cluster IP of a Service of type `LoadBalancer`, but not the load balancer, as kstatus does.
+fn judge_service(object: ObjectView) -> Readiness {
+    let has_load_balancer = object.text("/spec/type") == Some("LoadBalancer");
+    if has_load_balancer && object.text("/spec/clusterIP").is_none() {
         return Readiness::in_progress("it has no address yet");
     }
     Readiness::current("it exists")
 }
 
-fn persistent_volume_claim(object: ObjectView) -> Readiness {
+fn judge_persistent_volume_claim(object: ObjectView) -> Readiness {
     match object.text("/status/phase") {
         Some("Bound") => Readiness::current("it is bound"),
         phase => Readiness::in_progress(format!("it is {}, not bound", phase.unwrap_or("unknown"))),
     }
 }
 
-/// Treats any budget as Current: `status.observedGeneration` is compared before, and its controller
-/// reports no other progress.
-fn disruption_budget(_: ObjectView) -> Readiness {
-    Readiness::current("its allowed disruptions have been computed")
-}
-
-fn custom_resource_definition(object: ObjectView) -> Readiness {
+fn judge_crd(object: ObjectView) -> Readiness {
     if let Some(names) = object
         .condition("NamesAccepted")
         .filter(|names| names.status == "False")
@@ -101,16 +96,18 @@ fn custom_resource_definition(object: ObjectView) -> Readiness {
 /// What a write did with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// It did not exist before.
+    /// The object did not exist before.
     Created,
-    /// It existed.
+    /// The object existed.
     Changed,
 }
 
 impl StatusRules {
-    /// Returns whether objects of a kind are Current as soon as they are written, whatever else happens:
-    /// no rule judges them, and they have no status. An object that is changed may carry signs that no
-    /// subresource holds, so this is known of custom kinds only for new objects.
+    /// Returns whether objects of a kind are Current as soon as they are written, so that a wait need not read them: no
+    /// rule judges the kind, and its objects have no status.
+    ///
+    /// A custom kind without the subresource `status` may all the same have a status. A new object has none yet, but
+    /// an object that is changed may, so it is read.
     pub fn are_current_once_written(
         &self,
         group_kind: &GroupKind,
@@ -121,15 +118,16 @@ impl StatusRules {
             return false;
         }
         if is_built_in_group(&group_kind.group) {
-            return readiness(ObjectView(&Value::Null), group_kind, self.jobs)
-                .is_none_or(|_| has_only_content(group_kind));
+            // Only the kind matters here, so an empty object shows if there is a rule.
+            let has_rule = judge(ObjectView(&Value::Null), group_kind, self.jobs).is_some();
+            return !has_rule || has_only_content(group_kind);
         }
-        let is_ruled = self.built_in == BuiltInRules::Used && RuleSet::built_in().covers(group_kind);
-        written == Written::Created && !is_ruled
+        let has_rule = self.built_in == BuiltInRules::Used && RuleSet::built_in().covers(group_kind);
+        written == Written::Created && !has_rule
     }
 }
 
-/// Returns whether objects of a kind of Kubernetes are read by others, and have no state of their own.
+/// Returns whether objects of a built-in kind only hold data, and have no state.
 fn has_only_content(group_kind: &GroupKind) -> bool {
     let (group, kind) = (group_kind.group.as_str(), group_kind.kind.as_str());
     matches!((group, kind), ("", "ConfigMap" | "Secret"))

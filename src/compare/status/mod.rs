@@ -1,9 +1,9 @@
 //! The status of a live object, and the reason for it.
 //!
-//! Pure. In this order: deletion, annotations that exempt an object, rules of the user's own
-//! ([`rules`]), the rules of kstatus for built-in kinds (`sigs.k8s.io/cli-utils/pkg/kstatus`, README
-//! and `status/core.go`), built-in rules, and the [`conventions`] of controllers for all other kinds.
-//! Exceptions to kstatus are listed in docs/reference/status-rules.md.
+//! Pure. The first of these that applies decides: deletion, annotations that exempt an object, rules of the user's own
+//! ([`rules`]), the rules of kstatus for built-in kinds (`sigs.k8s.io/cli-utils/pkg/kstatus`, README and
+//! `status/core.go`), built-in rules, and for all other kinds the [`conventions`] of controllers.
+//! docs/reference/status-rules.md lists where we differ from kstatus.
 
 mod built_in_kinds;
 mod conventions;
@@ -65,21 +65,20 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
     pub state: State,
-    /// The reason, as the rest of a sentence about the object; a condition's own message if there
-    /// is one.
+    /// The reason: the rest of a sentence about the object (`it is bound`), or the message of a condition.
     pub reason: String,
-    /// What decided.
+    /// The rule that decided.
     pub rule: Rule,
-    /// The generation of the object that it is about.
+    /// The generation of the object that the state is about.
     pub about: Generation,
 }
 
 /// The generation that a status is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
-    /// The latest, as far as can be known.
+    /// The latest generation, as far as can be known.
     Latest,
-    /// Perhaps an earlier one: the controller does not report which generation it has seen.
+    /// Perhaps an earlier generation: the controller does not report which one it has seen.
     Unknown,
 }
 
@@ -123,7 +122,7 @@ impl Readiness {
         }
     }
 
-    fn by(self, rule: Rule) -> Self {
+    fn with_rule(self, rule: Rule) -> Self {
         Self { rule, ..self }
     }
 
@@ -153,14 +152,14 @@ pub struct StatusRules {
 /// The use of the built-in rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BuiltInRules {
-    /// They are used first.
+    /// Built-in rules come before the conventions.
     #[default]
     Used,
-    /// They are not used: the conventions decide.
+    /// Built-in rules are not used: the conventions decide.
     Unused,
 }
 
-/// What is waited for with a Job.
+/// The event of a Job that makes it Current, so that a wait for the Job ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Jobs {
     /// The Job has started.
@@ -170,12 +169,12 @@ pub enum Jobs {
     Completed,
 }
 
-/// What is known about an object from elsewhere.
+/// What the run knows about an object that the object itself does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surroundings {
     /// Whether other objects of the kind report a status.
     pub others: Others,
-    /// The subresource `status` of the kind, in discovery.
+    /// Whether discovery lists the subresource `status` of the kind.
     pub subresource: Subresource,
     /// The time, by the server's clock.
     pub now: Timestamp,
@@ -183,28 +182,28 @@ pub struct Surroundings {
 
 /// The status of other objects of a kind, as far as a run lists them for its own purposes.
 ///
-/// Objects outside of the set are not asked for. What another object has may be due to a controller
-/// that is not responsible for this one: those of a gateway class, an issuer or a shard are often
-/// separate. Such a sign would make a wait for an object that no controller looks after endless, and
-/// the question would take a LIST of objects that the run has no business with.
+/// The run does not list objects outside of the set to find this out. Another controller may be responsible for them:
+/// each gateway class, issuer or shard often has its own. If their status counted, a wait for an object that has no
+/// controller would not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
-    /// At least one has a status: a controller is working.
+    /// At least one other object has a status: a controller is working.
     Report,
-    /// None is known to have a status.
+    /// No other object is known to have a status.
     Silent,
 }
 
 /// The time in seconds after which an object without a status is not expected to get one.
 const TIME_FOR_STATUS: i64 = 60;
 
-/// Returns whether an object has a status that is not empty.
+/// Returns whether a controller has reported something in the status of an object.
 pub fn reports(object: &Value) -> bool {
     !conventions::has_no_status(object)
 }
 
-/// Returns the seconds that an object without a status still has to get one. After them it counts as one
-/// that never has a status; no event announces that.
+/// Returns in how many seconds an object without a status will count as one that never gets a status; `None` if it has
+/// a status, or if the time is over. The caller has to judge the object once more then, because the server sends no
+/// event.
 pub fn time_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
     if reports(object) {
         return None;
@@ -213,7 +212,7 @@ pub fn time_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
     u64::try_from(left).ok().filter(|left| *left > 0)
 }
 
-/// The age of an object in seconds.
+/// Returns the age of an object in seconds; `None` if its creation time is missing.
 fn age(object: ObjectView, now: Timestamp) -> Option<i64> {
     let created: Timestamp = object.text("/metadata/creationTimestamp")?.parse().ok()?;
     Some(now.as_second() - created.as_second())
@@ -224,15 +223,15 @@ impl StatusRules {
     /// shows it.
     pub fn judge(&self, object: &Value, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         let object = ObjectView(object);
-        let mut readiness = self.readiness(object, group_kind, around);
+        let mut readiness = self.apply_rules(object, group_kind, around);
         if matches!(readiness.rule, Rule::Conventions | Rule::Expression(_)) && !names_generation(object) {
             readiness.about = Generation::Unknown;
         }
         readiness
     }
 
-    fn readiness(&self, object: ObjectView, group_kind: &GroupKind, around: Surroundings) -> Readiness {
-        if let Some(readiness) = deletion(object).or_else(|| exemption(object)) {
+    fn apply_rules(&self, object: ObjectView, group_kind: &GroupKind, around: Surroundings) -> Readiness {
+        if let Some(readiness) = judge_deletion(object).or_else(|| judge_exemption(object)) {
             return readiness;
         }
         let own = self.own.as_deref().filter(|own| own.covers(group_kind));
@@ -241,23 +240,23 @@ impl StatusRules {
             && !is_built_in
             && let Some(reason) = conventions::suspension(object)
         {
-            return Readiness::current(reason).by(Rule::Conventions);
+            return Readiness::current(reason).with_rule(Rule::Conventions);
         }
-        if let Some(readiness) = generation(object) {
+        if let Some(readiness) = judge_generation(object) {
             return readiness;
         }
         if let Some(verdict) = own.and_then(|own| own.judge(object.0, group_kind)) {
-            return Readiness::new(verdict.state, verdict.reason).by(Rule::Expression(verdict.origin));
+            return Readiness::new(verdict.state, verdict.reason).with_rule(Rule::Expression(verdict.origin));
         }
-        if let Some(readiness) = kstatus_conditions(object) {
+        if let Some(readiness) = judge_kstatus_conditions(object) {
             return readiness;
         }
         if is_built_in {
-            let of_kind = built_in_kinds::readiness(object, group_kind, self.jobs)
-                .or_else(|| by_ready_condition(object));
+            let of_kind = built_in_kinds::judge(object, group_kind, self.jobs)
+                .or_else(|| judge_ready_condition(object));
             return of_kind.map_or_else(
-                || Readiness::current("it exists").by(Rule::Nothing),
-                |readiness| readiness.by(Rule::Kstatus),
+                || Readiness::current("it exists").with_rule(Rule::Nothing),
+                |readiness| readiness.with_rule(Rule::Kstatus),
             );
         }
         self.judge_custom_kind(object, group_kind, around)
@@ -273,9 +272,11 @@ impl StatusRules {
         let conventional = conventions::status(object, self.jobs);
         if self.built_in == BuiltInRules::Used
             && let Some(verdict) = RuleSet::built_in().judge(object.0, group_kind)
-            // An older or newer version of the kind may lack a field of the rule.
+            // If a field of the rule is missing, the object may be of an older or newer version of its kind. Then the
+            // conventions decide, if they can.
             && (verdict.certainty == Certainty::Clear || conventional.is_none())
         {
+            // A reason from the conventions is easier to understand than the text of an expression.
             let reason = match conventional {
                 Some((state, reason)) if (state == State::Current) == (verdict.state == State::Current) => {
                     reason
@@ -286,26 +287,27 @@ impl StatusRules {
                 _ if conventions::has_no_status(object.0) => "it has no status yet".to_owned(),
                 _ => verdict.reason,
             };
-            return Readiness::new(verdict.state, reason).by(Rule::Expression(verdict.origin));
+            return Readiness::new(verdict.state, reason).with_rule(Rule::Expression(verdict.origin));
         }
         if let Some((state, reason)) = conventional {
-            return Readiness::new(state, reason).by(Rule::Conventions);
+            return Readiness::new(state, reason).with_rule(Rule::Conventions);
         }
         if conventions::has_no_status(object.0) && around.subresource == Subresource::Listed {
+            // An object without a known age counts as old, so that a wait for it ends.
             let is_young = age(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
             if around.others == Others::Report {
                 let reason = "it has no status yet, as others of its kind have";
-                return Readiness::in_progress(reason).by(Rule::Conventions);
+                return Readiness::in_progress(reason).with_rule(Rule::Conventions);
             }
             if is_young {
-                return Readiness::in_progress("it has no status yet").by(Rule::Conventions);
+                return Readiness::in_progress("it has no status yet").with_rule(Rule::Conventions);
             }
         }
-        Readiness::current("nothing reports its health").by(Rule::Nothing)
+        Readiness::current("nothing reports its health").with_rule(Rule::Nothing)
     }
 }
 
-fn deletion(object: ObjectView) -> Option<Readiness> {
+fn judge_deletion(object: ObjectView) -> Option<Readiness> {
     object.text("/metadata/deletionTimestamp")?;
     let finalizers = object.array("/metadata/finalizers");
     let finalizers: Vec<&str> = finalizers.iter().filter_map(Value::as_str).collect();
@@ -327,20 +329,21 @@ const EXEMPTIONS: [(&str, Option<&str>); 2] = [
     ("kapp.k14s.io/disable-wait", None),
 ];
 
-fn exemption(object: ObjectView) -> Option<Readiness> {
+fn judge_exemption(object: ObjectView) -> Option<Readiness> {
     let annotations = object.0.pointer("/metadata/annotations")?;
     let (name, _) = EXEMPTIONS.into_iter().find(|(name, value)| {
         let found = annotations.get(name).and_then(Value::as_str);
         found.is_some_and(|found| value.is_none_or(|value| value == found))
     })?;
     let reason = format!("its annotation {name} exempts it");
-    Some(Readiness::current(reason).by(Rule::Annotation(name)))
+    Some(Readiness::current(reason).with_rule(Rule::Annotation(name)))
 }
 
-/// Compares the generation with the one that the controller has observed.
-fn generation(object: ObjectView) -> Option<Readiness> {
+/// Compares the generation with the one that the controller has observed; `None` if the controller is not behind, or
+/// does not report a generation.
+fn judge_generation(object: ObjectView) -> Option<Readiness> {
     let wanted = object.number("/metadata/generation")?;
-    let behind = |observed: i64| {
+    let in_progress = |observed: i64| {
         Readiness::in_progress(format!(
             "its controller has observed generation {observed} of {wanted}"
         ))
@@ -348,15 +351,15 @@ fn generation(object: ObjectView) -> Option<Readiness> {
     if let Some(observed) = object.number("/status/observedGeneration")
         && wanted != observed
     {
-        return Some(behind(observed));
+        return Some(in_progress(observed));
     }
     // `schedulerObservedGeneration`, `lastEvaluatedGeneration`
     let status = object.0.get("status")?.as_object()?;
-    let seen = status
+    let fields = status
         .keys()
         .filter(|name| name.ends_with("ObservedGeneration") || name.ends_with("EvaluatedGeneration"));
-    let observed = seen.filter_map(|name| status[name].as_i64()).min()?;
-    (observed < wanted).then(|| behind(observed))
+    let observed = fields.filter_map(|name| status[name].as_i64()).min()?;
+    (observed < wanted).then(|| in_progress(observed))
 }
 
 /// Returns whether the status says which generation it is about.
@@ -369,7 +372,7 @@ fn names_generation(object: ObjectView) -> bool {
 }
 
 /// Applies the conditions `Reconciling` and `Stalled`.
-fn kstatus_conditions(object: ObjectView) -> Option<Readiness> {
+fn judge_kstatus_conditions(object: ObjectView) -> Option<Readiness> {
     object
         .conditions()
         .find_map(|condition| match (condition.kind, condition.status) {
@@ -380,7 +383,7 @@ fn kstatus_conditions(object: ObjectView) -> Option<Readiness> {
 }
 
 /// Applies the condition `Ready`.
-fn by_ready_condition(object: ObjectView) -> Option<Readiness> {
+fn judge_ready_condition(object: ObjectView) -> Option<Readiness> {
     let ready = object.condition("Ready")?;
     Some(match ready.status {
         "True" => Readiness::current("its condition Ready is True"),

@@ -1,4 +1,4 @@
-//! An object and its conditions, as the rules read them.
+//! Access to the fields and conditions of an object, for the rules of its status.
 
 use serde_json::Value;
 
@@ -9,6 +9,7 @@ use super::Readiness;
 pub(super) struct ObjectView<'a>(pub(super) &'a Value);
 
 impl<'a> ObjectView<'a> {
+    /// Returns a text; `None` if the field is missing, empty or not a text.
     pub(super) fn text(self, pointer: &str) -> Option<&'a str> {
         self.0
             .pointer(pointer)
@@ -22,7 +23,7 @@ impl<'a> ObjectView<'a> {
         number.as_i64().or_else(|| number.as_str()?.parse().ok())
     }
 
-    /// Returns a number, or zero: numbers of a status that are zero are left out.
+    /// Returns a number, or zero if the field is missing: controllers leave out numbers of a status that are zero.
     pub(super) fn count(self, pointer: &str) -> i64 {
         self.number(pointer).unwrap_or_default()
     }
@@ -45,7 +46,8 @@ impl<'a> ObjectView<'a> {
             .filter(|condition| condition.status == "True")
     }
 
-    pub(super) fn has_condition(self, kind: &str) -> bool {
+    /// Returns whether the object has a condition of this type that is True.
+    pub(super) fn is_true(self, kind: &str) -> bool {
         self.true_condition(kind).is_some()
     }
 }
@@ -89,7 +91,7 @@ impl std::fmt::Display for Condition<'_> {
     }
 }
 
-/// Returns `2 of 3 replicas are ready` if these are too few.
+/// Returns the state of an object with fewer parts than wanted (`2 of 3 replicas are ready`); `None` if it has enough.
 pub(super) fn too_few(have: i64, wanted: i64, what: &str) -> Option<Readiness> {
     (have < wanted).then(|| Readiness::in_progress(format!("{have} of {wanted} {what}")))
 }

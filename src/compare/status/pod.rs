@@ -1,23 +1,23 @@
-//! The status of Pods, and the reason why one is not ready.
+//! The status of Pods, and the reason why a Pod is not ready.
 
 use serde_json::Value;
 
 use super::object::ObjectView;
 use super::{Readiness, State};
 
-pub(super) fn readiness(object: ObjectView) -> Readiness {
+pub(super) fn judge(object: ObjectView) -> Readiness {
     match object.text("/status/phase") {
         Some("Succeeded") => Readiness::current("it has completed"),
-        // kstatus calls that Current, since it no longer changes.
-        Some("Failed") => Readiness::failed(failure(object)),
-        Some("Running") if object.has_condition("Ready") => Readiness::current("it is ready"),
+        // kstatus calls a failed Pod Current, because it no longer changes.
+        Some("Failed") => Readiness::failed(describe_failure(object)),
+        Some("Running") if object.is_true("Ready") => Readiness::current("it is ready"),
         Some("Running") => match trouble(object.0) {
             Some(trouble) if is_crash_looping(object) => Readiness::failed(trouble),
             Some(trouble) => Readiness::in_progress(trouble),
             None => Readiness::in_progress("it is running but not ready"),
         },
-        // kstatus calls an unschedulable Pod failed after 15 seconds. An autoscaler takes minutes to
-        // add a node.
+        // kstatus calls an unschedulable Pod Failed after 15 seconds. We wait longer, because an autoscaler takes
+        // minutes to add a node.
         Some("Pending") => {
             Readiness::in_progress(trouble(object.0).unwrap_or_else(|| "it is pending".to_owned()))
         }
@@ -30,7 +30,7 @@ pub(super) fn readiness(object: ObjectView) -> Readiness {
 /// unschedulable; `None` if no cause is known.
 pub fn trouble(pod: &Value) -> Option<String> {
     let pod = ObjectView(pod);
-    container_statuses(pod).find_map(waiting).or_else(|| {
+    container_statuses(pod).find_map(reason_for_waiting).or_else(|| {
         let scheduled = pod.condition("PodScheduled")?;
         let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
         is_unschedulable.then(|| scheduled.to_string())
@@ -42,21 +42,21 @@ pub fn trouble(pod: &Value) -> Option<String> {
 pub struct Crash {
     /// The name of the container.
     pub container: String,
-    /// The instance that crashed: the last one, or the one before it if the last one is waiting to
-    /// start.
+    /// The instance that crashed.
     pub instance: Instance,
 }
 
-/// An instance of a container.
+/// An instance of a container: each restart makes a new one. kubectl has the logs of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instance {
-    /// The last one.
+    /// The latest instance.
     Last,
-    /// The one before it.
+    /// The instance before the latest one (`kubectl logs --previous`).
     Previous,
 }
 
-/// Returns the first container of a Pod that has ended with an error.
+/// Returns the first container of a Pod that has ended with an error: its last instance has, or the last instance waits
+/// to start because the one before has.
 pub fn crash(pod: &Value) -> Option<Crash> {
     container_statuses(ObjectView(pod))
         .map(ObjectView)
@@ -83,13 +83,14 @@ fn container_statuses(pod: ObjectView<'_>) -> impl Iterator<Item = &Value> {
         .flat_map(move |pointer| pod.array(pointer))
 }
 
-/// Reasons that every container has for a while.
-const USUAL: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+/// Reasons that every container has for a while before it starts; they are no trouble.
+const REASONS_BEFORE_START: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
-fn waiting(container: &Value) -> Option<String> {
+/// Returns why a container cannot be started; `None` if it is not waiting, or for a usual reason.
+fn reason_for_waiting(container: &Value) -> Option<String> {
     let waiting = ObjectView(container).0.pointer("/state/waiting")?;
     let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
-    if reason.is_empty() || USUAL.contains(&reason) {
+    if reason.is_empty() || REASONS_BEFORE_START.contains(&reason) {
         return None;
     }
     let name = container["name"].as_str().unwrap_or_default();
@@ -103,7 +104,7 @@ fn is_crash_looping(object: ObjectView) -> bool {
     reasons.any(|reason| reason == Some("CrashLoopBackOff"))
 }
 
-fn failure(object: ObjectView) -> String {
+fn describe_failure(object: ObjectView) -> String {
     match (object.text("/status/reason"), object.text("/status/message")) {
         (None, None) => "it has failed".to_owned(),
         (Some(only), None) | (None, Some(only)) => only.to_owned(),

@@ -3,15 +3,16 @@
 use super::object::ObjectView;
 use super::{Jobs, Readiness, too_few};
 
-/// The value that means no deadline, as a missing one does (apps/v1, `MaxInt32`).
+/// The value of `spec.progressDeadlineSeconds` that means no deadline (apps/v1, `MaxInt32`). A missing field means the
+/// same.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
-pub(super) fn deployment(object: ObjectView) -> Readiness {
+pub(super) fn judge_deployment(object: ObjectView) -> Readiness {
     let progressing = object.condition("Progressing");
     if let Some(condition) = progressing.filter(|condition| condition.reason == "ProgressDeadlineExceeded") {
         return Readiness::failed(condition.to_string());
     }
-    // Its controller neither creates nor replaces Pods.
+    // The controller neither creates nor replaces Pods of a paused Deployment, so a wait would not end.
     if object.0["spec"]["paused"] == true {
         return Readiness::current("it is paused: its spec.paused is true");
     }
@@ -22,13 +23,13 @@ pub(super) fn deployment(object: ObjectView) -> Readiness {
     let ready = object.count("/status/readyReplicas");
     let shortage = too_few(replicas, wanted, "replicas exist")
         .or_else(|| too_few(updated, wanted, "replicas are of the latest revision"))
-        .or_else(|| surplus(replicas, wanted))
+        .or_else(|| too_many(replicas, wanted))
         .or_else(|| too_few(available, updated, "replicas are available"))
         .or_else(|| too_few(ready, wanted, "replicas are ready"));
     if let Some(shortage) = shortage {
         return shortage;
     }
-    // Without a deadline the controller does not report progress.
+    // Without a deadline the controller does not write the condition `Progressing`.
     let deadline = object
         .number("/spec/progressDeadlineSeconds")
         .unwrap_or(NO_DEADLINE);
@@ -39,13 +40,13 @@ pub(super) fn deployment(object: ObjectView) -> Readiness {
     if !is_rolled_out {
         return Readiness::in_progress("its latest ReplicaSet is not available yet");
     }
-    if !object.has_condition("Available") {
+    if !object.is_true("Available") {
         return Readiness::in_progress("it is not available yet");
     }
     Readiness::current(describe_available(replicas))
 }
 
-pub(super) fn stateful_set(object: ObjectView) -> Readiness {
+pub(super) fn judge_stateful_set(object: ObjectView) -> Readiness {
     if object.text("/spec/updateStrategy/type") == Some("OnDelete") {
         return Readiness::current("its Pods are updated only when they are deleted");
     }
@@ -55,7 +56,7 @@ pub(super) fn stateful_set(object: ObjectView) -> Readiness {
     let ready = object.count("/status/readyReplicas");
     let shortage = too_few(replicas, wanted, "replicas exist")
         .or_else(|| too_few(ready, wanted, "replicas are ready"))
-        .or_else(|| surplus(replicas, wanted));
+        .or_else(|| too_many(replicas, wanted));
     if let Some(shortage) = shortage {
         return shortage;
     }
@@ -73,14 +74,15 @@ pub(super) fn stateful_set(object: ObjectView) -> Readiness {
     Readiness::current(describe_available(replicas))
 }
 
-pub(super) fn daemon_set(object: ObjectView) -> Readiness {
+pub(super) fn judge_daemon_set(object: ObjectView) -> Readiness {
     if object.number("/status/observedGeneration").is_none() {
         return Readiness::in_progress("its controller has not observed it yet");
     }
     let Some(wanted) = object.number("/status/desiredNumberScheduled") else {
         return Readiness::in_progress("its controller has not computed its number of nodes yet");
     };
-    // kstatus would wait here until a person deletes the Pods.
+    // With `OnDelete`, only a person who deletes Pods updates them, so the number of updated ones does not count.
+    // kstatus waits for it.
     let is_updated_by_hand = object.text("/spec/updateStrategy/type") == Some("OnDelete");
     let counts = [
         ("/status/currentNumberScheduled", "nodes run its Pod"),
@@ -95,7 +97,7 @@ pub(super) fn daemon_set(object: ObjectView) -> Readiness {
         .unwrap_or_else(|| Readiness::current(format!("it is running on {wanted} nodes")))
 }
 
-pub(super) fn replica_set(object: ObjectView) -> Readiness {
+pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
     if let Some(failure) = object.true_condition("ReplicaFailure") {
         return Readiness::in_progress(failure.to_string());
     }
@@ -109,22 +111,22 @@ pub(super) fn replica_set(object: ObjectView) -> Readiness {
     counts
         .into_iter()
         .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
-        .or_else(|| surplus(replicas, wanted))
+        .or_else(|| too_many(replicas, wanted))
         .unwrap_or_else(|| Readiness::current(describe_available(replicas)))
 }
 
-/// Treats a running Job as Current, however long it runs, unless its completion is waited for.
-pub(super) fn job(object: ObjectView, jobs: Jobs) -> Readiness {
+/// Treats a running Job as Current, however long it runs, unless the wait is for its completion.
+pub(super) fn judge_job(object: ObjectView, jobs: Jobs) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
     let succeeded = object.count("/status/succeeded");
     if let Some(failed) = object.true_condition("Failed") {
         return Readiness::failed(failed.to_string());
     }
-    if object.has_condition("Complete") {
+    if object.is_true("Complete") {
         return Readiness::current(format!("{succeeded} of {wanted} completions have succeeded"));
     }
-    if object.has_condition("Suspended") {
+    if object.is_true("Suspended") {
         return Readiness::current("it is suspended");
     }
     if object.text("/status/startTime").is_none() {
@@ -139,9 +141,10 @@ pub(super) fn job(object: ObjectView, jobs: Jobs) -> Readiness {
     }
 }
 
-fn surplus(replicas: i64, wanted: i64) -> Option<Readiness> {
-    let more = replicas - wanted;
-    (more > 0).then(|| Readiness::in_progress(format!("{more} old replicas still exist")))
+/// Returns the state of an object with more replicas than wanted; `None` if there are not more.
+fn too_many(replicas: i64, wanted: i64) -> Option<Readiness> {
+    let surplus = replicas - wanted;
+    (surplus > 0).then(|| Readiness::in_progress(format!("{surplus} old replicas still exist")))
 }
 
 fn describe_available(replicas: i64) -> String {

@@ -1,5 +1,5 @@
-//! Which objects of the manifests come before which: by the annotation
-//! `config.kubernetes.io/depends-on`, and because a namespace or CRD has to exist before what it holds.
+//! The order between objects of the manifests: by the annotation `config.kubernetes.io/depends-on`, and because a
+//! namespace has to exist before its objects, and a CRD before the objects of its kind.
 
 use std::collections::HashMap;
 
@@ -27,23 +27,23 @@ pub(super) fn parse(key: &ObjectKey, metadata: &Map<String, Value>) -> Result<Ve
         )
     })?;
     if objects.contains(key) {
-        return Err(cycle([key, key]));
+        return Err(describe_cycle([key, key]));
     }
     Ok(objects)
 }
 
-/// Finds members that have to exist before the parent of the set, and depend on others that do not.
+/// Finds members that must exist before the parent of the set, and depend on members that are applied after the parent.
 pub(super) fn find_misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<InvalidObject> {
     desired
         .members
         .iter()
         .filter(|member| !member.depends_on.is_empty() && must_exist_before_parent(member, parent))
         .filter_map(|member| {
-            let later = member.depends_on.iter().find_map(|key| {
+            let dependency = member.depends_on.iter().find_map(|key| {
                 let dependency = desired.members.iter().find(|other| other.key == *key)?;
                 (!must_exist_before_parent(dependency, parent)).then_some(dependency)
             })?;
-            let (key, dependency) = (&member.key, &later.key);
+            let (key, dependency) = (&member.key, &dependency.key);
             let text = format!(
                 "{key}: depends on {dependency}, which is applied after it: the set's parent needs {key} first"
             );
@@ -65,16 +65,18 @@ pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity)
 /// Finds a cycle of dependencies.
 pub(super) fn find_cycle(desired: &Desired) -> Option<InvalidObject> {
     let graph = graph(&desired.members, |_| 0)?;
-    let places = graph.ranks().err()?;
-    let path = places.iter().chain(places.first());
+    let cycle = graph.ranks().err()?;
+    let first = *cycle.first()?;
+    let path = cycle.iter().chain([&first]);
     Some(InvalidObject::new(
-        desired.members[*places.first()?].position.clone(),
-        cycle(path.map(|place| &desired.members[*place].key)),
+        desired.members[first].position.clone(),
+        describe_cycle(path.map(|index| &desired.members[*index].key)),
     ))
 }
 
-/// Returns the problem of objects that each depend on the next one; the last is the first.
-fn cycle<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
+/// Returns the message about objects that each depend on the next one. The last object of the path is the first one
+/// again.
+fn describe_cycle<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
     let names: Vec<String> = path.into_iter().map(ToString::to_string).collect();
     Message::new(format!("dependencies form a cycle: {}", names.join(" -> "))).with_hint(remove_one())
 }
@@ -83,28 +85,29 @@ fn remove_one() -> String {
     format!("remove one of them from the annotation {DEPENDS_ON}")
 }
 
-/// Returns the order of members, each in its wave; `None` if none depends on another.
+/// Returns the order of members, each in its wave; `None` if no member has the annotation. Then the waves alone bring
+/// namespaces and CRDs before other objects.
 pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) -> Option<DependencyGraph> {
     if members.iter().all(|member| member.depends_on.is_empty()) {
         return None;
     }
-    let places: HashMap<&ObjectKey, usize> = members.iter().map(|member| &member.key).zip(0..).collect();
-    let kinds: HashMap<GroupKind, usize> = members
+    let indexes: HashMap<&ObjectKey, usize> = members.iter().map(|member| &member.key).zip(0..).collect();
+    let crds: HashMap<GroupKind, usize> = members
         .iter()
         .enumerate()
-        .filter_map(|(place, member)| Some((defined_kind(member)?, place)))
+        .filter_map(|(index, member)| Some((defined_kind(member)?, index)))
         .collect();
     let mut graph = DependencyGraph::new(members.iter().map(wave));
-    for (place, member) in members.iter().enumerate() {
+    for (index, member) in members.iter().enumerate() {
         let namespace = member.key.namespace.as_ref().map(|namespace| ObjectKey {
             group_kind: GroupKind::new("", "Namespace"),
             namespace: None,
             name: namespace.clone(),
         });
-        let named = member.depends_on.iter().chain(&namespace);
-        let before = named.filter_map(|key| places.get(key));
-        for earlier in before.chain(kinds.get(&member.key.group_kind)) {
-            graph.add_edge(*earlier, place);
+        let dependencies = member.depends_on.iter().chain(&namespace);
+        let dependencies = dependencies.filter_map(|key| indexes.get(key));
+        for earlier in dependencies.chain(crds.get(&member.key.group_kind)) {
+            graph.add_edge(*earlier, index);
         }
     }
     Some(graph)

@@ -1,4 +1,4 @@
-//! The digest of manifests, by which people compare two runs.
+//! The digest of manifests, which shows if two runs had the same manifests.
 
 use serde_json::{Map, Value, json};
 
@@ -15,18 +15,18 @@ pub fn digest(desired: &Desired) -> String {
     members.sort_by(|one, other| one.key.cmp(&other.key));
     let texts = members
         .into_iter()
-        .map(|member| sha256(content(member).to_string()));
+        .map(|member| sha256(digested_content(member).to_string()));
     let mut digest = sha256(texts.collect::<String>());
     digest.truncate(LENGTH);
     digest
 }
 
-fn content(member: &DesiredObject) -> Value {
+fn digested_content(member: &DesiredObject) -> Value {
     let object = member.object.value();
     if !member.is_secret() {
         return object;
     }
-    // An annotation may hold the values, too.
+    // Annotations may hold copies of the values, so only the labels count.
     let metadata = json!({"labels": object["metadata"]["labels"]});
     let keys = object["data"].as_object().into_iter().flat_map(Map::keys);
     json!({

@@ -1,14 +1,15 @@
-//! Leaves out the values of a manifest that mean nothing: null, what is empty in metadata, and a few empty values of
+//! Leaves out the values of a manifest that mean nothing: nulls, empty values in metadata, and a few empty values of
 //! built-in kinds that the server replaces.
 //!
-//! The server drops a null, or puts a default in its place, so an apply of it would write each time, or fail. Under a key
-//! that people choose it even makes the empty text of it, or the quantity 0. kubectl apply drops nulls as well. It also
-//! clears what others have written there, which a field that is left out does not. In the metadata of an object no empty
-//! value means anything. The server replaces an empty `protocol` by `TCP`, which is another key of a port; it makes the
-//! selector of a Job; and a controller fills in the `rules` of an aggregated `ClusterRole`.
+//! - The server drops a null, or puts a default in its place. So each apply of a null would write the object again, or
+//!   fail. Under a key that people choose, the server even turns a null into an empty text or the quantity 0. kubectl
+//!   apply drops nulls as well. It also clears the value that others have written to the field, which we do not.
+//! - In the metadata of an object, no empty value means anything.
+//! - The server replaces an empty `protocol` by `TCP`, so that the port has another key. It makes the selector of a Job.
+//!   A controller fills in the `rules` of an aggregated `ClusterRole`.
 //!
-//! Any other empty value is sent: it clears what another manager has written (`ingress: []` of a `NetworkPolicy`). Whether
-//! it is the live one written in another way is for the comparison to say.
+//! Any other empty value is sent, because it clears the value of another manager (`ingress: []` of a `NetworkPolicy`).
+//! The comparison (`compare/changes`) decides if the live value is the same, written in another way.
 
 use serde_json::{Map, Value};
 
@@ -16,14 +17,14 @@ use crate::model::built_in_kinds::TypeMeta;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// Leaves out what is empty in the metadata of an object of any kind.
+/// Leaves out the empty values in the metadata of an object of any kind, and the labels and annotations that are null.
 pub fn leave_out_of_metadata(metadata: &mut Map<String, Value>) {
     for field in ["labels", "annotations"] {
         if let Some(Value::Object(pairs)) = metadata.get_mut(field) {
             pairs.retain(|_, value| !value.is_null());
         }
     }
-    // The server resets the link, and drops it from the fields that an apply owns.
+    // The server resets `selfLink`, and never records an owner of it.
     metadata.retain(|name, value| name != "selfLink" && !is_empty(value));
 }
 
@@ -55,17 +56,20 @@ pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Ob
     Object::from_fields(&fields)
 }
 
-/// A field: its name, the names of the fields that it is in, and the kind of the object. Items of a list are in the
-/// field of the list.
+/// A field, with the names of the two fields around it, and the kind of the object. The fields of a list item have the
+/// list as their container.
 #[derive(Debug, Clone, Copy)]
 struct NestedField<'a> {
     type_meta: TypeMeta<'a>,
+    /// The field that holds the container; empty at the top of the object.
     around: &'a str,
+    /// The field that holds this field; empty at the top of the object.
     container: &'a str,
     name: &'a str,
 }
 
 impl NestedField<'_> {
+    /// Leaves out empty values of the fields of this field.
     fn leave_out_of(self, fields: &mut Map<String, Value>) {
         let is_manual = fields.get("manualSelector") == Some(&Value::Bool(true));
         fields.retain(|name, value| {
@@ -82,7 +86,7 @@ impl NestedField<'_> {
 
     fn clean(self, value: &mut Value) {
         match value {
-            // A schema is data: there an absent value is not null.
+            // In a schema a null may be a value, for example in an `enum`.
             Value::Object(_) if self.name == "openAPIV3Schema" => {}
             Value::Object(fields) => self.leave_out_of(fields),
             Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
@@ -90,7 +94,7 @@ impl NestedField<'_> {
         }
     }
 
-    /// Returns whether an object without this value is the same.
+    /// Returns whether the value of this field means nothing, so that an object without it is the same.
     fn leaves_out(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -101,12 +105,12 @@ impl NestedField<'_> {
         }
     }
 
-    /// Returns whether the server replaces it if it is empty: by a default, or by nothing. An injector writes the
-    /// bundle.
+    /// Returns whether an empty value of this field is replaced: by the server with a default, or dropped, or, in the
+    /// case of `caBundle`, by a CA injector.
     fn is_replaced(self) -> bool {
         match (self.type_meta.kind, self.container, self.name) {
             ("NetworkPolicy", "spec", "policyTypes") => true,
-            // There a protocol is a pointer, and invalid.
+            // In these kinds an empty `protocol` is invalid, so the server is to report it.
             ("NetworkPolicy" | "EndpointSlice", ..) => false,
             (_, "ports", "protocol")
             | ("ServiceAccount", "secrets", "name")
@@ -115,7 +119,8 @@ impl NestedField<'_> {
         }
     }
 
-    /// Returns whether it is the selector that the server makes for a `Job` (`pkg/registry/batch/job/strategy.go`).
+    /// Returns whether this field is the selector that the server makes for a Job
+    /// (`pkg/registry/batch/job/strategy.go`).
     fn is_selector_of_job(self) -> bool {
         let is_of_job = matches!(
             (self.type_meta.kind, self.around),

@@ -9,18 +9,18 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::message::Message;
 use crate::model::text::{counted, with_more};
 
-/// A manifest that this cluster cannot take, or that does not go with another one.
+/// A manifest that cannot be applied to this cluster, or contradicts another manifest.
 pub(super) struct InvalidObject {
-    /// Where the object was written.
+    /// The line where the object was written.
     pub(super) position: Position,
-    /// What is wrong, with its hint.
+    /// The message about the object, with its hint.
     pub(super) problem: Message,
-    /// All objects of its kind have the problem.
+    /// All objects of the kind have the same problem, so the report has one message for all of them.
     pub(super) is_of_kind: bool,
 }
 
 impl InvalidObject {
-    /// An object with a problem of its own.
+    /// Makes an object with a problem that other objects of its kind need not have.
     pub(super) fn new(position: Position, problem: Message) -> Self {
         Self {
             position,
@@ -72,6 +72,7 @@ pub(super) fn error(objects: Vec<InvalidObject>) -> Error {
             ..
         } = object;
         match of_kind.get_mut(&problem.text).map(std::mem::take) {
+            // The message of an earlier object of the kind lists this object.
             Some(alike) if alike.is_empty() => None,
             Some(alike) if alike.len() > 1 => {
                 problem.text = format!("{}: {}", problem.text, counted(alike.len(), "object"));
@@ -81,9 +82,9 @@ pub(super) fn error(objects: Vec<InvalidObject>) -> Error {
         }
     });
     let mut messages: Vec<Message> = messages.take(MAX_FAULTS + 1).collect();
-    if let Some(next) = messages.get_mut(MAX_FAULTS) {
+    if let Some(one_too_many) = messages.get_mut(MAX_FAULTS) {
         let text = format!("too many errors: only the first {MAX_FAULTS} are shown");
-        *next = Message::new(text).with_hint("fix these first");
+        *one_too_many = Message::new(text).with_hint("fix these first");
     }
     Error::from_messages(ErrorKind::Usage, messages)
 }

@@ -1,4 +1,4 @@
-//! Annotations of other tools that say in which order objects are applied, and that are not honored.
+//! Warns about annotations of other tools that order objects, which we ignore.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::DesiredObject;
 use crate::model::text::counted;
 
-/// Annotations whose value is a number, with zero as the default.
+/// Annotations whose value is a number. Zero is the default, and asks for no order.
 const WEIGHTS: [&str; 2] = ["argocd.argoproj.io/sync-wave", "helm.sh/hook-weight"];
-/// Annotations of kapp. A suffix behind a dot makes several on one object possible.
+/// Annotations of kapp. With a suffix after a dot, one object can have several of them.
 const RULES: [&str; 2] = ["kapp.k14s.io/change-group", "kapp.k14s.io/change-rule"];
 
 /// Returns one warning about all objects that ask for an order; `None` if there are none.

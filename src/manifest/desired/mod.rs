@@ -1,8 +1,8 @@
-//! What the manifests ask for, once the cluster's kinds are known: every object with
-//! its resource and its namespace, the parent's own manifest set apart.
+//! The desired objects: every object of the manifests with its resource and its namespace, the parent's own manifest
+//! apart.
 //!
-//! Pure. It finds what is wrong with manifests in the light of discovery; whether
-//! objects may be taken or pruned is decided in `plan`.
+//! Pure. [`resolve`] finds the faults of manifests for which discovery is needed, such as unknown kinds. `plan` decides
+//! if objects may be taken or pruned.
 
 mod dependencies;
 mod digest;
@@ -33,7 +33,7 @@ use crate::model::object::Object;
 use crate::model::pointer::Pointer;
 use crate::model::resource::{Origin, Resource, Scope};
 
-/// What must be possible with an object for it to be applied, found again and pruned.
+/// The verbs that a kind must support so that its objects can be applied, found again and pruned.
 pub const VERBS_OF_MEMBERS: [&str; 3] = ["list", "patch", "delete"];
 
 /// One object that the manifests ask for.
@@ -41,35 +41,35 @@ pub const VERBS_OF_MEMBERS: [&str; 3] = ["list", "patch", "delete"];
 pub struct DesiredObject {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// The resource that it is applied through.
+    /// The resource through which the object is applied.
     pub resource: Arc<Resource>,
-    /// The object as it is sent: namespace filled in, a member with its part-of label, the
-    /// `stringData` of a Secret as `data`, without values that say nothing.
+    /// The object as it is sent: with its namespace, the part-of label of a member, and the `stringData` of a Secret as
+    /// `data`, but without the empty values that mean nothing (`empty_values.rs`).
     pub object: Object,
-    /// Where it was written.
+    /// The line where the object was written.
     pub position: Position,
-    /// The objects that it depends on by its annotation.
+    /// The objects that the annotation `depends-on` names.
     pub depends_on: Vec<ObjectKey>,
-    /// The fields that the set leaves to others, as they are sent.
+    /// The fields that the set leaves to other managers, as pointers into [`DesiredObject::object`].
     pub ignored: Vec<Pointer>,
 }
 
 impl DesiredObject {
-    /// Returns the part-of label that it is sent with.
+    /// Returns the part-of label with which the object is sent.
     pub fn part_of(&self) -> Option<String> {
         let metadata = self.object.metadata();
         let label = metadata.get("labels")?.get(PART_OF_LABEL)?.as_str()?;
         Some(label.to_owned())
     }
 
-    /// Whether it is a Secret of the API itself.
+    /// Returns whether the object is a Secret of the core group.
     pub fn is_secret(&self) -> bool {
         self.key.group_kind == GroupKind::new("", "Secret")
     }
 
-    /// Returns the resource through which the object can be read now: its own if it is served, or
-    /// one of the same kind in `served` if a CRD of the manifests will add its version. `None` if the kind is
-    /// not served, so no object of it exists.
+    /// Returns the resource through which the object can be read now: its own if that is served. If a CRD of the
+    /// manifests is yet to add its version, that is a resource of the same kind in `served`. `None` if no version of
+    /// the kind is served, so that no object of the kind exists.
     pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
         match self.resource.origin {
             Origin::Served => Some(&self.resource),
@@ -89,16 +89,16 @@ pub struct Desired {
     pub parent: Option<DesiredObject>,
     /// Hooks that are not applied. If one of them is a member, it is kept.
     pub hooks: Vec<HookManifest>,
-    /// What people should know of the manifests.
+    /// Warnings about the manifests for the user.
     pub warnings: Vec<String>,
-    /// Secrets with a placeholder in the place of a value, which a saved plan does not hold. They can be compared with
-    /// live ones, but are never sent.
+    /// Secrets of a saved plan, which has placeholders in place of their values. Such a Secret can be compared with the
+    /// live one, but is never sent.
     pub incomplete: BTreeSet<ObjectKey>,
-    /// The numbers of replicas that are ignored, besides those of rules: autoscalers write them.
+    /// The numbers of replicas that are ignored because an autoscaler writes them, without those that a rule ignores.
     pub left_to_autoscalers: BTreeMap<ObjectKey, Pointer>,
 }
 
-/// What manifests are resolved against.
+/// The set and the cluster that manifests are resolved for.
 #[derive(Debug, Clone, Copy)]
 pub struct ResolutionContext<'a> {
     /// The kinds of the server and of the CRDs among the manifests.
@@ -106,12 +106,12 @@ pub struct ResolutionContext<'a> {
     /// The parent of the set.
     pub parent: &'a ParentIdentity,
     pub id: &'a ApplySetId,
-    /// The namespace of manifests that name none.
+    /// The namespace of manifests without a namespace.
     pub namespace: &'a str,
 }
 
 impl Desired {
-    /// The namespaces that the manifests bring.
+    /// Returns the names of the Namespaces among the members.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         self.members
             .iter()
@@ -120,42 +120,49 @@ impl Desired {
             .map(|key| key.name.as_str())
     }
 
-    /// Replaces resources that the manifests only promised by those that a later discovery lists.
+    /// Replaces resources that CRDs of the manifests were yet to add by the resources that a later discovery lists.
     pub fn replace_promised_resources(&mut self, discovery: &Discovery) {
-        let promised = self.members.iter_mut().chain(&mut self.parent);
-        for object in promised.filter(|object| object.resource.origin == Origin::NotYetServed) {
+        let objects = self.members.iter_mut().chain(&mut self.parent);
+        for object in objects.filter(|object| object.resource.origin == Origin::NotYetServed) {
             if let Lookup::Found(resource) = discovery.resource(&object.resource.gvk()) {
                 object.resource = Arc::new(resource.clone());
             }
         }
     }
 
-    /// Ignores the numbers of replicas that autoscalers write by now, and no longer those of an earlier time.
+    /// Ignores the numbers of replicas that autoscalers write now, in place of those of an earlier reading of the
+    /// cluster.
     pub fn leave_to_autoscalers(&mut self, fields: BTreeMap<ObjectKey, Pointer>) {
-        let former = std::mem::replace(&mut self.left_to_autoscalers, fields);
-        let now = &self.left_to_autoscalers;
-        if former.is_empty() && now.is_empty() {
+        let earlier = std::mem::replace(&mut self.left_to_autoscalers, fields);
+        let current = &self.left_to_autoscalers;
+        if earlier.is_empty() && current.is_empty() {
             return;
         }
         for member in &mut self.members {
-            let earlier = former.get(&member.key);
-            member.ignored.retain(|ignored| Some(ignored) != earlier);
-            member.ignored.extend(now.get(&member.key).cloned());
+            let no_longer_ignored = earlier.get(&member.key);
+            member
+                .ignored
+                .retain(|ignored| Some(ignored) != no_longer_ignored);
+            member.ignored.extend(current.get(&member.key).cloned());
         }
     }
 
-    /// The kinds and namespaces of all members.
+    /// Returns the record of a set with these members: their kinds and namespaces.
     pub fn record(&self, parent: &ParentIdentity) -> Record {
         Record::from_members(self.members.iter().map(|member| &member.key), parent)
     }
 }
 
-/// Gives every manifest its resource and namespace, and finds all that cannot be applied here: unknown
-/// kinds, kinds that cannot be members, objects defined twice.
+/// Gives every manifest its resource and namespace.
+///
+/// # Errors
+///
+/// All objects that cannot be applied to this cluster: of unknown kinds, of kinds that cannot be members, or defined
+/// twice.
 pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desired, Error> {
     let hooks = manifests.hooks.into_iter();
     let mut desired = Desired {
-        hooks: hooks.map(|hook| hook_manifest(hook, context)).collect(),
+        hooks: hooks.map(|hook| to_hook_manifest(hook, context)).collect(),
         ..Desired::default()
     };
     let mut errors = Vec::new();
@@ -187,7 +194,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
                 }
             },
         };
-        let (mut object, metadata) = place(manifest, resource, context.namespace);
+        let (mut object, metadata) = to_desired_object(manifest, resource, context.namespace);
         match seen.entry(object.key.clone()) {
             Entry::Occupied(first) => {
                 let (key, first) = (&object.key, first.get());
@@ -202,8 +209,8 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             }
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                let fault = fault(&object.key, &metadata, context);
-                match fault.map_or_else(|| dependencies::parse(&object.key, &metadata), Err) {
+                let checked = check_applyset_keys(&object.key, &metadata, context);
+                match checked.and_then(|()| dependencies::parse(&object.key, &metadata)) {
                     Err(problem) => errors.push(InvalidObject::new(object.position, problem)),
                     Ok(depends_on) => {
                         object.depends_on = depends_on;
@@ -235,7 +242,7 @@ impl Desired {
         context: ResolutionContext,
     ) {
         if object.key == *context.parent {
-            if strip_applyset_metadata(&mut metadata) {
+            if remove_applyset_metadata(&mut metadata) {
                 self.warnings.push(format!(
                     "{}: ApplySet labels and annotations of {} in the manifest are ignored; apply writes them",
                     object.position, object.key
@@ -244,17 +251,18 @@ impl Desired {
             object.object = object.object.with_metadata(&metadata);
             self.parent = Some(object);
         } else {
-            // The parent is there before any member.
+            // The parent exists before any member is applied, so the dependency is always met.
             object.depends_on.retain(|key| key != context.parent);
-            stamp(&mut metadata, context.id);
+            add_part_of_label(&mut metadata, context.id);
             object.object = object.object.with_metadata(&metadata);
             self.members.push(object);
         }
     }
 }
 
-/// Names the object of a hook. Its kind need not be served: it is not applied.
-fn hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionContext) -> HookManifest {
+/// Returns the manifest of a hook with the key of its object. The kind need not be served, because a hook here is not
+/// applied; an object of an unknown kind counts as namespaced.
+fn to_hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionContext) -> HookManifest {
     let is_cluster_scoped = match context.discovery.resource(&manifest.gvk) {
         Lookup::Found(resource) => resource.scope == Scope::Cluster,
         Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
@@ -272,10 +280,15 @@ fn hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionContext)
     }
 }
 
-/// What is wrong with an object by itself.
-fn fault(key: &ObjectKey, metadata: &Map<String, Value>, context: ResolutionContext) -> Option<Message> {
+/// Checks that an object other than the parent has no ApplySet labels and annotations, except the label by which a CRD
+/// allows its kind as a parent.
+fn check_applyset_keys(
+    key: &ObjectKey,
+    metadata: &Map<String, Value>,
+    context: ResolutionContext,
+) -> Result<(), Message> {
     if key == context.parent {
-        return None;
+        return Ok(());
     }
     let keys = ["labels", "annotations"]
         .into_iter()
@@ -283,12 +296,14 @@ fn fault(key: &ObjectKey, metadata: &Map<String, Value>, context: ResolutionCont
     let mut metadata_keys = keys
         .flat_map(Map::keys)
         .filter(|key| is_applyset_key(key) && *key != IS_PARENT_TYPE_LABEL);
-    let metadata_key = metadata_keys.next()?;
+    let Some(metadata_key) = metadata_keys.next() else {
+        return Ok(());
+    };
     let text = format!("{key}: {metadata_key} is reserved for parents of sets");
-    Some(Message::new(text).with_hint("remove it from the manifest"))
+    Err(Message::new(text).with_hint("remove it from the manifest"))
 }
 
-/// Whether the server lists this kind in a way in which it could be applied.
+/// Returns whether the server serves this kind with all [`VERBS_OF_MEMBERS`].
 pub fn is_applicable(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
     match discovery.resource(gvk) {
         Lookup::Found(resource) => VERBS_OF_MEMBERS.into_iter().all(|verb| resource.supports(verb)),
@@ -296,25 +311,27 @@ pub fn is_applicable(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
     }
 }
 
-/// Why a kind that is defined is not served, where that was looked up.
-fn definition_state<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
+/// Returns why a kind that a CRD defines is not served; `None` if that is not so, or was not looked up.
+fn reason_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
     match discovery.missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => Some(&kept.reason),
         _ => None,
     }
 }
 
-/// Finds the resource of a manifest, or what is wrong with its kind.
+/// Finds the resource of a manifest. The inner error is a fault of the manifest, which is reported with the faults of
+/// the other manifests.
 ///
 /// # Errors
 ///
-/// The kind is about to be gone, or it could not be determined whether the server has it.
+/// The outer error ends the run: the CRD of the kind is being deleted, or the server did not answer whether it has the
+/// kind.
 fn find_resource(
     manifest: &Manifest,
     discovery: &Discovery,
 ) -> Result<Result<Arc<Resource>, Message>, Error> {
     let (position, kind) = (&manifest.position, manifest.gvk.group_kind());
-    let definition = definition_state(&kind, discovery);
+    let definition = reason_not_served(&kind, discovery);
     if let Some(reason @ KeptReason::DefinitionTerminating(_)) = definition {
         let text = format!("{position}: {kind} cannot be applied: {reason}");
         return Err(
@@ -355,10 +372,11 @@ fn find_resource(
     }
 }
 
-/// A namespaced object without a namespace gets the default one; a cluster-scoped
-/// object loses a namespace that it names, as the server would ignore it. The metadata
-/// that it is to have are apart from it, for they are not complete yet.
-fn place(
+/// Returns the object of a manifest as it is to be sent, and its metadata apart, to which [`Desired::add`] adds labels.
+///
+/// A namespaced object without a namespace gets the default namespace. A cluster-scoped object loses its namespace,
+/// which the server would ignore.
+fn to_desired_object(
     manifest: Manifest,
     resource: Arc<Resource>,
     default_namespace: &str,
@@ -394,7 +412,7 @@ fn place(
     (desired, metadata)
 }
 
-fn stamp(metadata: &mut Map<String, Value>, id: &ApplySetId) {
+fn add_part_of_label(metadata: &mut Map<String, Value>, id: &ApplySetId) {
     let labels = metadata
         .entry("labels")
         .or_insert_with(|| Value::Object(Map::new()));
@@ -403,15 +421,15 @@ fn stamp(metadata: &mut Map<String, Value>, id: &ApplySetId) {
     }
 }
 
-/// Whether there was anything to strip.
-fn strip_applyset_metadata(metadata: &mut Map<String, Value>) -> bool {
-    let mut stripped = false;
+/// Removes ApplySet labels and annotations from the parent's manifest. Returns whether there were any.
+fn remove_applyset_metadata(metadata: &mut Map<String, Value>) -> bool {
+    let mut has_removed = false;
     for field in ["labels", "annotations"] {
         if let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) {
             let before = pairs.len();
             pairs.retain(|key, _| !is_applyset_key(key) && key != HISTORY_ANNOTATION);
-            stripped |= pairs.len() != before;
+            has_removed |= pairs.len() != before;
         }
     }
-    stripped
+    has_removed
 }

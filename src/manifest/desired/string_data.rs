@@ -1,9 +1,9 @@
-//! `stringData` of a Secret as the `data` that the server makes of it.
+//! Turns the `stringData` of a Secret into the `data` that the server makes of it.
 //!
-//! The server keeps `stringData` nowhere: it writes the values into `data`, and notes down
-//! who set `stringData`, not who set `data`. So the result would have no owner: a key that
-//! leaves the manifest would stay, and another field manager's value would be overwritten
-//! unasked. Written as `data`, both are as for any other field.
+//! The server does not store `stringData`: it writes the values into `data`, but records the owner of `stringData` and
+//! not of `data`. So the values would have no owner. A key that leaves the manifest would stay in the Secret, and an
+//! apply would overwrite the value of another field manager without a conflict. Values that we send as `data` are owned
+//! like any other field.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,23 +12,26 @@ use serde_json::{Map, Value};
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// The object with `data` for `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret`
-/// in `pkg/apis/core/v1/conversion.go`: `stringData` wins. An invalid Secret stays as it is, for
-/// the server to reject. Nulls are left out before.
+/// Returns the object with `data` in place of `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret` in
+/// `pkg/apis/core/v1/conversion.go`: if both have a key, the value of `stringData` counts. An invalid Secret stays as
+/// it is, so that the server rejects it. Nulls must have been left out before.
 pub(super) fn move_to_data(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
-    // Most Secrets have none, and need not be read for that.
+    // Most Secrets have no `stringData`, and need not be parsed.
     if !is_secret || !object.mentions("stringData") {
         return object;
     }
     match object.value() {
-        Value::Object(fields) => fold(fields).map_or(object, |fields| Object::from_fields(&fields)),
+        Value::Object(fields) => {
+            move_fields_to_data(fields).map_or(object, |fields| Object::from_fields(&fields))
+        }
         _ => object,
     }
 }
 
-/// `None` where there is nothing to fold, or nothing that can be.
-fn fold(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
+/// Returns the fields with `data` in place of `stringData`; `None` if there is no `stringData`, or one of the two is
+/// invalid.
+fn move_fields_to_data(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
     let Value::Object(typed) = fields.remove("stringData")? else {
         return None;
     };

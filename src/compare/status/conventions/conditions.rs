@@ -4,18 +4,18 @@ use serde_json::Value;
 
 use super::super::object::{Condition, ObjectView};
 use super::Sign;
-use super::words::{Tone, has_word, tone, tone_of_text, words};
+use super::words::{Tone, has_word, split_words, tone_of_text, tone_of_words};
 
-/// Lists below `status` whose items have conditions of their own: routes and policies have them
-/// for each parent, gateways for each listener.
-const NESTED: [&str; 4] = [
+/// Lists of parts of an object whose items have conditions of their own: routes and policies have conditions for each
+/// parent, gateways for each listener.
+const LISTS_OF_PARTS: [&str; 4] = [
     "/status/parents",
     "/status/ancestors",
     "/status/listeners",
     "/status/ingress",
 ];
 /// Lists of conditions of the whole object.
-const WHOLE: [&str; 3] = [
+const LISTS_OF_CONDITIONS: [&str; 3] = [
     "/status/conditions",
     "/status/conditionedStatus/conditions",
     "/status/status/conditions",
@@ -24,29 +24,26 @@ const WHOLE: [&str; 3] = [
 /// Collects the signs in all conditions of an object.
 pub(super) fn collect(object: ObjectView, found: &mut Vec<Sign>) {
     let generation = object.number("/metadata/generation");
-    for pointer in WHOLE {
+    for pointer in LISTS_OF_CONDITIONS {
         collect_from_conditions(object.array(pointer), generation, "", found);
     }
-    for pointer in NESTED {
-        let place = pointer.trim_start_matches("/status/");
-        if object
-            .0
-            .pointer(pointer)
-            .is_some_and(|items| items.as_array().is_some_and(Vec::is_empty))
-            && matches!(place, "parents" | "ancestors")
-        {
-            found.push(Sign::progress(format!("it has no {place} yet")));
+    for pointer in LISTS_OF_PARTS {
+        let list_name = pointer.trim_start_matches("/status/");
+        let list = object.0.pointer(pointer).and_then(Value::as_array);
+        // A route or policy takes effect through its parents. A Gateway without listeners may be complete.
+        if list.is_some_and(Vec::is_empty) && matches!(list_name, "parents" | "ancestors") {
+            found.push(Sign::in_progress(format!("it has no {list_name} yet")));
         }
-        for item in object.array(pointer) {
-            let prefix = format!("{}: ", name_of(item, place));
+        for item in list.into_iter().flatten() {
+            let prefix = format!("{}: ", describe_part(item, list_name));
             collect_from_conditions(ObjectView(item).array("/conditions"), generation, &prefix, found);
         }
     }
 }
 
-/// The name of an item with conditions of its own, for people.
-fn name_of(item: &Value, place: &str) -> String {
-    let kind = match place {
+/// Returns the kind and the name of a part of an object, for messages: `listener https`.
+fn describe_part(item: &Value, list_name: &str) -> String {
+    let kind = match list_name {
         "parents" => "parent",
         "ancestors" => "ancestor",
         "listeners" => "listener",
@@ -62,9 +59,9 @@ fn name_of(item: &Value, place: &str) -> String {
 /// The role of a condition in the status of its object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConditionRole {
-    /// It sums the object up: `Ready`, `Synced`.
+    /// The condition sums the object up: `Ready`, `Synced`.
     Summary,
-    /// It is about a part of the object or a step: `DashboardSynchronized`.
+    /// The condition is about a part of the object or a step: `DashboardSynchronized`.
     Detail,
 }
 
@@ -74,20 +71,20 @@ fn collect_from_conditions(
     prefix: &str,
     found: &mut Vec<Sign>,
 ) {
-    let read: Vec<(Condition, Vec<String>, &Value)> = conditions
+    let conditions: Vec<(Condition, Vec<String>, &Value)> = conditions
         .iter()
         .map(|value| {
             let condition = Condition::new(value);
             // `platform.example.com/app-ready`
             let name = condition.kind.rsplit('/').next().unwrap_or_default();
-            (condition, words(name), value)
+            (condition, split_words(name), value)
         })
         .collect();
-    let has_summary = read.iter().any(|(_, words, _)| sums_up_details(words));
-    let is_ready = read
+    let has_summary = conditions.iter().any(|(_, words, _)| sums_up_details(words));
+    let is_ready = conditions
         .iter()
         .any(|(condition, words, _)| words.as_slice() == ["ready"] && condition.status == "True");
-    for (condition, words, value) in &read {
+    for (condition, words, value) in &conditions {
         let role = if is_summary(words) || words.len() == 1 {
             ConditionRole::Summary
         } else {
@@ -99,12 +96,13 @@ fn collect_from_conditions(
             is_ready,
         };
         if let Some(mut sign) = judge_condition(*condition, words, context) {
-            let seen = ObjectView(value).number("/observedGeneration");
-            if let (Some(seen), Some(generation), ConditionRole::Summary) = (seen, generation, role)
-                && seen < generation
+            // A controller may leave a condition about a detail at an old generation, if the detail did not change.
+            let observed = ObjectView(value).number("/observedGeneration");
+            if let (Some(observed), Some(generation), ConditionRole::Summary) = (observed, generation, role)
+                && observed < generation
             {
-                sign = Sign::progress(format!(
-                    "its condition {} is of generation {seen} of {generation}",
+                sign = Sign::in_progress(format!(
+                    "its condition {} is of generation {observed} of {generation}",
                     condition.kind
                 ));
             }
@@ -119,15 +117,15 @@ fn is_summary(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["resolved", "refs"] | ["not", "ready"] | ["in", "sync"] => true,
-        [word] => tone(&[(*word).to_owned()]) == Some(Tone::Good),
+        [word] => tone_of_words(&[(*word).to_owned()]) == Some(Tone::Current),
         _ => false,
     }
 }
 
-/// Returns whether a condition of this type covers those about details. `Accepted`, `Deployed` and
-/// the like are steps on the way.
+/// Returns whether a condition of this type sums up the conditions about details, so that these do not count beside it.
+/// `Accepted`, `Deployed` and the like do not: an object can be accepted long before it is ready.
 fn sums_up_details(words: &[String]) -> bool {
-    const WHOLE: [&str; 10] = [
+    const SUMMARIES: [&str; 10] = [
         "ready",
         "available",
         "healthy",
@@ -139,61 +137,64 @@ fn sums_up_details(words: &[String]) -> bool {
         "finished",
         "done",
     ];
-    matches!(words, [word] if WHOLE.contains(&word.as_str()))
+    matches!(words, [word] if SUMMARIES.contains(&word.as_str()))
 }
 
-/// The role of a condition among the others of its list.
+/// What else its list of conditions says about a condition.
 #[derive(Debug, Clone, Copy)]
 struct ConditionContext {
     role: ConditionRole,
+    /// The list has a condition that sums up the details, be it true or not.
     has_summary: bool,
+    /// The condition `Ready` of the list is True.
     is_ready: bool,
 }
 
+/// Returns the sign that a condition is, given the words of its type; `None` if the condition says nothing.
 fn judge_condition(condition: Condition, words: &[String], context: ConditionContext) -> Option<Sign> {
     let is_detail = context.role == ConditionRole::Detail;
     // `LastBackupSucceeded` is history.
     if has_word(words, &["last", "previous"]) {
         return None;
     }
-    let Some(tone) = tone(words) else {
+    let Some(tone) = tone_of_words(words) else {
         return (condition.status == "Unknown").then(|| Sign::detail(condition.to_string()));
     };
     match (tone, condition.status) {
-        (Tone::Good, "True") => Some(good(condition, words)),
-        // `Running`, with the message `Waiting for …`.
-        (Tone::Fine, "True") if !is_detail && begins_with_work(condition.message) => {
+        (Tone::Current, "True") => Some(judge_true_condition(condition, words)),
+        // `Running` is True, but the message is `Waiting for …`.
+        (Tone::Positive, "True") if !is_detail && begins_with_work(condition.message) => {
             Some(Sign::detail(condition.to_string()))
         }
-        (Tone::Fine, "True") => (!is_detail).then(|| Sign::weak(affirm(condition))),
-        (Tone::Fine, "False" | "Unknown") if is_step(words) => Some(Sign::detail(condition.to_string())),
-        (Tone::Good, _) if !is_detail || !context.has_summary => {
-            not_good(condition, words, is_detail, context.is_ready)
+        (Tone::Positive, "True") => (!is_detail).then(|| Sign::weak(affirm(condition))),
+        (Tone::Positive, "False" | "Unknown") if is_step(words) => Some(Sign::detail(condition.to_string())),
+        (Tone::Current, _) if !is_detail || !context.has_summary => {
+            judge_untrue_condition(condition, words, is_detail, context.is_ready)
         }
-        (Tone::Progress, "True") if !(is_detail && context.is_ready) || is_change(words) => {
-            progressing(condition, words, context)
+        (Tone::InProgress, "True") if !(is_detail && context.is_ready) || is_change(words) => {
+            judge_work(condition, words, context)
         }
-        (Tone::Progress, "Unknown") if words == ["progressing"] => {
-            Some(Sign::progress(condition.to_string()))
+        (Tone::InProgress, "Unknown") if words == ["progressing"] => {
+            Some(Sign::in_progress(condition.to_string()))
         }
-        (Tone::Progress, "False")
-            if words == ["progressing"] && tone_of_text(condition.reason) >= Some(Tone::Trouble) =>
+        (Tone::InProgress, "False")
+            if words == ["progressing"] && tone_of_text(condition.reason) >= Some(Tone::Degraded) =>
         {
             Some(Sign::failed(condition.to_string()))
         }
         (Tone::Paused, "True") if words.len() == 1 => {
             Some(Sign::paused(format!("it is {}: {condition}", words[0])))
         }
-        (Tone::Trouble, "True") if !(is_detail && context.is_ready) => {
-            Some(Sign::progress(condition.to_string()))
+        (Tone::Degraded, "True") if !(is_detail && context.is_ready) => {
+            Some(Sign::in_progress(condition.to_string()))
         }
-        (Tone::Final, "True") if !is_detail => Some(Sign::failed(condition.to_string())),
-        (Tone::Final, "True") if !context.is_ready => Some(Sign::progress(condition.to_string())),
+        (Tone::Failed, "True") if !is_detail => Some(Sign::failed(condition.to_string())),
+        (Tone::Failed, "True") if !context.is_ready => Some(Sign::in_progress(condition.to_string())),
         _ => None,
     }
 }
 
-/// Returns whether an object has to be what this type says before it works. It need not be `Enabled` or a `Leader`.
+/// Returns whether an object has to be what this type says before it works: `Connected`, but not `Enabled` or `Leader`.
 fn is_step(words: &[String]) -> bool {
     const STEPS: [&str; 11] = [
         "attached",
@@ -211,33 +212,38 @@ fn is_step(words: &[String]) -> bool {
     has_word(words, &STEPS)
 }
 
-/// Returns whether a message begins with what a controller does, and does not end with what it has done.
+/// Returns whether a message begins with what a controller does, as `Waiting for the volume` does, and does not end
+/// with what the controller has done, as `Creating pods: completed` does.
 fn begins_with_work(message: &str) -> bool {
-    let words = words(message);
-    let [first, last] = [words.first(), words.last()].map(|word| tone(std::slice::from_ref(word?)));
-    first == Some(Tone::Progress) && !matches!(last, Some(Tone::Fine | Tone::Good))
+    let words = split_words(message);
+    let [first, last] = [words.first(), words.last()].map(|word| tone_of_words(std::slice::from_ref(word?)));
+    first == Some(Tone::InProgress) && !matches!(last, Some(Tone::Positive | Tone::Current))
 }
 
-/// A good condition is True. `Complete` is True of a failed object, too; then the reason says so.
-fn good(condition: Condition, words: &[String]) -> Sign {
-    let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
-    if is_end && tone_of_text(condition.reason) >= Some(Tone::Trouble) {
+/// Judges a condition that says that the object is Current, and is True.
+fn judge_true_condition(condition: Condition, words: &[String]) -> Sign {
+    // `Complete` is True of an object that has failed, too; then the reason says that it failed.
+    if begins_with_end(words) && tone_of_text(condition.reason) >= Some(Tone::Degraded) {
         return Sign::failed(condition.to_string());
     }
-    // `Accepted`, `Deployed` and the like are steps on the way.
     if sums_up_details(words) {
-        Sign::good(affirm(condition))
+        Sign::current(affirm(condition))
     } else {
         Sign::weak(affirm(condition))
     }
+}
+
+/// Returns whether the type of a condition begins with the end of an object that runs to completion.
+fn begins_with_end(words: &[String]) -> bool {
+    matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done")
 }
 
 fn affirm(condition: Condition) -> String {
     format!("its condition {} is {}", condition.kind, condition.status)
 }
 
-/// Reasons of an optional part of an object that does not exist.
-const NOT_WANTED: [&str; 8] = [
+/// Words in the reason of a condition about an optional part that the object does not have: `NotRequired`, `Skipped`.
+const REASONS_OF_OPTIONAL_PARTS: [&str; 8] = [
     "required",
     "applicable",
     "needed",
@@ -248,50 +254,53 @@ const NOT_WANTED: [&str; 8] = [
     "optional",
 ];
 
-fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: bool) -> Option<Sign> {
-    let reason = super::words::words(condition.reason);
-    let of_reason = tone_of_text(condition.reason);
-    if is_detail && has_word(&reason, &NOT_WANTED) {
+/// Words in reasons of failures that the controller does not retry; `UpdateFailed` and the like are retried.
+const PERMANENT_REASONS: [&str; 9] = [
+    "fatal",
+    "illegal",
+    "invalid",
+    "malformed",
+    "permanent",
+    "stalled",
+    "terminal",
+    "unrecoverable",
+    "unsupported",
+];
+
+/// Judges a condition that says that the object is Current, and is False or Unknown.
+fn judge_untrue_condition(
+    condition: Condition,
+    words: &[String],
+    is_detail: bool,
+    is_ready: bool,
+) -> Option<Sign> {
+    let reason = split_words(condition.reason);
+    let tone_of_reason = tone_of_text(condition.reason);
+    if is_detail && has_word(&reason, &REASONS_OF_OPTIONAL_PARTS) {
         return None;
     }
-    // It is not ready any more, since it has ended.
+    // An object that has completed is not ready any more.
     if has_word(&reason, &["completed", "succeeded", "finished"]) {
         return None;
     }
-    // It runs to completion, and is ready for use before.
-    let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
-    if is_end && is_ready {
+    // An object that runs to completion may be ready for use before it completes.
+    if begins_with_end(words) && is_ready {
         return None;
     }
-    if of_reason == Some(Tone::Paused) {
+    if tone_of_reason == Some(Tone::Paused) {
         return Some(Sign::paused(format!("it is paused: {condition}")));
     }
-    let is_over = words == ["succeeded"] && condition.status == "False" && of_reason != Some(Tone::Progress);
-    if condition.status == "False" && (is_over || of_reason == Some(Tone::Final) && is_hopeless(&reason)) {
+    // Tekton writes `Succeeded` as False only at the end, and as Unknown while a run is at work.
+    let has_ended = words == ["succeeded"] && tone_of_reason != Some(Tone::InProgress);
+    let needs_change = tone_of_reason == Some(Tone::Failed) && has_word(&reason, &PERMANENT_REASONS);
+    if condition.status == "False" && (has_ended || needs_change) {
         return Some(Sign::failed(condition.to_string()));
     }
-    Some(Sign::progress(condition.to_string()))
+    Some(Sign::in_progress(condition.to_string()))
 }
 
-/// Returns whether a reason says that the object does not recover by itself. `UpdateFailed` and the
-/// like are retried.
-fn is_hopeless(reason: &[String]) -> bool {
-    const HOPELESS: [&str; 9] = [
-        "invalid",
-        "unrecoverable",
-        "terminal",
-        "permanent",
-        "fatal",
-        "unsupported",
-        "malformed",
-        "illegal",
-        "stalled",
-    ];
-    has_word(reason, &HOPELESS)
-}
-
-/// Returns whether the type is about a change in progress, as `ControlPlaneUpdating` does. While it
-/// lasts, the object may still be ready as it was before.
+/// Returns whether the type of a condition is about a change in progress, as `ControlPlaneUpdating` is. During a
+/// change the object may still be ready as it was before, so that `Ready` does not outweigh the condition.
 fn is_change(words: &[String]) -> bool {
     const CHANGES: [&str; 8] = [
         "updating",
@@ -306,23 +315,25 @@ fn is_change(words: &[String]) -> bool {
     has_word(words, &CHANGES)
 }
 
-/// `Progressing` stays True after a rollout for some controllers, with a reason that says so.
-fn progressing(condition: Condition, words: &[String], context: ConditionContext) -> Option<Sign> {
+/// Judges a condition that says that a controller is working, and is True.
+fn judge_work(condition: Condition, words: &[String], context: ConditionContext) -> Option<Sign> {
+    let reason = split_words(condition.reason);
+    // Some controllers leave `Progressing` True after a rollout; then the reason says that the rollout is done, as
+    // `NewReplicaSetAvailable` does.
     if words == ["progressing"] {
-        let reason = super::words::words(condition.reason);
-        let is_done = reason
+        let ends_well = reason
             .last()
-            .is_some_and(|word| tone(std::slice::from_ref(word)) == Some(Tone::Good))
-            && tone(&reason) < Some(Tone::Paused);
+            .is_some_and(|word| tone_of_words(std::slice::from_ref(word)) == Some(Tone::Current));
+        let is_done = ends_well && tone_of_words(&reason) < Some(Tone::Paused);
         if context.is_ready || is_done {
             return None;
         }
     }
-    if has_word(&super::words::words(condition.reason), &["approval"]) {
+    if has_word(&reason, &["approval"]) {
         return Some(Sign::paused(format!("it is waiting for approval: {condition}")));
     }
     if context.is_ready && words.len() == 1 && matches!(words[0].as_str(), "partial" | "unknown") {
         return None;
     }
-    Some(Sign::progress(condition.to_string()))
+    Some(Sign::in_progress(condition.to_string()))
 }

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::super::object::ObjectView;
 use super::Sign;
-use super::words::{Tone, has_word, tone_of_text, words};
+use super::words::{Tone, has_word, split_words, tone_of_text};
 
 /// Fields of a status that sum the object up.
-const SUMMARIES: [&str; 12] = [
+const SUMMARY_FIELDS: [&str; 12] = [
     "phase",
     "state",
     "status",
@@ -21,8 +21,9 @@ const SUMMARIES: [&str; 12] = [
     "healthStatus",
     "statusText",
 ];
+
 /// Flags that are false until the object is ready.
-const FLAGS: [&str; 7] = [
+const READY_FLAGS: [&str; 7] = [
     "ready",
     "readyToUse",
     "healthy",
@@ -31,29 +32,30 @@ const FLAGS: [&str; 7] = [
     "isReady",
     "succeeded",
 ];
+
 /// Collects the signs in the fields of the status.
 pub(super) fn collect(object: ObjectView, found: &mut Vec<Sign>) {
     let Some(status) = object.0.get("status") else {
         return;
     };
     if let Some(text) = status.as_str() {
-        summary("status", text, found);
+        collect_from_summary("status", text, found);
     }
     let Some(fields) = status.as_object() else { return };
     for (name, value) in fields {
         let shown = format!("status.{name}");
-        if SUMMARIES.contains(&name.as_str()) {
+        if SUMMARY_FIELDS.contains(&name.as_str()) {
             if let Some(text) = value.as_str() {
-                summary(&shown, text, found);
+                collect_from_summary(&shown, text, found);
             }
         } else if let Some(text) = value.as_str() {
             collect_from_text(name, &shown, text, found);
         }
-        if FLAGS.contains(&name.as_str()) {
-            flag(&shown, value, found);
+        if READY_FLAGS.contains(&name.as_str()) {
+            collect_from_flag(&shown, value, found);
         }
         if is_about_error(name) {
-            error(&shown, value, found);
+            collect_from_error(&shown, value, found);
         }
         if let Some(inner) = value.as_object() {
             collect_from_map(name, inner, found);
@@ -62,80 +64,82 @@ pub(super) fn collect(object: ObjectView, found: &mut Vec<Sign>) {
             collect_from_list(name, items, found);
         }
     }
-    numbers(object, found);
+    collect_from_counts(object, found);
 }
 
-/// A field that sums the object up.
-fn summary(name: &str, text: &str, found: &mut Vec<Sign>) {
+/// Collects the sign in a field that sums the object up.
+fn collect_from_summary(name: &str, text: &str, found: &mut Vec<Sign>) {
     let shown = format!("its {name} is {text}");
-    // As a condition, `Warning` says less.
+    // A condition `Warning` may be about anything, and has the tone of `Positive`. A phase `Warning` is about the
+    // whole object.
     if text.eq_ignore_ascii_case("warning") {
-        found.push(Sign::progress(shown));
+        found.push(Sign::in_progress(shown));
         return;
     }
     found.extend(match tone_of_text(text) {
-        Some(Tone::Final) => Some(Sign::failed(shown)),
-        Some(Tone::Trouble | Tone::Progress) => Some(Sign::progress(shown)),
+        Some(Tone::Failed) => Some(Sign::failed(shown)),
+        Some(Tone::Degraded | Tone::InProgress) => Some(Sign::in_progress(shown)),
         Some(Tone::Paused) => Some(Sign::paused(shown)),
-        Some(Tone::Good) => Some(Sign::good(shown)),
-        Some(Tone::Fine) => Some(Sign::runs(shown)),
+        Some(Tone::Current) => Some(Sign::current(shown)),
+        Some(Tone::Positive) => Some(Sign::runs(shown)),
         None => None,
     });
 }
 
-/// A field such as `clusterState`, or `tasksReady: 2/3`.
+/// Collects the sign in a text field such as `clusterState`, or `tasksReady: 2/3`.
 fn collect_from_text(name: &str, shown: &str, text: &str, found: &mut Vec<Sign>) {
     if let Some((have, wanted)) = text.split_once('/').or_else(|| text.split_once(" of "))
         && let (Ok(have), Ok(wanted)) = (have.trim().parse::<i64>(), wanted.trim().parse::<i64>())
     {
         if have < wanted && is_about_readiness(name) {
-            found.push(Sign::progress(format!("its {shown} is {text}")));
+            found.push(Sign::in_progress(format!("its {shown} is {text}")));
         }
         return;
     }
-    let words = words(name);
+    let words = split_words(name);
     let last = words.last().map_or("", String::as_str);
     if !matches!(last, "state" | "status" | "phase" | "health" | "stage") || is_history(&words) {
         return;
     }
     let reason = format!("its {shown} is {text}");
     found.extend(match tone_of_text(text) {
-        Some(Tone::Final | Tone::Trouble | Tone::Progress) => Some(Sign::detail(reason)),
-        Some(Tone::Good) => Some(Sign::weak(reason)),
+        Some(Tone::Failed | Tone::Degraded | Tone::InProgress) => Some(Sign::detail(reason)),
+        Some(Tone::Current) => Some(Sign::weak(reason)),
         _ => None,
     });
 }
 
 /// Returns whether a field reports an error: `errorMessage`, `failureReason`, `validationErrors`.
 fn is_about_error(name: &str) -> bool {
-    let words = words(name);
+    let words = split_words(name);
     has_word(&words, &["error", "errors", "failure"]) && !is_history(&words)
 }
 
-/// `lastRunStatus`, `phaseTransitionTimestamps`; but `lastObservedState` is of now.
+/// Returns whether the words of a field's name say that the field is about the past: `lastRunStatus`,
+/// `phaseTransitionTimestamps`, but not `lastObservedState`.
 fn is_history(words: &[String]) -> bool {
     has_word(words, &["history", "transition", "previous"])
         || has_word(words, &["last"]) && !has_word(words, &["observed"])
 }
 
-/// `ready: 2/3`, `statusReplicas: 2/3`
+/// Returns whether a field with a text such as `2/3` counts parts that are ready: `ready`, `statusReplicas`.
 fn is_about_readiness(name: &str) -> bool {
     has_word(
-        &words(name),
+        &split_words(name),
         &["ready", "replicas", "available", "healthy", "nodes"],
     )
 }
 
-/// A map below the status, such as `applicationState: {state: RUNNING}`.
+/// Collects the signs in a map of the status, such as `applicationState: {state: RUNNING}`.
 fn collect_from_map(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<Sign>) {
-    // A provider has its own terms for the resource that it manages.
+    // These hold what a cloud provider reports about the resource behind the object, in words of the provider.
     if matches!(
         name,
         "atProvider" | "outputs" | "lastUpdate" | "lastOperation" | "resources"
     ) {
         return;
     }
-    let is_state = words(name)
+    let is_state = split_words(name)
         .last()
         .is_some_and(|word| matches!(word.as_str(), "state" | "status" | "health" | "result"));
     for (field, value) in fields {
@@ -144,22 +148,22 @@ fn collect_from_map(name: &str, fields: &serde_json::Map<String, Value>, found: 
         if name == "statuses"
             && let Some(text) = value.get("state").and_then(Value::as_str)
         {
-            summary(&format!("{shown}.state"), text, found);
+            collect_from_summary(&format!("{shown}.state"), text, found);
         }
         if let Some(text) = value.as_str() {
             if field == "health" || is_state && matches!(field.as_str(), "state" | "status" | "phase") {
-                summary(&shown, text, found);
+                collect_from_summary(&shown, text, found);
             } else {
                 collect_from_text(field, &shown, text, found);
             }
         }
         if is_state && is_about_error(field) {
-            error(&shown, value, found);
+            collect_from_error(&shown, value, found);
         }
     }
 }
 
-fn flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
+fn collect_from_flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
     let value = match value {
         Value::Bool(value) => *value,
         Value::String(text) if text.eq_ignore_ascii_case("true") => true,
@@ -167,14 +171,15 @@ fn flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
         _ => return,
     };
     found.push(if value {
-        Sign::good(format!("its {name} is true"))
+        Sign::current(format!("its {name} is true"))
     } else {
-        Sign::progress(format!("its {name} is false"))
+        Sign::in_progress(format!("its {name} is false"))
     });
 }
 
-/// An error counts only if no other sign is good: some controllers leave an old error in the status.
-fn error(name: &str, value: &Value, found: &mut Vec<Sign>) {
+/// Collects the sign in an error. It is only a detail, which a sign that the object is Current outweighs: some
+/// controllers leave an old error in the status.
+fn collect_from_error(name: &str, value: &Value, found: &mut Vec<Sign>) {
     let text = match value {
         Value::String(text) => text.as_str(),
         Value::Object(fields) => fields.get("message").and_then(Value::as_str).unwrap_or_default(),
@@ -186,9 +191,9 @@ fn error(name: &str, value: &Value, found: &mut Vec<Sign>) {
     }
 }
 
-/// Compares the numbers of parts with those that are wanted: `readyReplicas` with `spec.replicas`, `availableNodes`
-/// with `status.expectedNodes`, `ready` with `status.size`.
-fn numbers(object: ObjectView, found: &mut Vec<Sign>) {
+/// Collects the signs in counts of parts: compares `readyReplicas` with `spec.replicas`, `availableNodes` with
+/// `status.expectedNodes`, `ready` with `status.size`.
+fn collect_from_counts(object: ObjectView, found: &mut Vec<Sign>) {
     let Some(fields) = object.0.get("status").and_then(Value::as_object) else {
         return;
     };
@@ -197,14 +202,14 @@ fn numbers(object: ObjectView, found: &mut Vec<Sign>) {
         for word in ["unavailable", "unhealthy", "unready"] {
             if let Some(parts) = parts_after(name, word)
                 && have > 0
-                && are_counted(parts)
+                && are_running_parts(parts)
             {
                 found.push(Sign::detail(format!("{word} {}: {have}", parts.to_lowercase())));
             }
         }
         for word in ["ready", "available", "healthy", "updated"] {
             if let Some(parts) = parts_after(name, word)
-                && let Some(wanted) = wanted(object, word, parts)
+                && let Some(wanted) = find_wanted_count(object, word, parts)
             {
                 let parts = if parts.is_empty() { "parts" } else { parts };
                 found.push(compare_counts(
@@ -228,9 +233,9 @@ fn parts_after<'n>(name: &'n str, word: &str) -> Option<&'n str> {
     (parts.is_empty() || is_whole_word).then_some(parts)
 }
 
-/// Returns whether these are parts of an object that run. Of other things, such as addresses of a pool, all are
-/// hardly ever available.
-fn are_counted(parts: &str) -> bool {
+/// Returns whether these are parts of an object that run. For other parts, such as the addresses of a pool, the count
+/// of available ones says nothing: they are hardly ever all available.
+fn are_running_parts(parts: &str) -> bool {
     const RUNNING: [&str; 12] = [
         "Replicas",
         "Nodes",
@@ -248,15 +253,16 @@ fn are_counted(parts: &str) -> bool {
     RUNNING.contains(&parts)
 }
 
-/// Returns how many of these parts, as the name of a field has them, an object is to have.
-fn wanted(object: ObjectView, word: &str, parts: &str) -> Option<i64> {
+/// Returns how many parts an object is to have; `parts` is what follows `word` in the name of the field that counts
+/// them, such as `Replicas` of `readyReplicas`.
+fn find_wanted_count(object: ObjectView, word: &str, parts: &str) -> Option<i64> {
     let mut letters = parts.chars();
     let names = match letters.next() {
         None if word == "ready" => ["/status/size", "/spec/size", "/spec/replicas", "/status/replicas"]
             .map(str::to_owned)
             .to_vec(),
         None => Vec::new(),
-        Some(_) if word == "available" && !are_counted(parts) => Vec::new(),
+        Some(_) if word == "available" && !are_running_parts(parts) => Vec::new(),
         Some(first) => {
             let plain = format!("{}{}", first.to_ascii_lowercase(), letters.as_str());
             vec![
@@ -271,9 +277,10 @@ fn wanted(object: ObjectView, word: &str, parts: &str) -> Option<i64> {
     names.iter().find_map(|name| object.number(name))
 }
 
-/// Collects the signs in a status without any other sign: what its texts say, be their names unknown. A text is a word
-/// as controllers write them, such as `Pending`, or the message of a field that has one: names of other objects and
-/// addresses may have any word in them.
+/// Collects the signs in the texts of a status that has no other sign, whatever the names of their fields.
+///
+/// Only a single word as controllers write them, such as `Pending`, and the fields `message` and `reason` count. Other
+/// texts are names of other objects or addresses, which can have any word in them.
 pub(super) fn collect_texts(object: ObjectView, found: &mut Vec<Sign>) {
     let fields = object.0.get("status").and_then(Value::as_object);
     for (name, value) in fields.into_iter().flatten() {
@@ -282,15 +289,15 @@ pub(super) fn collect_texts(object: ObjectView, found: &mut Vec<Sign>) {
         let is_message = matches!(name.as_str(), "message" | "reason");
         let is_bad = matches!(
             tone_of_text(text),
-            Some(Tone::Final | Tone::Trouble | Tone::Progress)
+            Some(Tone::Failed | Tone::Degraded | Tone::InProgress)
         );
-        if (is_word || is_message) && is_bad && !is_history(&words(name)) {
+        if (is_word || is_message) && is_bad && !is_history(&split_words(name)) {
             found.push(Sign::detail(format!("its status.{name} is {text}")));
         }
     }
 }
 
-/// A list of parts with replicas of their own, such as instances.
+/// Collects the signs in a list of parts, such as instances, which may have replicas of their own.
 fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
     for item in items {
         let [ready, wanted] = ["readyReplicas", "replicas"].map(|field| item.get(field)?.as_i64());
@@ -303,23 +310,23 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
                 &format!("replicas of its {name} are ready"),
             ));
         }
-        for field in FLAGS.into_iter().chain(["applied"]) {
-            if item.get(field) == Some(&Value::Bool(false)) && !is_history(&words(name)) {
+        for field in READY_FLAGS.into_iter().chain(["applied"]) {
+            if item.get(field) == Some(&Value::Bool(false)) && !is_history(&split_words(name)) {
                 found.push(Sign::detail(format!("{field} is false in its status.{name}")));
             }
         }
-        let state = SUMMARIES
+        let state = SUMMARY_FIELDS
             .into_iter()
             .find_map(|field| Some((field, item.get(field)?.as_str()?)));
         if let Some((field, text)) = state
-            && !is_history(&words(name))
+            && !is_history(&split_words(name))
             && !text.eq_ignore_ascii_case("unknown")
             && matches!(
                 tone_of_text(text),
-                Some(Tone::Final | Tone::Trouble | Tone::Progress)
+                Some(Tone::Failed | Tone::Degraded | Tone::InProgress)
             )
         {
-            found.push(Sign::progress(format!(
+            found.push(Sign::in_progress(format!(
                 "the {field} in its status.{name} is {text}"
             )));
         }
@@ -329,7 +336,7 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
 fn compare_counts(have: i64, wanted: i64, what: &str) -> Sign {
     let reason = format!("{have} of {wanted} {what}");
     if have == 0 && wanted > 0 {
-        Sign::progress(reason)
+        Sign::in_progress(reason)
     } else if have < wanted {
         Sign::detail(reason)
     } else {

@@ -1,8 +1,8 @@
 //! The status of kinds without a rule of their own, from the conventions of the Kubernetes API and of
 //! controllers: conditions, phases, flags, numbers of replicas.
 //!
-//! A bad sign outweighs a good one. An object without any sign counts as Current: a wait for it would
-//! never end.
+//! A bad sign outweighs a good one. An object that has a status without any sign counts as Current: if it were
+//! `InProgress`, `--wait` would wait for the object until the timeout.
 
 mod conditions;
 mod fields;
@@ -26,19 +26,19 @@ struct Sign {
 /// The meaning of a sign, the most serious last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// It is good in one respect.
+    /// One respect of the object is good: Current, if the object has no other sign.
     Weak,
-    /// It runs: Current, unless it runs to completion.
+    /// The object runs: Current, unless it is of a kind that runs to completion.
     Runs,
-    /// A part of it is not good; a sign that sums the object up decides.
+    /// A part of the object is not good: `InProgress`, unless a sign that sums the object up says otherwise.
     Detail,
-    /// It is Current.
-    Good,
-    /// It is not Current, or not yet.
-    Progress,
-    /// It is suspended by its manifest or by a person.
+    /// The object is Current.
+    Current,
+    /// The object is `InProgress`.
+    InProgress,
+    /// The object is suspended by its manifest or by a person: Current, because a wait would not end.
     Paused,
-    /// It has failed, and does not recover by itself.
+    /// The object has failed, and does not recover by itself.
     Failed,
 }
 
@@ -59,12 +59,12 @@ impl Sign {
         Self::new(Weight::Runs, reason)
     }
 
-    fn good(reason: String) -> Self {
-        Self::new(Weight::Good, reason)
+    fn current(reason: String) -> Self {
+        Self::new(Weight::Current, reason)
     }
 
-    fn progress(reason: String) -> Self {
-        Self::new(Weight::Progress, reason)
+    fn in_progress(reason: String) -> Self {
+        Self::new(Weight::InProgress, reason)
     }
 
     fn paused(reason: String) -> Self {
@@ -76,8 +76,9 @@ impl Sign {
     }
 }
 
-/// Returns the state that the status of an object shows, with the reason; `None` if nothing in it
-/// reports a state. What runs to completion is Current at the same time as a Job.
+/// Returns the state that the status of an object shows, with the reason; `None` if nothing in the status
+/// reports a state. An object that runs to completion, such as a `PipelineRun`, is Current when a Job would be:
+/// `jobs` says if that is when it has started or when it has completed.
 pub(super) fn status(object: ObjectView, jobs: Jobs) -> Option<(State, String)> {
     let mut found = Vec::new();
     conditions::collect(object, &mut found);
@@ -85,19 +86,19 @@ pub(super) fn status(object: ObjectView, jobs: Jobs) -> Option<(State, String)> 
     if found.is_empty() {
         fields::collect_texts(object, &mut found);
     }
-    let most = found.iter().map(|sign| sign.weight).max()?;
-    // The first of the most serious.
-    let sign = found.into_iter().find(|sign| sign.weight == most)?;
+    // Of several signs with the greatest weight, the first gives the reason.
+    let greatest = found.iter().map(|sign| sign.weight).max()?;
+    let sign = found.into_iter().find(|sign| sign.weight == greatest)?;
     let state = match sign.weight {
         Weight::Runs if jobs == Jobs::Completed && runs_to_completion(object) => State::InProgress,
-        Weight::Weak | Weight::Runs | Weight::Good | Weight::Paused => State::Current,
-        Weight::Detail | Weight::Progress => State::InProgress,
+        Weight::Weak | Weight::Runs | Weight::Current | Weight::Paused => State::Current,
+        Weight::Detail | Weight::InProgress => State::InProgress,
         Weight::Failed => State::Failed,
     };
     let mut reason = sign.reason;
     if state != State::Current
         && reason.starts_with("its status.")
-        && let Some(message) = message(object)
+        && let Some(message) = find_message(object)
         && !reason.ends_with(message)
     {
         reason = format!("{reason}: {message}");
@@ -105,8 +106,8 @@ pub(super) fn status(object: ObjectView, jobs: Jobs) -> Option<(State, String)> 
     Some((state, reason))
 }
 
-/// The text of a status about what is wrong.
-fn message(object: ObjectView<'_>) -> Option<&str> {
+/// Returns the text in which the status says what is wrong.
+fn find_message(object: ObjectView<'_>) -> Option<&str> {
     let fields = [
         "/status/error",
         "/status/errorMessage",
@@ -118,7 +119,7 @@ fn message(object: ObjectView<'_>) -> Option<&str> {
 
 /// Returns whether the name of the kind says that its objects end: `PipelineRun`, but not `CronJob`.
 fn runs_to_completion(object: ObjectView) -> bool {
-    const ENDS: [&str; 7] = [
+    const LAST_WORDS: [&str; 7] = [
         "run",
         "job",
         "backup",
@@ -127,9 +128,9 @@ fn runs_to_completion(object: ObjectView) -> bool {
         "experiment",
         "migration",
     ];
-    let words = words::words(object.text("/kind").unwrap_or_default());
+    let words = words::split_words(object.text("/kind").unwrap_or_default());
     let [first, last] = [words.first(), words.last()].map(|word| word.map_or("", String::as_str));
-    ENDS.contains(&last) && !matches!(first, "cron" | "scheduled" | "schedule" | "recurring")
+    LAST_WORDS.contains(&last) && !matches!(first, "cron" | "scheduled" | "schedule" | "recurring")
 }
 
 /// Returns why an object is suspended by its manifest: `spec.suspend` and the like.
@@ -140,7 +141,8 @@ pub(super) fn suspension(object: ObjectView) -> Option<String> {
     Some(format!("it is suspended: its spec.{flag} is true"))
 }
 
-/// Returns whether the status is still empty.
+/// Returns whether no controller has reported anything in the status yet. `observedGeneration` alone reports nothing;
+/// nor do empty conditions, unless another field of the status is a sign.
 pub(super) fn has_no_status(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,

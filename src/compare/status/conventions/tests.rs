@@ -497,7 +497,7 @@ fn a_status_that_says_nothing_is_silent() {
 
 #[test]
 fn no_word_is_in_two_lists() {
-    assert_eq!(words::repeated(), Vec::<String>::new());
+    assert_eq!(words::repeated_words(), Vec::<String>::new());
 }
 
 #[test]

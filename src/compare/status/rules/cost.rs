@@ -1,23 +1,24 @@
-//! The cost of an expression, which bounds it before it is evaluated.
+//! The cost of an expression: limits on what it may cost when it is compiled, and on what it may cost for an object
+//! before it is evaluated.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
 use super::expression::ExpressionError;
 
-/// Most macros that are inside one another.
-pub(super) const DEEPEST: u32 = 3;
-/// Most brackets that are open at once. The parser calls itself for each.
-pub(super) const BRACKETS: usize = 64;
-/// Most operations that are inside one another.
-pub(super) const LEVELS: usize = 32;
-/// Functions whose result may be much longer than what they are given.
+/// How many macros may be inside one another.
+pub(super) const MAX_NESTED_MACROS: u32 = 3;
+/// How many brackets may be open at once. The parser calls itself for each.
+pub(super) const MAX_BRACKETS: usize = 64;
+/// How many operations may be inside one another.
+pub(super) const MAX_LEVELS: usize = 32;
+/// Functions whose result may be much longer than their arguments.
 const GROWING: [&str; 3] = ["replace", "format", "join"];
-/// Most calls of those functions.
-pub(super) const GROWING_CALLS: usize = 2;
-/// Most additions inside macros: each may double a list or a string.
-pub(super) const ADDITIONS: usize = 8;
-/// Functions and operators that go through a list, or compare two values to their ends. Two literals are short.
+/// How many calls of growing functions an expression may have.
+pub(super) const MAX_GROWING_CALLS: usize = 2;
+/// How many additions may be inside macros: each may double a list or a string.
+pub(super) const MAX_ADDITIONS: usize = 8;
+/// Functions and operators that go through a list, or compare two values to their ends.
 const SEARCHING: [&str; 7] = [
     "@in",
     "_==_",
@@ -27,30 +28,30 @@ const SEARCHING: [&str; 7] = [
     "equivalent",
     "intersects",
 ];
-/// Longest pattern of `matches` in bytes. It takes many times its length in memory.
+/// How many bytes a pattern of `matches` may have. The compiled pattern takes many times as much memory.
 pub(super) const LONGEST_PATTERN: usize = 1024;
-/// Most bytes that growing strings may come to.
-const BYTES: usize = 250_000_000;
-/// Most steps that an evaluation may take: nodes of the object to the power of the nesting.
-const STEPS: usize = 50_000_000;
+/// How many bytes a string may grow to.
+const MAX_BYTES: usize = 250_000_000;
+/// How many steps an evaluation may take: nodes of the object to the power of the nesting.
+const MAX_STEPS: usize = 50_000_000;
 
-/// What an expression may cost.
+/// The properties of an expression that determine its cost for an object.
 #[derive(Debug)]
 pub(super) struct Cost {
-    /// Macros inside one another.
+    /// How many macros are inside one another.
     nesting: u32,
-    /// Items of its own lists and maps.
+    /// How many items the lists and maps in the expression have.
     items: usize,
-    /// Calls of functions whose result grows.
-    growing: usize,
-    /// Additions inside macros.
+    /// How many calls of growing functions the expression has.
+    growing_calls: usize,
+    /// How many additions are inside macros.
     additions: usize,
-    /// Whether strings become lists.
-    splits: bool,
-    /// Searches through values inside macros and one another, a macro counted as one, too.
+    /// The expression splits strings into lists.
+    has_split: bool,
+    /// How many macros and searches through values are inside one another.
     searches: u32,
-    /// Whether it compiles regular expressions, which takes longer than their length shows.
-    compiles: bool,
+    /// The expression compiles regular expressions, which takes longer than their length shows.
+    has_pattern: bool,
 }
 
 impl Cost {
@@ -61,17 +62,17 @@ impl Cost {
                 Expr::List(_) | Expr::Map(_) => children(expression).len(),
                 _ => 0,
             }),
-            growing: count(expression, &|expression| calls(expression, &GROWING)),
+            growing_calls: count(expression, &|expression| calls(expression, &GROWING)),
             additions: additions(expression),
-            splits: count(expression, &|expression| calls(expression, &["split"])) > 0,
+            has_split: count(expression, &|expression| calls(expression, &["split"])) > 0,
             searches: nesting(expression, &searches),
-            compiles: count(expression, &|expression| calls(expression, &["matches"])) > 0,
+            has_pattern: count(expression, &|expression| calls(expression, &["matches"])) > 0,
         };
-        if cost.nesting > DEEPEST {
+        if cost.nesting > MAX_NESTED_MACROS {
             Err(ExpressionError::TooDeep(cost.nesting))
-        } else if cost.growing > GROWING_CALLS {
-            Err(ExpressionError::TooManyCalls(cost.growing))
-        } else if cost.additions > ADDITIONS {
+        } else if cost.growing_calls > MAX_GROWING_CALLS {
+            Err(ExpressionError::TooManyCalls(cost.growing_calls))
+        } else if cost.additions > MAX_ADDITIONS {
             Err(ExpressionError::TooManyAdditions(cost.additions))
         } else if count(expression, &unbounded_patterns) > 0 {
             Err(ExpressionError::Pattern)
@@ -82,15 +83,17 @@ impl Cost {
 
     /// Returns whether searches in these values, or patterns, may take long.
     pub(super) fn may_take_long<'v>(&self, values: impl Iterator<Item = &'v Value>) -> bool {
-        // The size alone is within the bound: `check` has counted it.
-        self.compiles
+        // With one search the steps are the size of the values, which `check` has bounded.
+        self.has_pattern
             || self.searches > 1 && {
-                let size: usize = values.map(nodes).sum();
-                size.checked_pow(self.searches).is_none_or(|steps| steps > STEPS)
+                let size: usize = values.map(count_nodes).sum();
+                size.checked_pow(self.searches)
+                    .is_none_or(|steps| steps > MAX_STEPS)
             }
     }
 
-    /// Refuses to evaluate an expression of so many bytes on these values if that may take too much.
+    /// Returns an error if the evaluation on these values may take too many steps or bytes. `length` is that of the
+    /// expression in bytes.
     pub(super) fn check<'v>(
         &self,
         values: impl Iterator<Item = &'v Value>,
@@ -99,24 +102,24 @@ impl Cost {
         let mut size = self.items;
         let mut longest = length;
         for value in values {
-            size += nodes(value);
-            strings(value, &mut |text| {
+            size += count_nodes(value);
+            for_each_string(value, &mut |text| {
                 longest = longest.max(text.len());
-                size += if self.splits { text.len() } else { 0 };
+                size += if self.has_split { text.len() } else { 0 };
             });
         }
-        size += if self.splits { length } else { 0 };
+        size += if self.has_split { length } else { 0 };
         let steps = size
             .saturating_pow(self.nesting.max(1))
             .saturating_mul(length)
             .saturating_mul(1 << self.additions);
-        let bytes = match u32::try_from(self.growing).unwrap_or(u32::MAX) {
+        let bytes = match u32::try_from(self.growing_calls).unwrap_or(u32::MAX) {
             0 => 0,
             growing => longest.saturating_pow(growing.saturating_add(1)),
         };
-        if steps > STEPS {
+        if steps > MAX_STEPS {
             Err(Excess::Steps(steps))
-        } else if bytes > BYTES {
+        } else if bytes > MAX_BYTES {
             Err(Excess::Bytes(bytes))
         } else {
             Ok(())
@@ -127,19 +130,19 @@ impl Cost {
 /// An object is too large for an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Excess {
-    /// It may take so many steps.
+    /// The evaluation may take so many steps.
     #[error(
-        "this object may take {0} steps, more than {STEPS}; use fewer macros, or lists with fewer fields"
+        "this object may take {0} steps, more than {MAX_STEPS}; use fewer macros, or lists with fewer fields"
     )]
     Steps(usize),
-    /// Its strings may grow to so many bytes.
+    /// Strings of the object may grow to so many bytes.
     #[error(
-        "strings of this object may grow to {0} bytes, more than {BYTES}; use replace, format or join once"
+        "strings of this object may grow to {0} bytes, more than {MAX_BYTES}; use replace, format or join once"
     )]
     Bytes(usize),
 }
 
-/// Counts the brackets that are open at once at most, outside strings.
+/// Returns how many brackets outside of strings are open at once at most.
 pub(super) fn most_open_brackets(text: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     let mut quote = None;
@@ -158,21 +161,21 @@ pub(super) fn most_open_brackets(text: &str) -> usize {
     most
 }
 
-/// The values in a value, itself included.
-fn nodes(value: &Value) -> usize {
+/// Counts the values in a value, itself included.
+fn count_nodes(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(nodes).sum(),
-        Value::Object(fields) => fields.values().map(nodes).sum(),
+        Value::Array(items) => items.iter().map(count_nodes).sum(),
+        Value::Object(fields) => fields.values().map(count_nodes).sum(),
         _ => 0,
     }
 }
 
-/// Hands on each string in a value.
-fn strings(value: &Value, found: &mut impl FnMut(&str)) {
+/// Calls `found` for each string in a value.
+fn for_each_string(value: &Value, found: &mut impl FnMut(&str)) {
     match value {
         Value::String(text) => found(text),
-        Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| strings(field, found)),
+        Value::Array(items) => items.iter().for_each(|item| for_each_string(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| for_each_string(field, found)),
         _ => {}
     }
 }
@@ -211,12 +214,12 @@ fn collects_from_outside(step: &IdedExpr, item: &str) -> bool {
     }
 }
 
-/// Returns whether this is what a macro has collected so far.
+/// Returns whether an expression is the variable in which a macro collects its result.
 fn is_result(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Ident(name) if name.starts_with('@'))
 }
 
-/// Returns the variable that a value is a part of; `None` for another expression.
+/// Returns the variable that an expression is, or is a part of; `None` for other expressions.
 fn root(expression: &IdedExpr) -> Option<&str> {
     match &expression.expr {
         Expr::Ident(name) => Some(name),
@@ -226,8 +229,8 @@ fn root(expression: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Returns the weight of a search through values that do not stand in the expression: 2 for a function of two lists, which
-/// compares each item with each.
+/// Returns how many searches through values of an object an expression is: 2 for a function of two lists, which
+/// compares each item of one with each item of the other. A search with a literal counts 0, because a literal is short.
 fn searches(expression: &Expr) -> u32 {
     match expression {
         Expr::Call(call)
@@ -243,7 +246,7 @@ fn searches(expression: &Expr) -> u32 {
     }
 }
 
-/// Returns whether a value stands in the expression.
+/// Returns whether an expression is a literal, or a list of literals.
 fn is_literal(expression: &Expr) -> bool {
     match expression {
         Expr::Literal(_) => true,
@@ -258,12 +261,13 @@ pub(super) fn depth(expression: &IdedExpr) -> usize {
     1 + inside.max().unwrap_or_default()
 }
 
-/// Adds up what an expression and those inside it count.
+/// Returns the sum of `counted` for an expression and all expressions inside it.
 fn count(expression: &IdedExpr, counted: &impl Fn(&Expr) -> usize) -> usize {
     let inside = children(&expression.expr).into_iter();
     counted(&expression.expr) + inside.map(|inner| count(inner, counted)).sum::<usize>()
 }
 
+/// Returns 1 for a call of one of the functions.
 fn calls(expression: &Expr, functions: &[&str]) -> usize {
     match expression {
         Expr::Call(call) => usize::from(functions.contains(&call.func_name.as_str())),
@@ -271,7 +275,8 @@ fn calls(expression: &Expr, functions: &[&str]) -> usize {
     }
 }
 
-/// Returns 1 for a pattern that an object may make long, or that is long itself.
+/// Returns 1 for a call of `matches` whose pattern is not a literal, so that an object may make it long, or is long
+/// itself.
 fn unbounded_patterns(expression: &Expr) -> usize {
     match expression {
         Expr::Call(call) if call.func_name == "matches" => {
@@ -283,8 +288,8 @@ fn unbounded_patterns(expression: &Expr) -> usize {
     }
 }
 
-/// Counts what may double a value inside macros: additions, except those of the macros themselves, and
-/// lists of several values that are computed.
+/// Counts the expressions inside macros that may double a value: additions, except those of the macros themselves, and
+/// lists and maps with several items that are not literals.
 fn additions(expression: &IdedExpr) -> usize {
     match &expression.expr {
         Expr::Comprehension(of) => count(&of.loop_step, &doubles) + additions(&of.iter_range),
@@ -307,6 +312,7 @@ fn doubles(expression: &Expr) -> usize {
     })
 }
 
+/// Returns the expressions directly inside an expression.
 pub(super) fn children(expression: &Expr) -> Vec<&IdedExpr> {
     match expression {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),

@@ -1,5 +1,5 @@
-//! Evaluates expressions beside the program, which continues at the deadline: a thread cannot be stopped, and
-//! ends with the program.
+//! Evaluates expressions in threads with a deadline. A thread cannot be stopped: if it takes longer, the program
+//! continues without its result, and the thread runs until it finishes or the program ends.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -11,19 +11,20 @@ use serde_json::Value;
 use super::expression::Evaluation;
 use crate::model::text::format_duration;
 
-/// The most threads that one expression leaves to themselves at once.
-const MOST: usize = 4;
+/// How many evaluations of one expression may run beyond the deadline at once. With four of them, the expression is not
+/// evaluated for further objects, so that slow threads do not take all processors.
+const MAX_OVERDUE: usize = 4;
 
-/// The objects for which one expression has taken too long. It is not evaluated for them again.
+/// The objects for which one expression has taken too long. The expression is not evaluated for these objects again.
 #[derive(Debug, Default)]
 pub(super) struct SlowObjects {
     names: Mutex<BTreeSet<String>>,
-    /// The threads that were left to themselves.
-    left: Mutex<Vec<JoinHandle<()>>>,
+    /// The threads that have not finished within the deadline.
+    overdue: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl SlowObjects {
-    /// Returns what `evaluate` finds for an object, if that takes no longer than the deadline.
+    /// Returns the result of `evaluate` for an object; `Unclear` if that takes longer than the deadline.
     pub(super) fn evaluate_within(
         &self,
         deadline: Duration,
@@ -36,32 +37,32 @@ impl SlowObjects {
                 format_duration(deadline)
             ))
         };
-        let name = name(object);
+        let name = identify(object);
         if lock(&self.names).contains(&name) {
             return too_long();
         }
-        let mut left = lock(&self.left);
-        left.retain(|thread| !thread.is_finished());
-        if left.len() >= MOST {
+        let mut overdue = lock(&self.overdue);
+        overdue.retain(|thread| !thread.is_finished());
+        if overdue.len() >= MAX_OVERDUE {
             return Evaluation::Unclear(format!(
-                "{MOST} evaluations for other objects take longer than {}",
+                "{MAX_OVERDUE} evaluations for other objects take longer than {}",
                 format_duration(deadline)
             ));
         }
-        drop(left);
+        drop(overdue);
         let (sender, receiver) = mpsc::channel();
-        // No one receives the answer after the deadline.
+        // After the deadline the receiver is gone, and sending fails, which is no error here.
         let thread = std::thread::spawn(move || drop(sender.send(evaluate())));
         receiver.recv_timeout(deadline).unwrap_or_else(|_| {
-            lock(&self.left).push(thread);
+            lock(&self.overdue).push(thread);
             lock(&self.names).insert(name);
             too_long()
         })
     }
 }
 
-/// Returns what tells an object from others: its UID, as far as it has one.
-fn name(object: &Value) -> String {
+/// Returns a text that tells an object from others: its UID, if it has one, with its namespace and name.
+fn identify(object: &Value) -> String {
     let metadata = &object["metadata"];
     let text = |field: &str| metadata[field].as_str().unwrap_or_default();
     format!("{} {}/{}", text("uid"), text("namespace"), text("name"))

@@ -1,8 +1,8 @@
 //! One CEL expression of a rule: compiled once, evaluated on objects, bounded in cost.
 //!
 //! The variables are the fields at the top of an object, as in Flux, and `self`, the whole object. The
-//! functions are those of the standard library without times, of the extensions `strings` and
-//! `encoders`, of optional values, and those of `sets`, which the crate lacks.
+//! functions are those of the standard library without times, of the extensions `strings` and `encoders`, of optional
+//! values, and of `sets`, which the crate `cel` lacks.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
 
 use super::cost::{
-    ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, LONGEST_PATTERN, children, depth,
-    most_open_brackets,
+    Cost, LONGEST_PATTERN, MAX_ADDITIONS, MAX_BRACKETS, MAX_GROWING_CALLS, MAX_LEVELS, MAX_NESTED_MACROS,
+    children, depth, most_open_brackets,
 };
 use super::deadline::SlowObjects;
 use super::inputs::{Inputs, add_sets, to_cel, variable};
 
-/// Longest expression in bytes.
+/// How many bytes an expression may have.
 const LONGEST: usize = 4096;
-/// The time for one object, if its lists are long.
+/// How long an evaluation may take for one object. Only evaluations that may take long are run with this deadline.
 const DEADLINE: Duration = Duration::from_secs(1);
-/// The stack of the parser: it may take 20 KiB for an operation, and more for a bracket.
-const STACK: usize = 128 << 20;
+/// The bytes of stack for the parser, which may take 20 KiB for an operation, and more for a bracket.
+const PARSER_STACK: usize = 128 << 20;
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -38,49 +38,49 @@ pub(super) struct Expression {
 /// The result of an expression for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Evaluation {
-    /// It is true.
+    /// The expression is true.
     Yes,
-    /// It is false.
+    /// The expression is false.
     No,
-    /// It cannot be evaluated, for this reason: most often, a field is missing.
+    /// The expression cannot be evaluated, for this reason: most often, a field is missing.
     Unclear(String),
 }
 
 /// The fault of an expression that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// It has too many bytes.
+    /// The expression has too many bytes.
     #[error("the expression has {0} bytes, more than {LONGEST}")]
     TooLong(usize),
-    /// It nests macros too deeply.
-    #[error("the expression nests {0} macros, more than {DEEPEST}")]
+    /// Too many macros are inside one another.
+    #[error("the expression nests {0} macros, more than {MAX_NESTED_MACROS}")]
     TooDeep(u32),
-    /// It opens too many brackets.
-    #[error("{0} brackets are open at once, more than {BRACKETS}")]
+    /// Too many brackets are open at once.
+    #[error("{0} brackets are open at once, more than {MAX_BRACKETS}")]
     TooManyBrackets(usize),
-    /// It is a chain of too many operations.
-    #[error("{0} operations are inside one another, more than {LEVELS}")]
+    /// Too many operations are inside one another, for example in a long chain.
+    #[error("{0} operations are inside one another, more than {MAX_LEVELS}")]
     TooManyLevels(usize),
-    /// Its strings or lists may grow too much.
-    #[error("{0} calls of replace, format and join, more than {GROWING_CALLS}")]
+    /// Too many calls of functions whose result may be long.
+    #[error("{0} calls of replace, format and join, more than {MAX_GROWING_CALLS}")]
     TooManyCalls(usize),
-    /// Its strings or lists may grow too much.
-    #[error("{0} additions inside macros, more than {ADDITIONS}")]
+    /// Too many additions inside macros, each of which may double a list or a string.
+    #[error("{0} additions inside macros, more than {MAX_ADDITIONS}")]
     TooManyAdditions(usize),
-    /// An object may have its pattern, or the pattern is long.
+    /// The pattern of `matches` is not a literal, or is too long.
     #[error("matches takes a literal pattern of at most {LONGEST_PATTERN} bytes")]
     Pattern,
-    /// It is not CEL.
+    /// The expression is not CEL.
     #[error("{0}")]
     Syntax(String),
-    /// It calls a function that does not exist.
+    /// The expression calls a function that does not exist.
     #[error("no such function {0:?}")]
     NoSuchFunction(String),
 }
 
 static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut environment = Env::stdlib();
-    // The two have no variable in common.
+    // Adding fails only if two extensions declare the same variable, and these two do not.
     for extension in [cel::extensions::strings, cel::extensions::encoders] {
         let added = environment.add_extension(extension);
         debug_assert!(added.is_ok(), "{added:?}");
@@ -94,13 +94,13 @@ impl Expression {
             return Err(ExpressionError::TooLong(text.len()));
         }
         let brackets = most_open_brackets(text);
-        if brackets > BRACKETS {
+        if brackets > MAX_BRACKETS {
             return Err(ExpressionError::TooManyBrackets(brackets));
         }
-        // The parser needs much stack.
+        // The parser needs more stack than the thread of the caller may have.
         std::thread::scope(|scope| {
             std::thread::Builder::new()
-                .stack_size(STACK)
+                .stack_size(PARSER_STACK)
                 .spawn_scoped(scope, || Self::parse(text))
                 .map_err(|error| ExpressionError::Syntax(error.to_string()))?
                 .join()
@@ -115,10 +115,10 @@ impl Expression {
             ExpressionError::Syntax(text)
         })?;
         let levels = depth(program.expression());
-        if levels > LEVELS {
+        if levels > MAX_LEVELS {
             return Err(ExpressionError::TooManyLevels(levels));
         }
-        if let Some(name) = unknown_function(program.expression()) {
+        if let Some(name) = find_unknown_function(program.expression()) {
             return Err(ExpressionError::NoSuchFunction(name));
         }
         let cost = Cost::new(program.expression())?;
@@ -132,7 +132,7 @@ impl Expression {
         })
     }
 
-    /// The text on one line.
+    /// Returns the text of the expression on one line.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -154,14 +154,14 @@ impl Expression {
         if may_take_long {
             let program = Arc::clone(&self.program);
             self.slow
-                .evaluate_within(DEADLINE, object, move || answer(&program, &context))
+                .evaluate_within(DEADLINE, object, move || execute(&program, &context))
         } else {
-            answer(&self.program, &context)
+            execute(&self.program, &context)
         }
     }
 }
 
-fn answer(program: &Program, context: &Context<'_, '_>) -> Evaluation {
+fn execute(program: &Program, context: &Context<'_, '_>) -> Evaluation {
     match program.execute(context) {
         Ok(cel::Value::Bool(true)) => Evaluation::Yes,
         Ok(cel::Value::Bool(false)) => Evaluation::No,
@@ -173,13 +173,14 @@ fn answer(program: &Program, context: &Context<'_, '_>) -> Evaluation {
     }
 }
 
-/// The functions that an expression may call; operators begin with a sign.
+/// The functions that an expression may call. Operators, whose names do not begin with a letter, are always allowed.
 const FUNCTIONS: &str = "size contains startsWith endsWith matches string int uint double bool bytes type dyn \
     charAt format indexOf join lastIndexOf lowerAscii quote replace reverse split substring trim upperAscii \
     base64.encode base64.decode sets.contains sets.equivalent sets.intersects \
     optional.of optional.none optional.ofNonZeroValue hasValue value or orValue strings.quote";
 
-fn unknown_function(expression: &IdedExpr) -> Option<String> {
+/// Returns the first function that an expression calls and that is not in [`FUNCTIONS`].
+fn find_unknown_function(expression: &IdedExpr) -> Option<String> {
     if let Expr::Call(call) = &expression.expr {
         let name = call.func_name.as_str();
         let is_operator = !name.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -192,7 +193,9 @@ fn unknown_function(expression: &IdedExpr) -> Option<String> {
             return Some(qualified);
         }
     }
-    children(&expression.expr).into_iter().find_map(unknown_function)
+    children(&expression.expr)
+        .into_iter()
+        .find_map(find_unknown_function)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The parts of an object that an expression reads, as values of CEL, and the functions of sets, which the crate lacks.
-//! Only these parts count in the cost of the expression.
+//! The fields of an object that an expression reads, as values of CEL, and the functions of sets, which the crate `cel`
+//! lacks. The cost of an expression counts only these fields, and not the whole object.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use super::cost::children;
 
-/// The fields that an expression reads, as paths from the top of an object. Names that are not fields, such as
-/// those of its macros, are among them.
+/// The fields that an expression reads, as paths from the top of an object. Names that are not fields, such as the
+/// variables of macros, are among them; an object usually has no field of that name.
 #[derive(Debug)]
 pub(super) struct Inputs(BTreeSet<Vec<String>>);
 
 impl Inputs {
-    /// Returns what an expression reads.
+    /// Finds the fields that an expression reads.
     pub(super) fn new(expression: &IdedExpr) -> Self {
         let mut found = BTreeSet::new();
         collect(expression, &mut found);
         let all = found.clone();
-        // A whole has its parts in it.
+        // A path below another one is not needed: its value is part of the other value.
         found.retain(|path| !(1..path.len()).any(|end| all.contains(&path[..end])));
         Self(found)
     }
@@ -34,7 +34,7 @@ impl Inputs {
 }
 
 fn collect(expression: &IdedExpr, found: &mut BTreeSet<Vec<String>>) {
-    match path(expression) {
+    match path_of_field(expression) {
         Some(path) => _ = found.insert(path),
         None => children(&expression.expr)
             .into_iter()
@@ -42,12 +42,12 @@ fn collect(expression: &IdedExpr, found: &mut BTreeSet<Vec<String>>) {
     }
 }
 
-/// Returns the path of a field of a variable; `None` for another expression.
-fn path(expression: &IdedExpr) -> Option<Vec<String>> {
+/// Returns the path of an expression that is a variable, or a field below one; `None` for other expressions.
+fn path_of_field(expression: &IdedExpr) -> Option<Vec<String>> {
     match &expression.expr {
         Expr::Ident(name) => Some(vec![name.clone()]),
         Expr::Select(select) => {
-            let mut path = path(&select.operand)?;
+            let mut path = path_of_field(&select.operand)?;
             path.push(select.field.clone());
             Some(path)
         }
@@ -61,8 +61,8 @@ fn value_at<'o>(object: &'o Value, path: &[String]) -> Option<&'o Value> {
     fields.try_fold(variable(object, first)?, |value, field| value.get(field))
 }
 
-/// Returns the value of a variable: a field at the top of the object, or `self`, the whole object, so that an expression
-/// can check whether it has a status.
+/// Returns the value of a variable: a field at the top of the object, or `self`, the whole object, so that an
+/// expression can check whether it has a status.
 pub(super) fn variable<'o>(object: &'o Value, name: &str) -> Option<&'o Value> {
     object.get(name).or((name == "self").then_some(object))
 }
@@ -88,15 +88,15 @@ pub(super) fn to_cel(value: &Value) -> cel::Value {
     }
 }
 
-/// Declares cel-go's extension `sets`.
+/// Adds the functions of cel-go's extension `sets`.
 pub(super) fn add_sets(context: &mut Context) -> Result<(), cel::DeclarationError> {
     type List = Arc<Vec<cel::Value>>;
-    let holds = |list: &List, other: &List| other.iter().all(|item| list.contains(item));
+    let contains_all = |list: &List, other: &List| other.iter().all(|item| list.contains(item));
     context.add_function("sets.contains", move |list: List, other: List| {
-        holds(&list, &other)
+        contains_all(&list, &other)
     })?;
     context.add_function("sets.equivalent", move |list: List, other: List| {
-        holds(&list, &other) && holds(&other, &list)
+        contains_all(&list, &other) && contains_all(&other, &list)
     })?;
     context.add_function("sets.intersects", |list: List, other: List| {
         other.iter().any(|item| list.contains(item))

@@ -1,8 +1,7 @@
 //! Rules for kinds as CEL expressions, in the format of Flux's `healthCheckExprs`.
 //!
-//! `rules.yaml` holds the built-in ones; `--wait-rules` names a file with more. Its expressions are
-//! evaluated in this order: `inProgress`, `failed`, `current`; if none is true, the object is
-//! `InProgress`.
+//! `rules.yaml` holds the built-in rules; `--wait-rules` names a file with more. The expressions of a rule are
+//! evaluated in this order: `inProgress`, `failed`, `current`; if none is true, the object is `InProgress`.
 
 mod cost;
 mod deadline;
@@ -30,16 +29,16 @@ use expression::{Evaluation, Expression};
 
 const BUILT_IN: &str = include_str!("../rules.yaml");
 
-/// Rules by kind.
+/// Status rules by API group and kind.
 #[derive(Debug, Default)]
 pub struct RuleSet {
     by_group: BTreeMap<String, Vec<KindRule>>,
 }
 
-/// The rule of a kind, or of all kinds of a group that have none of their own.
+/// The rule of a kind, or of all kinds of a group that have no rule of their own.
 #[derive(Debug)]
 struct KindRule {
-    /// `None` for all.
+    /// `None` for all kinds of the group that have no rule of their own.
     kind: Option<String>,
     origin: Origin,
     in_progress: Option<Clause>,
@@ -50,16 +49,16 @@ struct KindRule {
 /// The source of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The program; the kind, or the group.
+    /// The program, with the kind and group that the rule is for.
     BuiltIn(String),
-    /// A file, with the line.
+    /// A file, with the line of the rule.
     File(Arc<str>, usize),
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BuiltIn(name) => write!(f, "built-in rule {name}"),
+            Self::BuiltIn(target) => write!(f, "built-in rule {target}"),
             Self::File(file, line) => write!(f, "{file}:{line}"),
         }
     }
@@ -80,21 +79,22 @@ impl Clause {
         }
     }
 
-    fn expression(&self) -> Result<&Expression, &String> {
+    fn compile(&self) -> Result<&Expression, &String> {
         self.compiled
             .get_or_init(|| Expression::compile(&self.text).map_err(|error| error.to_string()))
             .as_ref()
     }
 
     fn evaluate(&self, object: &Value) -> Evaluation {
-        match self.expression() {
+        match self.compile() {
             Ok(expression) => expression.evaluate(object),
             Err(error) => Evaluation::Unclear(error.clone()),
         }
     }
 
+    /// Returns the text of the expression for messages, as it was written if it cannot be compiled.
     fn display_text(&self) -> &str {
-        self.expression().map_or(self.text.as_str(), Expression::text)
+        self.compile().map_or(self.text.as_str(), Expression::text)
     }
 }
 
@@ -102,28 +102,28 @@ impl Clause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RuleVerdict {
     pub(super) state: State,
-    /// The expression that decided, for people.
+    /// The expression that decided, as the rest of a sentence about the object.
     pub(super) reason: String,
     pub(super) certainty: Certainty,
     pub(super) origin: Origin,
 }
 
-/// Whether the expressions of a rule could be evaluated.
+/// How far the verdict of a rule can be relied on: not if an expression could not be evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Certainty {
     Clear,
-    /// One could not: most often, a field is missing.
+    /// One expression could not be evaluated: most often, the object lacks a field of the expression.
     Unclear,
 }
 
 impl RuleSet {
-    /// The rules that come with the program.
+    /// Returns the rules that come with the program.
     pub(super) fn built_in() -> &'static Self {
         static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
             let read = file::read(
                 BUILT_IN,
-                |_, name| Origin::BuiltIn(name.to_owned()),
-                file::Check::Later,
+                |_, target| Origin::BuiltIn(target.to_owned()),
+                file::Compilation::WhenNeeded,
             );
             debug_assert!(read.is_ok(), "{read:?}");
             read.unwrap_or_default()
@@ -137,7 +137,7 @@ impl RuleSet {
         file::read(
             text,
             |line, _| Origin::File(Arc::clone(&name), line),
-            file::Check::Now,
+            file::Compilation::Now,
         )
     }
 
@@ -166,36 +166,36 @@ impl RuleSet {
 
     /// Returns whether there is a rule for the kind.
     pub(super) fn covers(&self, group_kind: &GroupKind) -> bool {
-        self.rule(group_kind).is_some()
+        self.find_rule(group_kind).is_some()
     }
 
     /// Returns the result of the rule of a kind for an object; `None` if there is no rule.
     pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<RuleVerdict> {
-        Some(self.rule(group_kind)?.judge(object))
+        Some(self.find_rule(group_kind)?.judge(object))
     }
 
-    /// Returns the rule of the kind, else that of its group, else that of the groups below a domain
+    /// Returns the rule of the kind, else the rule of its group, else the rule of the nearest domain above the group
     /// (`*.example.com`).
-    fn rule(&self, group_kind: &GroupKind) -> Option<&KindRule> {
+    fn find_rule(&self, group_kind: &GroupKind) -> Option<&KindRule> {
         let group = group_kind.group.as_str();
         let domains = group
             .match_indices('.')
             .map(|(dot, _)| format!("*{}", &group[dot..]));
         std::iter::once(group.to_owned())
             .chain(domains)
-            .find_map(|group| {
-                let rules = self.by_group.get(&group)?;
-                let exact = rules
+            .find_map(|pattern| {
+                let rules = self.by_group.get(&pattern)?;
+                let of_kind = rules
                     .iter()
                     .find(|rule| rule.kind.as_deref() == Some(&group_kind.kind));
-                exact.or_else(|| rules.iter().find(|rule| rule.kind.is_none()))
+                of_kind.or_else(|| rules.iter().find(|rule| rule.kind.is_none()))
             })
     }
 }
 
 impl KindRule {
     fn judge(&self, object: &Value) -> RuleVerdict {
-        let verdict = |state, reason, certainty| RuleVerdict {
+        let to_verdict = |state, reason, certainty| RuleVerdict {
             state,
             reason,
             certainty,
@@ -211,16 +211,18 @@ impl KindRule {
             match clause.evaluate(object) {
                 Evaluation::Yes => {
                     let reason = format!("its rule says {name}: {}", clause.display_text());
-                    return verdict(state, reason, Certainty::Clear);
+                    return to_verdict(state, reason, Certainty::Clear);
                 }
                 Evaluation::No => {}
+                // The later expressions are not tried: an object that lacks a field of `failed` could otherwise count
+                // as Current.
                 Evaluation::Unclear(why) => {
                     let reason = format!("{why}, in its rule {name}: {}", clause.display_text());
-                    return verdict(State::InProgress, reason, Certainty::Unclear);
+                    return to_verdict(State::InProgress, reason, Certainty::Unclear);
                 }
             }
         }
         let reason = format!("its rule is not current yet: {}", self.current.display_text());
-        verdict(State::InProgress, reason, Certainty::Clear)
+        to_verdict(State::InProgress, reason, Certainty::Clear)
     }
 }

@@ -154,10 +154,10 @@ fn every_built_in_rule_compiles() {
         ];
         for clause in clauses.into_iter().flatten() {
             assert!(
-                clause.expression().is_ok(),
+                clause.compile().is_ok(),
                 "{}: {:?}",
                 rule.origin,
-                clause.expression()
+                clause.compile()
             );
         }
     }
