@@ -176,7 +176,11 @@ impl Script for AdoptScript<'_> {
             },
         };
         let mut sink = |event| run.reporter.event(event);
-        let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
+        let ending = run
+            .interrupt
+            .run_until_insisted(execution.run(&mut sink))
+            .await
+            .unwrap_or(Ok(Ending::Interrupted))?;
         // Until all is adopted, only the tool's own inventory lists the rest.
         if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
             run.report_warnings(planned.advice().as_slice());

@@ -154,11 +154,15 @@ async fn compare(
     plan: Option<&SavedPlan>,
     found: &mut Differences,
 ) -> Result<Exit, Error> {
-    let salt = options.out.as_ref().map(|_| saved_plan::salt()).transpose()?;
+    let salt = options
+        .out
+        .as_ref()
+        .map(|_| saved_plan::create_salt())
+        .transpose()?;
     let prepared = if let Some(plan) = plan {
         state_for_saved_plan::prepare(run, shared, &options.apply, plan).await?
     } else {
-        let input = salt.clone().map_or(Input::Sources, Input::Kept);
+        let input = salt.clone().map_or(Input::Sources, Input::SourcesToSave);
         let connection = run.connect(shared).await?;
         prepare::to_show(run, connection, &options.apply, input).await?
     };
@@ -187,7 +191,7 @@ async fn compare(
     }
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
-        let plan = saved_plan::plan(
+        let plan = saved_plan::create(
             &prepared,
             &options.apply,
             &predictions,

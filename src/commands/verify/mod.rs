@@ -104,7 +104,7 @@ impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
-        self.place = connect::place(&connection);
+        self.place = connect::context_and_server(&connection);
         let cluster = unless_stopped(
             &interrupt,
             connect::discover(connection, connect::unlimited_waits(self.style), Wanted::Nothing),
@@ -158,7 +158,7 @@ impl Verifying<'_> {
             if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
                 self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
             }
-            if self.ask(proposal, written).await? == Agreed::Before {
+            if self.ask(proposal, written).await? == Agreed::WithoutQuestion {
                 break;
             }
             // They are printed again, each with its result.
@@ -170,7 +170,7 @@ impl Verifying<'_> {
 
     /// Returns whether the user is asked about these repairs.
     fn asks_about(&self, proposal: &Proposal) -> bool {
-        self.questions == Questions::Asked && !self.consent.covers(proposal)
+        self.questions == Questions::Possible && !self.consent.covers(proposal)
     }
 
     /// Returns whether the user agrees to the repairs.
@@ -267,9 +267,9 @@ impl Verifying<'_> {
             if interrupt.is_requested() {
                 return Err(Error::interrupted());
             }
-            tokio::select! {
-                () = repaired.write(cluster, &repair, self.shared) => {}
-                () = interrupt.insisted() => return Err(Error::interrupted()),
+            let write = repaired.write(cluster, &repair, self.shared);
+            if interrupt.run_until_insisted(write).await.is_none() {
+                return Err(Error::interrupted());
             }
         }
         Ok(())
