@@ -33,8 +33,8 @@ pub struct SetRead {
     pub state: ClusterState,
 }
 
-/// Plans and writes with this script, in a run whose report is about `set`. `manifests` are the sources that the command
-/// reads: if standard input is one of them, the user cannot answer a question there.
+/// Plans and writes with this script, in a run whose report is about `set`. `manifests` are the sources that the
+/// command reads: if standard input is one of them, the user cannot answer a question there.
 pub async fn run(
     operation: Operation,
     set: &SetReference,
@@ -56,8 +56,8 @@ pub async fn run(
     run.finish(outcome)
 }
 
-/// Connects, discovers the server, and reads the manifests that name the objects of the command; `None` if no flag names
-/// manifests. `divide` separates the manifests that count from hooks.
+/// Connects, discovers the server, and reads the manifests that name the objects of the command; `None` if no flag
+/// names manifests. `divide` separates the manifests that count from hooks.
 pub async fn discover_and_read(
     run: &mut CommandRun,
     shared: &GlobalFlags,

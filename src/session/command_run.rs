@@ -173,9 +173,9 @@ impl CommandRun {
         }
     }
 
-    /// Returns when the user agreed to a plan. If the consent so far does not cover the plan, it is shown at a terminal,
-    /// and the user's answer becomes the consent. The time until the answer counts neither for `--timeout` nor for the
-    /// duration in the report.
+    /// Returns when the user agreed to a plan. If the consent so far does not cover the plan, it is shown at a
+    /// terminal, and the user's answer becomes the consent. The time until the answer counts neither for `--timeout`
+    /// nor for the duration in the report.
     ///
     /// # Errors
     ///

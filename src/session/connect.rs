@@ -34,8 +34,8 @@ const LONG_SILENCE_AFTER_ANSWERS: Duration = Duration::from_secs(10);
 /// The time between two checks whether requests wait for an answer.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Sets the connection up for a command that can print its result as a document; nothing is sent yet. Only `-o json` and
-/// `-o yaml` print the UID of the cluster, so [`discover`] asks for the UID only with these formats.
+/// Sets the connection up for a command that can print its result as a document; nothing is sent yet. Only `-o json`
+/// and `-o yaml` print the UID of the cluster, so [`discover`] asks for the UID only with these formats.
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     let style = settings::style(shared);
     let needs_uid = matches!(style.format, Format::Json | Format::Yaml);
@@ -47,8 +47,8 @@ pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     })
 }
 
-/// Prints a note each time that the server has not answered any request for some seconds. Otherwise, if a firewall drops
-/// the requests, the user would see nothing until they time out, which may take more than a minute.
+/// Prints a note each time that the server has not answered any request for some seconds. Otherwise, if a firewall
+/// drops the requests, the user would see nothing until they time out, which may take more than a minute.
 fn note_missing_answers(connection: &Connection, style: Style) {
     let (server, address) = (connection.server.clone(), connection.endpoint.address.clone());
     tokio::spawn(async move {

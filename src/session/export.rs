@@ -58,8 +58,8 @@ impl ExportSource<'_> {
     ///
     /// # Errors
     ///
-    /// An object could not be read, or the set has members and the field manager has labeled none of them. If the run takes
-    /// objects in, the latter is no error: their manifests are worth writing.
+    /// An object could not be read, or the set has members and the field manager has labeled none of them. If the run
+    /// takes objects in, the latter is no error: their manifests are worth writing.
     pub async fn export(&self, run: &PlannedChanges<'_>) -> Result<ExportedManifests, Error> {
         let (cluster, manager) = (self.cluster, self.field_manager);
         let members = whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
@@ -131,8 +131,8 @@ impl ExportSource<'_> {
         })
     }
 
-    /// Reads the CRDs that show which fields of custom resources were applied. If the user may not read a CRD, the values
-    /// of its objects are exported as they are.
+    /// Reads the CRDs that show which fields of custom resources were applied. If the user may not read a CRD, the
+    /// values of its objects are exported as they are.
     async fn read_definitions(&self, members: &[(ObjectKey, Value)]) -> Result<Definitions, Error> {
         let kinds: BTreeSet<&GroupKind> = members
             .iter()

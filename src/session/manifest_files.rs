@@ -87,8 +87,8 @@ pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Checks that a file is not in a directory of manifests, because the next run would read it as one. If the directory of
-/// the file cannot be resolved, the check passes: the file cannot be written then either.
+/// Checks that a file is not in a directory of manifests, because the next run would read it as one. If the directory
+/// of the file cannot be resolved, the check passes: the file cannot be written then either.
 pub fn check_not_among_manifests(
     flag: &str,
     file: &Path,
@@ -202,8 +202,8 @@ fn write_files(directory: &Path, manifests: &[ManifestText], written: &mut Vec<P
             File::create_new(&path)?
         };
         written.push(path);
-        // The text is YAML. kubectl would read a file that begins with `{` as JSON, which does not have YAML's escapes of
-        // more than four digits.
+        // The text is YAML. kubectl would read a file that begins with `{` as JSON, which does not have YAML's escapes
+        // of more than four digits.
         let text = manifest.document();
         let separator = if text.starts_with('{') { "---\n" } else { "" };
         file.write_all(separator.as_bytes())?;

@@ -1,5 +1,5 @@
-//! Other runs of the set that are under way: reports them, or waits for them with `--exclusive`. The parent lists them; a
-//! run that was killed stays in this list until it counts as abandoned (`model/history_annotation`).
+//! Other runs of the set that are under way: reports them, or waits for them with `--exclusive`. The parent lists them;
+//! a run that was killed stays in this list until it counts as abandoned (`model/history_annotation`).
 
 use std::time::Duration;
 
@@ -90,8 +90,8 @@ impl CommandRun {
     }
 }
 
-/// Returns the note about another run that is under way. Two runs at once leave the record too wide, unless the other one
-/// takes members out.
+/// Returns the note about another run that is under way. Two runs at once leave the record too wide, unless the other
+/// one takes members out.
 fn describe_other_run(run: &Run, now: Timestamp) -> String {
     let began = run.began(now);
     let consequence = if run.takes_out {

@@ -15,8 +15,8 @@ pub trait Script {
     /// A plan, with the state of the cluster from which it was made.
     type Planned;
 
-    /// Reads and plans; `None` if there is nothing to do. If an earlier plan is outdated, it is passed as `outdated`, so
-    /// that what cannot have changed, such as the manifests, is not read again.
+    /// Reads and plans; `None` if there is nothing to do. If an earlier plan is outdated, it is passed as `outdated`,
+    /// so that what cannot have changed, such as the manifests, is not read again.
     async fn plan(
         &mut self,
         run: &mut CommandRun,
@@ -62,7 +62,8 @@ impl Allowed {
 
 impl CommandRun {
     /// Plans and writes. If a run with `--exclusive` finds before its first write that another run has begun since the
-    /// plan, it plans again. Before the first write, an interrupt ends the run at once, since nothing has to be finished.
+    /// plan, it plans again. Before the first write, an interrupt ends the run at once, since nothing has to be
+    /// finished.
     pub async fn plan_and_write<S: Script>(
         &mut self,
         script: &mut S,

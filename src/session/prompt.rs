@@ -81,8 +81,8 @@ pub async fn agree(
 
 /// Shows the prompt, and waits for the answer. Returns `false` if the thread that asks ends without an answer.
 ///
-/// A thread of its own reads the answer: nothing can wake a thread that reads a line, so neither the handling of signals
-/// nor the end of the program may wait for that thread.
+/// A thread of its own reads the answer: nothing can wake a thread that reads a line, so neither the handling of
+/// signals nor the end of the program may wait for that thread.
 pub async fn answer(question: Question) -> bool {
     let (reply, replied) = oneshot::channel();
     std::thread::spawn(move || reply.send(report::confirm(&question)));

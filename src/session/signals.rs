@@ -42,7 +42,8 @@ pub fn listen() -> Interrupt {
     interrupt
 }
 
-/// Runs work that writes nothing, until the run is interrupted. `work` must not write: it is dropped at any of its awaits.
+/// Runs work that writes nothing, until the run is interrupted. `work` must not write: it is dropped at any of its
+/// awaits.
 pub async fn unless_stopped<T>(
     interrupt: &Interrupt,
     work: impl Future<Output = Result<T, Error>>,
@@ -63,8 +64,8 @@ fn exit_now() -> ! {
 /// The longest time that the end of the program waits for a reader of the output that does not read.
 const SLOW_READER: Duration = Duration::from_secs(3);
 
-/// Calls `print`, and returns after [`SLOW_READER`] even if the output is not read: a user who stops the program must not
-/// have to wait for the reader.
+/// Calls `print`, and returns after [`SLOW_READER`] even if the output is not read: a user who stops the program must
+/// not have to wait for the reader.
 fn print_soon(print: fn()) {
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {

@@ -48,8 +48,8 @@ impl TimeLimit {
 
     /// Waits for the answer to a question, and moves the deadline by the time that the user took.
     ///
-    /// If this future is dropped before the answer, the run is left without a limit. Only an interrupt drops it, and the
-    /// run ends then.
+    /// If this future is dropped before the answer, the run is left without a limit. Only an interrupt drops it, and
+    /// the run ends then.
     pub async fn pause_during<T>(&self, question: impl Future<Output = T>) -> T {
         let asked = Instant::now();
         let deadline = self.deadline.send_replace(None);

@@ -1,5 +1,5 @@
-//! The waits of `apply` and `delete`: after their writes, or between them if the plan asks for that. The events of a run
-//! show which objects to wait for.
+//! The waits of `apply` and `delete`: after their writes, or between them if the plan asks for that. The events of a
+//! run show which objects to wait for.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +35,8 @@ pub struct RunWait<'a> {
 }
 
 impl<'a> RunWait<'a> {
-    /// Creates the waits of one run. Each wait may take as long as `patience` says. The caller passes every event of the
-    /// run to `written`.
+    /// Creates the waits of one run. Each wait may take as long as `patience` says. The caller passes every event of
+    /// the run to `written`.
     pub fn new(
         prepared: &'a Prepared,
         rules: &'a StatusRules,

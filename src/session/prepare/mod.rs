@@ -36,8 +36,8 @@ pub use prepared::Prepared;
 pub enum Input {
     /// The sources that the options name.
     Sources,
-    /// The sources that the options name. [`Prepared::manifests`] gets the manifests for a saved plan, whose digests have
-    /// this salt.
+    /// The sources that the options name. [`Prepared::manifests`] gets the manifests for a saved plan, whose digests
+    /// have this salt.
     SourcesToSave(Salt),
     /// The manifests of a saved plan, with the values of Secrets restored from the sources (`apply --plan`).
     Saved {
@@ -60,8 +60,8 @@ struct ResolvedSet {
     recreate: Recreate,
 }
 
-/// Makes a plan that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests and
-/// the answer about the user's permissions are used again.
+/// Makes a plan that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests
+/// and the answer about the user's permissions are used again.
 pub async fn to_write(
     run: &mut CommandRun,
     shared: &GlobalFlags,
@@ -80,8 +80,8 @@ pub async fn to_write(
         }
     };
     let server = resolved.cluster.server.clone();
-    // A first apply always writes, so the program asks about permissions while it lists. Other runs ask only once the plan
-    // shows that they write.
+    // A first apply always writes, so the program asks about permissions while it lists. Other runs ask only once the
+    // plan shows that they write.
     let needs_permissions = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
     let asking = async {
         if needs_permissions && user == Administrator::NotAsked {
@@ -126,8 +126,8 @@ pub async fn to_show(
     let mut resolved = resolve(run, connection, options, input).await?;
     let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
     if options.take_over == Risk::Refused {
-        // The plan takes the set over only to be shown. The refusal comes first in the list, and says that a write needs
-        // the flag.
+        // The plan takes the set over only to be shown. The refusal comes first in the list, and says that a write
+        // needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
     let prepared = combine(resolved, options, state, policy, plan);
@@ -219,8 +219,8 @@ async fn resolve(
 ///
 /// # Errors
 ///
-/// A Secret comes from standard input or a pipe, which cannot be read again, or from a URL: the plan does not name URLs,
-/// since they may hold passwords.
+/// A Secret comes from standard input or a pipe, which cannot be read again, or from a URL: the plan does not name
+/// URLs, since they may hold passwords.
 fn check_secrets_can_be_read_again(manifests: &Manifests) -> Result<(), Error> {
     match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
@@ -309,8 +309,8 @@ fn combine(
 ///
 /// # Errors
 ///
-/// A kind does not exist, or is never recreated. The message about a kind that is never recreated names its objects among
-/// the `manifests`.
+/// A kind does not exist, or is never recreated. The message about a kind that is never recreated names its objects
+/// among the `manifests`.
 pub fn resolve_recreate(
     without_kinds: &Recreate,
     kinds: &[String],

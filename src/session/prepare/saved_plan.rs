@@ -177,8 +177,8 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
 ///
 /// # Errors
 ///
-/// No plan can be made. The manifests were valid when the plan was saved, so an error about them is reported as a change
-/// of the cluster since the plan.
+/// No plan can be made. The manifests were valid when the plan was saved, so an error about them is reported as a
+/// change of the cluster since the plan.
 pub(super) async fn plan_from_saved(
     run: &mut CommandRun,
     connection: Connection,
@@ -330,7 +330,8 @@ pub async fn plan_again(
     Ok(prepared)
 }
 
-/// Reads the present state of the objects that the saved plan or the new one writes; those that do not exist are left out.
+/// Reads the present state of the objects that the saved plan or the new one writes; those that do not exist are left
+/// out.
 async fn read_seen(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
     let keys = saved::objects_to_read(saved, &prepared.plan, &prepared.desired);
     let resources = known_resources(prepared);
@@ -360,8 +361,8 @@ async fn read_seen(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<Ob
     Ok(seen.into_iter().flatten().collect())
 }
 
-/// Reads the state of the parent, apart from the set's own labels and annotations, if the parent has a manifest. Returns
-/// `None` without a manifest, or if the parent does not exist.
+/// Reads the state of the parent, apart from the set's own labels and annotations, if the parent has a manifest.
+/// Returns `None` without a manifest, or if the parent does not exist.
 async fn read_parent_seen(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
     let (Some(manifest), Some(_)) = (&prepared.desired.parent, prepared.state.parent_object()) else {
         return Ok(None);
@@ -372,8 +373,8 @@ async fn read_parent_seen(prepared: &Prepared, salt: &Salt) -> Result<Option<See
     Ok(object.and_then(|object| Seen::from_parent(&object, salt)))
 }
 
-/// Returns the fields that the set ignores (`--ignore`). Others may write them between a plan and its run, so they are not
-/// compared.
+/// Returns the fields that the set ignores (`--ignore`). Others may write them between a plan and its run, so they are
+/// not compared.
 fn ignored_fields(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
     let members = prepared.desired.members.iter();
     members
@@ -388,8 +389,8 @@ fn known_resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     let members = live.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
     let served = &prepared.state.places.resources;
     let desired = prepared.desired.members.iter();
-    // An object is read in the API version of its manifest if the server serves that version. So it was for the saved plan:
-    // in another version, the object would look different.
+    // An object is read in the API version of its manifest if the server serves that version. So it was for the saved
+    // plan: in another version, the object would look different.
     let wanted = desired.filter_map(|object| {
         let resource = object.readable_through(served)?;
         Some((object.key.clone(), Arc::clone(resource)))
@@ -397,8 +398,8 @@ fn known_resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     members.chain(wanted).collect()
 }
 
-/// Returns the resource of an object that only the saved plan writes; `None` if the kind is not served, or if the server
-/// does not answer for its group.
+/// Returns the resource of an object that only the saved plan writes; `None` if the kind is not served, or if the
+/// server does not answer for its group.
 fn find_resource(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
     match prepared.cluster.discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Arc::new(resource.clone())),

@@ -56,8 +56,8 @@ pub async fn prepare(
     Ok(prepared)
 }
 
-/// Returns the manifests of a saved plan, whose values of Secrets are filled in from the live Secrets if the digests match.
-/// Also returns the Secrets with a value that does not match.
+/// Returns the manifests of a saved plan, whose values of Secrets are filled in from the live Secrets if the digests
+/// match. Also returns the Secrets with a value that does not match.
 pub(super) async fn fill_in_manifests(
     cluster: &Cluster,
     plan: &SavedPlan,
