@@ -61,7 +61,7 @@ async fn carry_out(
         has_undo_file: false,
     };
     let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome.map_err(Error::in_reach_of_rbac))
+    run.finish(outcome.map_err(Error::with_rbac_hint))
 }
 
 fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {

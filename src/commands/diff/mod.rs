@@ -103,7 +103,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
         Some(_) => DiffLayout::Unified,
         None => options.layout,
     };
-    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), layout)
+    finish(run, &found, outcome.map_err(Error::with_rbac_hint), layout)
 }
 
 /// Prints the differences. After an error or an interrupt, there may be nothing to show yet.

@@ -46,7 +46,7 @@ pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<Exter
 }
 
 fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus, Box<dyn Error>> {
-    let mut command = find_program::command(&program.program)?;
+    let mut command = find_program::to_command(&program.program)?;
     let live = directory("LIVE-")?;
     let merged = directory("MERGED-")?;
     for difference in differences {

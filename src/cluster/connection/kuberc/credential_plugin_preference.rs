@@ -131,7 +131,7 @@ impl AllowlistEntry {
             (_, Some(command)) | (Some(command), None) => command,
             (None, None) => return Err(PolicyFault::EmptyEntry(number)),
         };
-        let cleaned = find_program::clean(&command);
+        let cleaned = find_program::clean_path(&command);
         // Compared as texts, because different texts may be equal paths.
         if cleaned.as_os_str() != command.as_str() {
             return Err(PolicyFault::NotNormalized {
