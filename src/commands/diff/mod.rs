@@ -77,7 +77,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
         {
             let shown = found.shown();
             let verdict = if shown.is_empty() {
-                Ok(ExternalVerdict::Alike)
+                Ok(ExternalVerdict::Equal)
             } else {
                 report::show_externally(program, &shown)
             };
@@ -118,8 +118,8 @@ fn print(run: &mut CommandRun, found: &Differences, layout: DiffLayout, outcome:
 /// it compares; changes that it does not see count as well.
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
-        Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
-        Ok(ExternalVerdict::Alike | ExternalVerdict::Different) => Ok(Exit::Failed),
+        Ok(ExternalVerdict::Equal) if !found.has_more_than_text() => Ok(Exit::Done),
+        Ok(ExternalVerdict::Equal | ExternalVerdict::Different) => Ok(Exit::Failed),
         Err(message) => Err(Error::usage(
             message,
             "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it",
@@ -215,7 +215,7 @@ async fn compare(
     if options.counts(DifferenceKind::Drift) {
         run.report_notes(found.objects.iter().filter_map(Comparison::drift_line).collect());
     }
-    let exit = if found.are_none() {
+    let exit = if found.is_empty() {
         Exit::Done
     } else {
         Exit::Failed

@@ -10,7 +10,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, first_listed};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
-use crate::report::layout::rows::{self, NAMES, PlanRow};
+use crate::report::layout::rows::{self, MAX_NAME_WIDTH, PlanRow};
 use crate::report::plan_view::{Effect, EffectCounts, consequence, loses_data, loss_row};
 use crate::report::text_lines::{self, header};
 
@@ -49,7 +49,7 @@ impl AnswerWanted {
 /// The subject of the first line.
 fn title(question: &Question) -> String {
     match &question.set {
-        Some(set) => text_lines::title(set),
+        Some(set) => text_lines::set_title(set),
         None => "records to repair".to_owned(),
     }
 }
@@ -249,11 +249,11 @@ fn names_of(kind: &GroupKind, mut names: Vec<&str>) -> String {
     names.sort_unstable();
     let width = |text: &str| kind.object_name(text).chars().count();
     let all = names.join(", ");
-    if width(&all) <= NAMES {
+    if width(&all) <= MAX_NAME_WIDTH {
         return all;
     }
     let shown = (2..=names.len())
-        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE <= NAMES)
+        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE <= MAX_NAME_WIDTH)
         .last()
         .unwrap_or(1);
     let text = names[..shown].join(", ");

@@ -17,7 +17,7 @@ use super::output::{print, print_document, print_line, print_message, save_docum
 use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
-use super::text_lines::{self, Label, header, title};
+use super::text_lines::{self, Label, header, set_title};
 use super::{document, prompt};
 use crate::cluster::apiserver::{ApiServer, LastWrite};
 use crate::error::Exit;
@@ -96,7 +96,7 @@ impl Reporter {
     /// Names the set and the cluster of a plan at a terminal.
     pub fn name_place(&self, set: &SetDocument, place: &ContextAndServer) {
         if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
-            let line = header(&title(set), place, self.style.messages.columns());
+            let line = header(&set_title(set), place, self.style.messages.columns());
             write_stderr(&format!("{}\n", line.text(self.style.colors)));
         }
     }
@@ -112,7 +112,7 @@ impl Reporter {
         match event {
             Event::Phase { phase, total } => {
                 if self.style.verbosity == Verbosity::Verbose {
-                    super::note(&text_lines::phase(phase, total), self.style);
+                    super::note(&text_lines::phase_line(phase, total), self.style);
                 }
                 if phase == Phase::Waiting {
                     self.collected.waiting.get_or_insert_default();
@@ -141,7 +141,7 @@ impl Reporter {
                 }
             }
             Event::Parent(parent, action) => {
-                self.parent_note(&text_lines::parent(&parent, action, self.collected.dry_run));
+                self.parent_note(&text_lines::parent_line(&parent, action, self.collected.dry_run));
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
@@ -219,7 +219,7 @@ impl Reporter {
         self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
             Format::Lines => self.print_object_line(&outcome),
-            Format::Names if outcome.action != Action::Failed => print(&text_lines::name(&outcome)),
+            Format::Names if outcome.action != Action::Failed => print(&text_lines::object_name(&outcome)),
             _ => {}
         }
         self.print_detail(
@@ -244,7 +244,7 @@ impl Reporter {
         let is_reported_later = self.conflicts.add(outcome) || outcome.joined_set();
         if !is_reported_later
             && self.style.verbosity >= verbosity
-            && let Some(detail) = text_lines::detail(outcome)
+            && let Some(detail) = text_lines::outcome_message(outcome)
         {
             let label = match outcome.action {
                 Action::Failed => Label::Error,
@@ -283,7 +283,7 @@ impl Reporter {
     fn print_object_line(&self, outcome: &ObjectOutcome) {
         let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
         if self.style.verbosity > Verbosity::Quiet && !is_folded {
-            let line = text_lines::line(outcome, self.collected.dry_run);
+            let line = text_lines::outcome_line(outcome, self.collected.dry_run);
             print_line(&line, self.style.output_colors);
         }
     }
@@ -296,7 +296,7 @@ impl Reporter {
     }
 
     fn report_awaited(&mut self, awaited: Awaited) {
-        let text = text_lines::awaited(&awaited);
+        let text = text_lines::awaited_line(&awaited);
         self.bars.update(&awaited);
         let (label, verbosity) = match awaited.wait_status {
             WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
@@ -346,7 +346,7 @@ impl Reporter {
         // A run that has waited has reported them.
         if self.collected.waiting.is_none()
             && self.collected.dry_run == DryRun::None
-            && let Some(line) = text_lines::still_being_deleted(&self.still_deleted)
+            && let Some(line) = text_lines::still_being_deleted_line(&self.still_deleted)
         {
             super::note(&line, self.style);
         }

@@ -23,7 +23,7 @@ impl Reporter {
     /// Prints the counts with the cost of the run, unless `--quiet` is set.
     pub(in crate::report) fn print_full_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
         if self.style.verbosity > Verbosity::Quiet {
-            let line = text_lines::summary(&self.counts(end), self.collected.dry_run, cost);
+            let line = text_lines::summary_line(&self.counts(end), self.collected.dry_run, cost);
             print_message(Label::Plain, &line.into(), self.style.colors);
         }
     }
@@ -43,7 +43,7 @@ impl Reporter {
         if actions.is_empty() {
             line.push(Color::Plain, self.counts(end));
         }
-        let dry_run = text_lines::suffix(self.collected.dry_run);
+        let dry_run = text_lines::dry_run_suffix(self.collected.dry_run);
         line.with(Color::Plain, format!("{dry_run}       {:.1} s", cost.seconds))
     }
 
