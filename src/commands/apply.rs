@@ -237,7 +237,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
     let interrupt = run.interrupt.clone();
     let is_real = options.writing.dry_run == DryRun::None;
     if !is_real {
-        run.reporter.name_place(&run.set, &run.place);
+        run.reporter.print_header(&run.set, &run.place);
     }
     let reporter = &mut run.reporter;
     let patience = options.waiting.patience.filter(|_| is_real);

@@ -48,7 +48,7 @@ use crate::verify::Finding;
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    for message in hints::shared_hints_last(error.messages.clone()) {
+    for message in hints::keep_shared_hints_on_last(error.messages.clone()) {
         print_message(Label::Error, &message, colors);
     }
 }

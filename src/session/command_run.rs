@@ -156,7 +156,7 @@ impl CommandRun {
             Ok(Ending::Interrupted) => format!("not sent: {}", self.interrupt.cause().reason()),
             Ok(Ending::Incomplete) | Err(_) => "not done: the run ended early".to_owned(),
         };
-        let left = self.reporter.end(&reason, self.server.as_ref());
+        let left = self.reporter.report_unfinished(&reason, self.server.as_ref());
         if let (Some(left), Ok(Ending::Interrupted)) = (left, outcome) {
             let text = format!("run ended early: {left}; {}", self.resume);
             self.reporter.event(Event::Warning(text));

@@ -14,7 +14,7 @@ use super::markdown::render_diff;
 use super::output::{print, print_line};
 use super::plan_view::Entry;
 use super::reporter::Reporter;
-use super::reporter::hints::shared_hints_last;
+use super::reporter::hints::keep_shared_hints_on_last;
 use super::style::{Colors, Format, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
 use super::{document, plan_screen, text};
@@ -283,7 +283,7 @@ impl Reporter {
         }
         let is_not_saved = matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved);
         if self.style.verbosity > Verbosity::Quiet || is_not_saved {
-            for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
+            for refusal in keep_shared_hints_on_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
                 self.print_unless_repeated(Label::Warning, &message);
             }
