@@ -15,14 +15,14 @@ use crate::report;
 /// Returns only once the thread listens: a signal before that would kill the run.
 pub fn listen() -> Interrupt {
     let interrupt = Interrupt::default();
-    let requested = interrupt.clone();
+    let raised_by_signals = interrupt.clone();
     let (listening, is_listening) = mpsc::channel();
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
             return;
         };
         runtime.block_on(handle_signals(listening, || {
-            let urgency = requested.request(|urgency| {
+            let urgency = raised_by_signals.request(|urgency| {
                 if urgency == Urgency::Stop {
                     print_soon(report::print_interrupted);
                 }
