@@ -1,14 +1,13 @@
-//! The error that ends a run early: its kind, and its messages with their hints. Each stage makes it where it
-//! knows what failed.
+//! The error that ends a run early: its kind, and its messages with their hints. Each stage creates its errors itself.
 //!
-//! Failures of single objects are outcomes, not errors; see `event`.
+//! A failure of a single object does not end the run, so it is an outcome, not an error; see `event`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::model::message::Message;
 
-/// The end of a run, as its exit code shows it.
+/// The ways in which the program ends, each with an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Everything was done.
@@ -17,16 +16,16 @@ pub enum Exit {
     Failed,
     /// The command line or the manifests are wrong.
     Usage,
-    /// A safety check refused.
+    /// A safety check refused the run, or the user did not confirm it.
     Refused,
-    /// The cluster could not be reached, or refused.
+    /// The server could not be reached, or it refused a request.
     Cluster,
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
 }
 
 impl Exit {
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -39,7 +38,7 @@ impl Exit {
     }
 }
 
-/// The kind of an error: what commands decide by.
+/// The kind of an error, which determines the exit code. Commands handle some kinds instead of failing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The user stopped the run.
@@ -48,19 +47,19 @@ pub enum ErrorKind {
     Usage,
     /// The set does not exist.
     NoSuchSet,
-    /// Safety checks refused.
+    /// Safety checks refused the run.
     Refused,
     /// The user did not confirm.
     NotConfirmed,
-    /// A plan is not saved, because it could not be applied.
+    /// A plan is not saved, because `apply` could not execute it.
     NotSaved,
-    /// The set or the manifests are not as they were when the run, or its saved plan, was planned.
+    /// The set or the manifests have changed since the plan was made.
     Outdated,
-    /// Another run began before this one, which was to run alone.
+    /// Another run of the set began first, and this one has `--exclusive`.
     OtherRun,
     /// Something failed while writing.
     Failed,
-    /// The cluster could not be reached, refused, or did not show what a decision depends on.
+    /// The server could not be reached, refused a request, or did not show what a decision depends on.
     Cluster,
     /// The user lacks permissions.
     Forbidden,
@@ -72,9 +71,9 @@ pub enum ErrorKind {
 #[derive(Debug)]
 pub struct Error {
     pub kind: ErrorKind,
-    /// The messages for people, each with its hints. A hint that holds for all of them is below the last one.
+    /// The messages, each with its hints. A hint that belongs to all messages is below the last one.
     pub messages: Vec<Message>,
-    /// What output documents say instead of all messages.
+    /// What output documents have instead of all messages; `None` if they have the messages.
     summary: Option<String>,
 }
 
@@ -91,23 +90,23 @@ impl Error {
         }
     }
 
-    /// The error about the command line, with what to type instead.
+    /// Creates an error about the command line or the manifests, with a hint how to correct them.
     pub fn usage(mistake: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, mistake.into()).with_hint(hint)
     }
 
-    /// The error of a run that the user stopped.
+    /// Creates the error of a run that the user stopped.
     pub fn interrupted() -> Self {
         Self::new(ErrorKind::Interrupted, "interrupted").with_hint("run the same command again to finish")
     }
 
-    /// The error about a kind of an API group that could not be discovered.
+    /// Creates an error about a kind whose API group could not be discovered, so that nothing shows whether it exists.
     pub fn kind_unknowable(message: String) -> Self {
         Self::new(ErrorKind::Cluster, message)
             .with_hint("restore the API that `kubectl get apiservices` shows as unavailable, then run again")
     }
 
-    /// The error about a kind that exists, and that the server does not serve.
+    /// Creates an error about a kind that is defined but that the server does not serve.
     pub fn kind_not_served(message: String) -> Self {
         Self::new(ErrorKind::Cluster, message)
             .with_hint("check `kubectl get crds,apiservices`, then run the same command again")
@@ -122,16 +121,17 @@ impl Error {
         self
     }
 
-    /// Sets what output documents say instead of all messages.
+    /// Sets what output documents have instead of all messages.
     #[must_use]
     pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
         self
     }
 
-    /// Returns the same error for `apply` and `diff`, whose missing permissions `rbac` prints.
+    /// Replaces the hints of an error about missing permissions by one that names `kubectl applyset rbac`, which prints
+    /// the permissions of `apply` and `diff`. Other errors keep their hints.
     #[must_use]
-    pub fn in_reach_of_rbac(mut self) -> Self {
+    pub fn with_rbac_hint(mut self) -> Self {
         let hint = match self.kind {
             ErrorKind::Forbidden => {
                 "print the permissions that this set needs with `kubectl applyset rbac SET -f …`"
@@ -154,7 +154,7 @@ impl Error {
         hints.filter(|hint| seen.insert(*hint)).cloned().collect()
     }
 
-    /// Returns the class, which determines the exit code.
+    /// Returns how the program ends with this error.
     pub fn exit(&self) -> Exit {
         match self.kind {
             ErrorKind::Interrupted => Exit::Interrupted,
@@ -171,7 +171,7 @@ impl Error {
 }
 
 impl fmt::Display for Error {
-    /// The summary, or the lines of all messages without the hints.
+    /// Writes the summary, or else all messages with their details, without the hints.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(summary) = &self.summary {
             return f.write_str(summary);

@@ -1,10 +1,10 @@
 //! Finds the file of a program that the user, the environment or a kubeconfig names.
 //!
-//! The rules are those of Go's `os/exec` (`LookPath`), and so kubectl's: a name with a path is that
-//! file; a bare name is looked up in `PATH`, and an entry that is not absolute, an empty one
-//! included, gives an error instead of a program of the current directory (`ErrDot`). The operating
-//! system and Rust's `Command` would run it. On Windows the current directory is not searched at
-//! all.
+//! The rules are those of `LookPath` in Go's `os/exec`, which kubectl uses. A name with a path separator is the path of
+//! the file. A name without one is looked up in `PATH`. If it is found through an entry of `PATH` that is empty or
+//! relative, the result is an error (Go's `ErrDot`): Rust's `Command` would run a program of the current directory
+//! instead, which somebody else may have put there. On Windows, the lookup does not begin with the current directory,
+//! as the system's own does.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -13,39 +13,43 @@ use std::process::Command;
 /// A program that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
-    /// There is no such program, or it may not be run.
+    /// No file has this name, or the file is not executable.
     #[error("executable file not found in PATH")]
     NotFound,
-    /// It was found through a relative entry of `PATH`.
+    /// The program was found through a relative or empty entry of `PATH`.
     #[error("cannot run executable found relative to current directory: {}", .0.display())]
     CurrentDirectory(PathBuf),
 }
 
-/// Makes a command of this program, whose file is looked up now. A file that is named with a path is
-/// not checked before it is started.
-pub fn command(name: &str) -> Result<Command, ProgramError> {
+/// Creates a command that runs this program, and looks its file up.
+///
+/// # Errors
+///
+/// The program is not in `PATH`. If the name is a path, the error of a missing file comes when the command is started:
+/// the operating system then says why the file cannot be run.
+pub fn to_command(name: &str) -> Result<Command, ProgramError> {
     let file = match find(name) {
         Err(ProgramError::NotFound) if !is_looked_up(name) => name.into(),
         found => found?,
     };
     let mut command = Command::new(file);
-    name_itself(&mut command, name);
+    set_program_name(&mut command, name);
     Ok(command)
 }
 
-/// Names a program in its own arguments, because one with several names acts by that.
+/// Passes the name to the program as its argument 0: some programs are linked under several names, and act by the name.
 #[cfg(unix)]
-fn name_itself(command: &mut Command, name: &str) {
+fn set_program_name(command: &mut Command, name: &str) {
     std::os::unix::process::CommandExt::arg0(command, name);
 }
 
-/// On Windows, the first argument is always the file.
+/// Does nothing: on Windows, argument 0 is always the path of the file.
 #[cfg(not(unix))]
-fn name_itself(_command: &mut Command, _name: &str) {}
+fn set_program_name(_command: &mut Command, _name: &str) {}
 
 /// Finds the file of this program.
 pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
-    search(name, &Environment::of_process())
+    search(name, &Environment::from_process())
 }
 
 /// Returns whether a name is looked up in `PATH`, because it is not a path.
@@ -57,21 +61,22 @@ fn separators() -> &'static [char] {
     if cfg!(windows) { &[':', '\\', '/'] } else { &['/'] }
 }
 
-/// The environment of a lookup.
+/// What a lookup depends on, apart from the name. Tests replace it.
 struct Environment {
+    /// The entries of `PATH`.
     path: Vec<PathBuf>,
-    /// Extensions that a name may lack: `PATHEXT` on Windows, else none.
+    /// The extensions that the name of a program may lack: those of `PATHEXT` on Windows, none elsewhere.
     extensions: Vec<String>,
     is_program: fn(&Path) -> bool,
 }
 
 impl Environment {
-    fn of_process() -> Self {
+    fn from_process() -> Self {
         let variable = |name: &str| std::env::var_os(name).unwrap_or_default();
         Self {
-            path: entries(&variable("PATH")),
+            path: split_path(&variable("PATH")),
             extensions: if cfg!(windows) {
-                extensions(&variable("PATHEXT"))
+                split_extensions(&variable("PATHEXT"))
             } else {
                 Vec::new()
             },
@@ -79,8 +84,9 @@ impl Environment {
         }
     }
 
-    /// Finds the file, or the file with one of the extensions.
-    fn program(&self, file: &Path) -> Option<PathBuf> {
+    /// Returns the path of the file, with one of the extensions added if necessary; `None` if no such file is a
+    /// program.
+    fn find_with_extension(&self, file: &Path) -> Option<PathBuf> {
         let is_complete = self.extensions.is_empty() || file.extension().is_some();
         if is_complete && (self.is_program)(file) {
             return Some(file.to_owned());
@@ -98,17 +104,19 @@ fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError
         return Err(ProgramError::NotFound);
     }
     if !is_looked_up(name) {
-        return environment.program(Path::new(name)).ok_or(ProgramError::NotFound);
+        return environment
+            .find_with_extension(Path::new(name))
+            .ok_or(ProgramError::NotFound);
     }
     for directory in &environment.path {
         let is_empty = directory.as_os_str().is_empty();
-        // Windows ignores empty entries, Unix shells take them for `.`.
+        // Windows ignores empty entries of `PATH`. On Unix, an empty entry means the current directory.
         if is_empty && cfg!(windows) {
             continue;
         }
         let directory = if is_empty { Path::new(".") } else { directory };
         let file = directory.join(name);
-        match environment.program(&file) {
+        match environment.find_with_extension(&file) {
             Some(found) if found.is_absolute() => return Ok(found),
             Some(found) => return Err(ProgramError::CurrentDirectory(found)),
             None => {}
@@ -117,14 +125,14 @@ fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError
     Err(ProgramError::NotFound)
 }
 
-/// The entries of `PATH`; none for an empty text.
-fn entries(variable: &OsStr) -> Vec<PathBuf> {
+/// Splits `PATH` into its entries. An empty `PATH` has no entry: Rust's `split_paths` would return one empty entry.
+fn split_path(variable: &OsStr) -> Vec<PathBuf> {
     let is_empty = variable.is_empty();
     std::env::split_paths(variable).filter(|_| !is_empty).collect()
 }
 
-/// The extensions of programs, each with its dot.
-fn extensions(variable: &OsStr) -> Vec<String> {
+/// Splits `PATHEXT` into extensions, each with its dot. If it is empty, uses the same extensions as Go.
+fn split_extensions(variable: &OsStr) -> Vec<String> {
     let list = variable.to_string_lossy().to_lowercase();
     let list = if list.is_empty() {
         ".com;.exe;.bat;.cmd"
@@ -150,8 +158,8 @@ fn is_program(file: &Path) -> bool {
     file.is_file()
 }
 
-/// The shortest spelling of a path, as Go's `filepath.Clean` has it.
-pub fn clean(path: &str) -> PathBuf {
+/// Returns the shortest spelling of a path, as Go's `filepath.Clean` does.
+pub fn clean_path(path: &str) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for component in Path::new(path).components() {
         match component {
@@ -176,7 +184,7 @@ pub fn clean(path: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// What makes a path absolute that begins with a slash.
+    /// The prefix that makes a path with a leading slash absolute.
     const DRIVE: &str = if cfg!(windows) { "C:" } else { "" };
 
     fn path(text: &str) -> PathBuf {
@@ -243,15 +251,15 @@ mod tests {
 
     #[test]
     fn an_empty_search_path_has_no_entry() {
-        assert_eq!(entries(OsStr::new("")), Vec::<PathBuf>::new());
+        assert_eq!(split_path(OsStr::new("")), Vec::<PathBuf>::new());
         let list = std::env::join_paths(["", "/bin"]).expect("paths without separators");
-        assert_eq!(entries(&list), ["", "/bin"].map(PathBuf::from));
+        assert_eq!(split_path(&list), ["", "/bin"].map(PathBuf::from));
     }
 
     #[test]
     fn windows_adds_extensions_and_does_not_look_around() {
         let windows = |entries: &[&str]| Environment {
-            extensions: extensions(OsStr::new("")),
+            extensions: split_extensions(OsStr::new("")),
             ..environment(entries)
         };
         assert_eq!(search("q", &windows(&["/bin"])), Ok(path("/bin/q.exe")));
@@ -261,7 +269,7 @@ mod tests {
             ..windows(&["/bin"])
         };
         assert_eq!(search("q", &planted), Err(ProgramError::NotFound));
-        assert_eq!(extensions(OsStr::new(".EXE;bat;;")), [".exe", ".bat"]);
+        assert_eq!(split_extensions(OsStr::new(".EXE;bat;;")), [".exe", ".bat"]);
     }
 
     #[test]
@@ -278,7 +286,7 @@ mod tests {
         ];
         for (path, expected) in table {
             let expected = expected.replace('/', std::path::MAIN_SEPARATOR_STR);
-            assert_eq!(clean(path).as_os_str(), OsStr::new(&expected), "{path:?}");
+            assert_eq!(clean_path(path).as_os_str(), OsStr::new(&expected), "{path:?}");
         }
     }
 

@@ -1,10 +1,9 @@
-//! `ApplySets` (KEP-3659) for people who apply manifests from scripts.
+//! A kubectl plugin for `ApplySets` (KEP-3659): applies manifests as a set, and prunes what was removed from them.
 //!
-//! One way through: `manifest` → `read` → `plan` → `execute` → `event` → `report`. Each stage
-//! takes the value that the stage before it made. `commands` puts the stages together;
-//! ARCHITECTURE.md describes the rest.
+//! A run passes through the stages `manifest` → `read` → `plan` → `execute` → `event` → `report`. Each stage takes the
+//! result of the stage before. `commands` connects the stages; ARCHITECTURE.md describes the other modules.
 //!
-//! The modules are private, so that the compiler finds what nothing uses.
+//! The modules are private, so that the compiler warns about unused items.
 
 mod cli;
 mod cluster;
@@ -30,7 +29,7 @@ pub use cli::Cli;
 pub use commands::completion::answer_completion;
 pub use commands::run;
 
-/// What tests in `tests/` call directly. It is no library for others.
+/// The items that tests in `tests/` and benchmarks use directly. They are not an API for other crates.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::cluster::apiserver::{ApiRequest, ApiServer, Content};

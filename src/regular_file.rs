@@ -1,8 +1,8 @@
-//! Reads the files that flags, the environment and a kubeconfig name, up to a number of bytes, and writes those that hold
-//! what only their owner may read.
+//! Reads the files that flags, the environment and a kubeconfig name, up to a size limit. Writes files that only their
+//! owner may read.
 //!
-//! A device or a FIFO may have no end, or never begin. It is read only if the user names it: shells make pipes of
-//! `<(…)`, and `/dev/null` is an empty file.
+//! A read of a device or a FIFO may never end or never begin, so it is refused, unless the user names the file in a
+//! flag ([`read_any`]): a shell passes a pipe for `<(…)`, and `/dev/null` stands for an empty file.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -10,14 +10,14 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// The most bytes of a file of settings or credentials.
+/// The most bytes that are read of a file with settings or credentials.
 pub const SMALL: u64 = 1 << 20;
 
 /// Opens a regular file, or a link to one.
 ///
 /// # Errors
 ///
-/// It cannot be opened, or is something else, whose opening might wait.
+/// The file cannot be opened, or is not a regular file: to open a FIFO would block until somebody writes to it.
 pub fn open(path: &Path) -> io::Result<File> {
     if fs::metadata(path)?.is_file() {
         File::open(path)
@@ -26,26 +26,27 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a regular file of at most `limit` bytes, which are whole MiB.
+/// Reads a regular file of at most `limit` bytes. The error names the limit in MiB, so it must be whole MiB.
 ///
 /// # Errors
 ///
-/// It cannot be read, is larger, or is not a regular file.
+/// The file cannot be read, is larger, or is not a regular file.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_to_end(open(path)?, limit)
 }
 
-/// Reads at most `limit` bytes, which are whole MiB, of a file, pipe or device that the user names.
+/// Reads a file, pipe or device of at most `limit` bytes, whole MiB, that the user names in a flag.
 ///
 /// # Errors
 ///
-/// It cannot be read, is larger, or is a directory.
+/// The file cannot be read, is larger, or is a directory.
 pub fn read_any(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_to_end(File::open(path)?, limit)
 }
 
 fn read_to_end(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than the limit shows that the file is larger.
     file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::other(format!("larger than {} MiB", limit >> 20)));
@@ -53,25 +54,26 @@ fn read_to_end(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the text of a regular file of at most `limit` bytes, which are whole MiB.
+/// Reads the text of a regular file of at most `limit` bytes, whole MiB.
 ///
 /// # Errors
 ///
-/// It cannot be read, is larger, not a regular file, or not UTF-8.
+/// The file cannot be read, is larger, is not a regular file, or not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read(path, limit)?).map_err(|_| io::Error::other("not UTF-8"))
 }
 
-/// Writes a temporary file beside a path, which takes its place by `persist`. Only its owner may read it.
+/// Writes a temporary file into the directory of `path`; the caller renames it to `path` with `persist`. Only the owner
+/// may read the file.
 pub fn write_beside(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
-    // A temporary file has mode 0600, and keeps it.
+    // A temporary file has mode 0600, and keeps the mode when it is renamed.
     let mut file = NamedTempFile::new_in(directory_of(path))?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     Ok(file)
 }
 
-/// Returns the directory that a path is in.
+/// Returns the directory that a path is in: `.` for a path that is only a file name.
 pub fn directory_of(path: &Path) -> &Path {
     let directory = path
         .parent()

@@ -20,7 +20,7 @@ use crate::session::manifest_files;
 use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
-use crate::session::waits::{DependencyWait, Done, RunWait};
+use crate::session::waits::{DependencyWait, RunWait, WrittenObjects};
 use crate::settings::{self, ApplyOptions};
 
 /// Runs `apply`.
@@ -31,7 +31,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     let options = ApplyOptions::new(arguments, shared)?;
     if let Some(file) = &options.undo_out {
         manifest_files::check_file(UNDO_OUT, file)?;
-        manifest_files::check_is_no_manifest(UNDO_OUT, file, &options.sources, options.recursion)?;
+        manifest_files::check_not_among_manifests(UNDO_OUT, file, &options.sources, options.recursion)?;
     }
     let questions = Questions::at_terminal(options.is_interactive, &options.sources);
     let mut run = CommandRun::begin(
@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
         questions,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
-    run.limit(options.waiting.limit);
+    run.set_time_limit(options.waiting.limit);
     carry_out(run, &options, shared, None).await
 }
 
@@ -61,7 +61,7 @@ async fn carry_out(
         has_undo_file: false,
     };
     let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome.map_err(Error::in_reach_of_rbac))
+    run.finish(outcome.map_err(Error::with_rbac_hint))
 }
 
 fn read_style(arguments: &Apply, shared: &GlobalFlags) -> Style {
@@ -94,7 +94,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
     run.resume = Resume::NewPlan;
-    run.limit(options.waiting.limit);
+    run.set_time_limit(options.waiting.limit);
     carry_out(run, &options, shared, Some(&plan)).await
 }
 
@@ -125,7 +125,7 @@ impl Script for ApplyScript<'_> {
             // The cluster may have changed since the plan was saved, so the cluster is read again and compared with the
             // plan.
             Some(saved) => {
-                let prepared = saved_plan::approve(run, self.shared, self.options, saved).await?;
+                let prepared = saved_plan::plan_again(run, self.shared, self.options, saved).await?;
                 check_permissions(&prepared).await?;
                 prepared
             }
@@ -235,7 +235,7 @@ async fn export_for_undo(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
     });
     let left_out: Vec<String> = lost_references.chain(exported.left_out).collect();
     let (tooling, manager) = (&named.set.tooling, &writing.field_manager);
-    let flags = manifest_files::flags(tooling, manager, &manifests, &shared.connection);
+    let flags = manifest_files::apply_flags(tooling, manager, &manifests, &shared.connection);
     Ok(manifest_file(&named.set.parent, &flags, &left_out, &manifests))
 }
 
@@ -243,13 +243,13 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
     let interrupt = run.interrupt.clone();
     let is_dry = options.writing.dry_run != DryRun::None;
     if is_dry {
-        run.reporter.name_place(&run.set, &run.place);
+        run.reporter.print_header(&run.set, &run.place);
     }
     let reporter = &mut run.reporter;
     let patience = options.waiting.patience.filter(|_| !is_dry);
-    let done = RefCell::new(Done::default());
-    let wait =
-        patience.map(|patience| RunWait::new(prepared, &options.status_rules, &interrupt, patience, &done));
+    let written = RefCell::new(WrittenObjects::default());
+    let wait = patience
+        .map(|patience| RunWait::new(prepared, &options.status_rules, &interrupt, patience, &written));
     let dependencies = DependencyWait {
         server: &prepared.cluster.server,
         id: &prepared.named.set.id,
@@ -266,13 +266,16 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
     let work = async {
         let mut sink = |event| {
             if wait.is_some() {
-                done.borrow_mut().note(&event);
+                written.borrow_mut().record(&event);
             }
             reporter.event(event);
         };
         Ok(execution.run(&mut sink).await?)
     };
-    CommandRun::until_insisted(&interrupt, work).await
+    interrupt
+        .run_until_insisted(work)
+        .await
+        .unwrap_or(Ok(Ending::Interrupted))
 }
 
 /// Refuses a run that the user has no permission to finish.

@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
         options.writing.dry_run,
         questions,
     );
-    run.limit(options.waiting.limit);
+    run.set_time_limit(options.waiting.limit);
     let allowed = Allowed::new(&options.consent, &options.writing);
     let mut script = DeleteScript {
         options: &options,
@@ -179,7 +179,10 @@ async fn delete_set(
             stopped => deletion_run.end(None, stopped, &mut sink).await,
         })
     };
-    let ending = CommandRun::until_insisted(&interrupt, Box::pin(work)).await?;
+    let ending = interrupt
+        .run_until_insisted(Box::pin(work))
+        .await
+        .unwrap_or(Ok(Ending::Interrupted))?;
     // Objects that the user may list, but not delete, and that are probably members.
     let likely_members_left = prepared.state.likely_members_left;
     if ending == Ending::Done && likely_members_left > 0 {
@@ -201,9 +204,9 @@ async fn delete_and_wait(
     patience: Patience,
 ) -> Ending {
     let reporter = &mut run.reporter;
-    let mut done = waits::Done::default();
+    let mut written = waits::WrittenObjects::default();
     let mut sink = |event| {
-        done.note(&event);
+        written.record(&event);
         reporter.event(event);
     };
     let members = deletion.delete_members(deletion_run, &mut sink).await;
@@ -225,8 +228,8 @@ async fn delete_and_wait(
     };
     let terminating = deletion
         .deleted_or_terminating()
-        .filter(|live| done.is_going(live));
-    let targets = terminating.map(|live| done.gone(live)).collect();
+        .filter(|live| written.is_being_deleted(live));
+    let targets = terminating.map(|live| written.deletion_target(live)).collect();
     let mut report = |event| reporter.event(event);
     let awaited = waiting.run(targets, &mut report);
     let outcome = deletion_run.while_renewing(awaited).await;
@@ -240,25 +243,27 @@ async fn delete_and_wait(
             members.deleted,
             TerminatingObjects::Reported,
             &mut |event| {
-                done.note(&event);
+                written.record(&event);
                 reporter.event(event);
             },
         )
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
-        return waits::ending(outcome, ending);
+        return waits::ending_after_wait(outcome, ending);
     }
     let found = prepared.state.parent.iter();
-    let parent = found.map(|parent| waits::gone(&parent.live, Lookup::Name));
-    let parent_containers = deletion.parent_containers().map(|live| done.gone(live));
+    let parent = found.map(|parent| waits::deletion_target(&parent.live, Lookup::Name));
+    let parent_containers = deletion
+        .parent_containers()
+        .map(|live| written.deletion_target(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent
         .chain(parent_containers)
-        .filter(|target| done.has_deleted(target));
+        .filter(|target| written.has_deleted(target));
     let outcome = waiting
         .run(last.collect(), &mut |event| reporter.event(event))
         .await;
-    waits::ending(outcome, ending)
+    waits::ending_after_wait(outcome, ending)
 }
 
 async fn read_state(

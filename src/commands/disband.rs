@@ -137,7 +137,11 @@ impl Script for DisbandScript<'_> {
             judge: &|_, live| plan::judge_release(live, &read.named.set),
         };
         let mut sink = |event| run.reporter.event(event);
-        let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
+        let ending = run
+            .interrupt
+            .run_until_insisted(execution.run(&mut sink))
+            .await
+            .unwrap_or(Ok(Ending::Interrupted))?;
         if ending == Ending::Done && self.membership.writing.dry_run == DryRun::None {
             let parent = &planned.read.named.set.parent;
             let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");

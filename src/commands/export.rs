@@ -11,7 +11,7 @@ use crate::read::found_set::{self, FoundSet, Visibility};
 use crate::report::{self, Device, Format, ManifestText, Style, manifest_file};
 use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
-use crate::session::set_to_show::{ExistingSet, Known, existing_set};
+use crate::session::set_to_show::{ExistingSet, Known, read_existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 
@@ -90,12 +90,12 @@ async fn read_and_export(
     arguments: &Export,
     shared: &GlobalFlags,
 ) -> Result<SetExport, Error> {
-    let mut known = Known::named(&reference.name);
+    let mut known = Known::from_name(&reference.name);
     let ExistingSet {
         mut cluster,
         named,
         parent,
-    } = existing_set(reference, shared, &mut known).await?;
+    } = read_existing_set(reference, shared, &mut known).await?;
     let found = FoundSet::new(named.set.parent.clone(), &parent);
     cluster.settle_kinds_of_shown_sets(slice::from_ref(&found)).await;
     // Members were not listed yet. At this point, a set is not visible as a whole only if the server does not serve a
@@ -134,7 +134,7 @@ async fn read_and_export(
     });
     Ok(SetExport {
         set,
-        flags: manifest_files::flags(tooling, manager, &exported.manifests, &shared.connection),
+        flags: manifest_files::apply_flags(tooling, manager, &exported.manifests, &shared.connection),
         left_out: running.chain(exported.left_out).collect(),
         manifests: exported.manifests,
     })

@@ -37,7 +37,7 @@ async fn print_list(
     place: &mut ContextAndServer,
 ) -> Result<(), Error> {
     let connection = connect::connect(shared).await?;
-    *place = connect::place(&connection);
+    *place = connect::context_and_server(&connection);
     let server = connection.server.clone();
     let discovering = connect::discover(connection, connect::unlimited_waits(style), Wanted::Nothing);
     let custom = Box::pin(async { Ok(read::custom_parent_kinds(&server).await) });

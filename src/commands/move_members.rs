@@ -178,7 +178,11 @@ async fn move_members(
         judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
     };
     let mut sink = |event| run.reporter.event(event);
-    let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
+    let ending = run
+        .interrupt
+        .run_until_insisted(execution.run(&mut sink))
+        .await
+        .unwrap_or(Ok(Ending::Interrupted))?;
     if ending == Ending::Done {
         let namespace = note_of_namespace(from, into, &prepared.plan)
             .filter(|_| options.membership.writing.dry_run == DryRun::None);

@@ -17,7 +17,7 @@ use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
-use crate::session::prepare;
+use crate::session::prepare::resolve_recreate;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 
@@ -47,7 +47,7 @@ async fn print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exi
         &manifests.applied,
     )
     .await?;
-    let recreate = prepare::recreate(
+    let recreate = resolve_recreate(
         &options.recreate,
         &options.recreate_kinds,
         &cluster.discovery,

@@ -10,7 +10,7 @@ use crate::error::{Error, Exit};
 use crate::read::found_set::FoundSet;
 use crate::read::{MemberState, find_whole_members};
 use crate::report::{self, ViewDocument};
-use crate::session::set_to_show::{ExistingSet, Known, existing_set};
+use crate::session::set_to_show::{ExistingSet, Known, read_existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 use crate::verify::doubts;
@@ -19,7 +19,7 @@ use crate::verify::doubts;
 pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
-    let mut known = Known::named(&reference.name);
+    let mut known = Known::from_name(&reference.name);
     let rules = settings::read_status_rules(arguments.wait_rules.as_deref())?;
     let viewed = unless_stopped(&listen(), read_view(&reference, shared, &rules, &mut known)).await;
     let document = match viewed {
@@ -49,7 +49,7 @@ async fn read_view(
         mut cluster,
         named,
         parent,
-    } = existing_set(reference, shared, known).await?;
+    } = read_existing_set(reference, shared, known).await?;
     let mut set = FoundSet::new(named.set.parent, &parent);
     cluster.settle_kinds_of_shown_sets(slice::from_ref(&set)).await;
     let mut warnings = Vec::new();

@@ -122,9 +122,14 @@ impl Interrupt {
         self.wait_until_at_least(Urgency::Stop).await;
     }
 
-    /// Waits until the run has to stop without waiting for requests in flight.
-    pub async fn insisted(&self) {
-        self.wait_until_at_least(Urgency::StopAtOnce).await;
+    /// Runs `work` until the user insists on an end, by a second Ctrl-C, or until `--timeout` has run out and its grace
+    /// period is over too. Returns `None` then: `work` is dropped at its next await, and requests in flight are not
+    /// waited for. Only the next run can find out whether they took effect.
+    pub async fn run_until_insisted<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            result = work => Some(result),
+            () = self.wait_until_at_least(Urgency::StopAtOnce) => None,
+        }
     }
 
     async fn wait_until_at_least(&self, least: Urgency) {

@@ -14,7 +14,7 @@ use crate::model::text::{format_duration, listed};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between two reads.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The time for which a wait continues after `--timeout` ran out. It is shorter than `LAST_REQUESTS` in
+/// The time for which a wait continues after `--timeout` ran out. It is shorter than `GRACE_PERIOD` in
 /// `session/time_limit`, after which the run ends without waiting for anything: so there is time to report a result.
 const LAST_WAIT_AFTER_TIMEOUT: Duration = Duration::from_secs(3);
 

@@ -57,7 +57,7 @@ const GROUP: &str = "kustomize.config.k8s.io/";
 /// Renders a kustomization: a text of documents divided by `---`.
 pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     for (program, subcommand) in PROGRAMS {
-        let mut command = match find_program::command(program) {
+        let mut command = match find_program::to_command(program) {
             Ok(command) => command,
             Err(ProgramError::NotFound) => continue,
             Err(error) => {

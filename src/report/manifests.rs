@@ -1,4 +1,4 @@
-//! The text of exported manifests, which kubectl and this program read as the objects they are.
+//! The text of exported manifests. kubectl and this program read it back as the same objects.
 
 use serde_json::Value;
 
@@ -7,20 +7,19 @@ use crate::model::digest::sha256;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{contains_hostile_text, one_line};
 
-/// A manifest to write.
+/// An exported manifest, and the comments above it.
 #[derive(Debug, Clone)]
 pub struct ManifestText {
     pub key: ObjectKey,
-    /// The object as it is to be applied.
+    /// The object as an apply of the file would send it.
     pub manifest: Value,
     comments: Vec<String>,
 }
 
-/// The longest name of a file, in bytes, without its ending and a digest: file systems allow 255.
-const LONGEST_FILE_NAME: usize = 200;
+/// The most bytes of the name of a file without its extension and its digest. File systems allow 255 in all.
+const MAX_FILE_NAME_BYTES: usize = 200;
 
 impl ManifestText {
-    /// The manifest of an object, with comments above it.
     pub fn new(key: ObjectKey, manifest: Value, comments: Vec<String>) -> Self {
         Self {
             key,
@@ -29,19 +28,20 @@ impl ManifestText {
         }
     }
 
-    /// Returns whether it holds values that only some people may read.
+    /// Returns whether the object is a Secret, whose file only its owner may read.
     pub fn is_secret(&self) -> bool {
         self.key.group_kind == GroupKind::new("", "Secret")
     }
 
-    /// Returns its document, with its comments.
+    /// Returns the YAML of the manifest, with the comments above it.
     pub fn document(&self) -> String {
         let comments = self.comments.iter().map(String::as_str);
         let comments: String = comments.map(comment_line).collect();
         format!("{comments}{}", manifest_yaml(&self.manifest))
     }
 
-    /// Returns the name of a file for it, which no other object has: `service_shop_web.yaml`.
+    /// Returns a file name that no other object has: `service_shop_web.yaml`. If the key has characters that not all
+    /// file systems allow, or is too long, a digest makes the name unique.
     pub fn file_name(&self) -> String {
         let kind = self.key.group_kind.to_string().to_lowercase();
         let whole = match &self.key.namespace {
@@ -54,7 +54,7 @@ impl ManifestText {
                 'a'..='z' | '0'..='9' | '.' | '-' | '_' => character,
                 _ => '-',
             })
-            .take(LONGEST_FILE_NAME)
+            .take(MAX_FILE_NAME_BYTES)
             .collect();
         if portable == whole {
             format!("{portable}.yaml")
@@ -64,9 +64,14 @@ impl ManifestText {
     }
 }
 
-/// Returns the text of a file with the manifests of a set: comments on how to apply them, with which flags, and on
-/// what they lack, then a document for each.
-pub fn manifest_file(set: &ObjectKey, flags: &str, lacks: &[String], manifests: &[ManifestText]) -> String {
+/// Returns the text of a file with the manifests of a set: comments with the command that applies them and with the
+/// objects that are `left_out`, then a document for each manifest.
+pub fn manifest_file(
+    set: &ObjectKey,
+    flags: &str,
+    left_out: &[String],
+    manifests: &[ManifestText],
+) -> String {
     let purpose = format!("The objects of the set {set}, as they were last applied.");
     let command = format!(
         "Apply them with: kubectl applyset apply {} -f FILE{flags}",
@@ -76,7 +81,7 @@ pub fn manifest_file(set: &ObjectKey, flags: &str, lacks: &[String], manifests: 
     if manifests.is_empty() {
         heading.push("There were none: add --allow-prune-all.".to_owned());
     }
-    heading.extend_from_slice(lacks);
+    heading.extend_from_slice(left_out);
     let mut file: String = heading.iter().map(|line| comment_line(line)).collect();
     for manifest in manifests {
         file.extend(["---\n", &manifest.document()]);
@@ -88,7 +93,8 @@ fn comment_line(text: &str) -> String {
     format!("# {}\n", one_line(text))
 }
 
-/// Returns the YAML of an object, with texts of several lines as blocks if they read back as they are.
+/// Returns the YAML of an object. Strings of several lines are blocks if the YAML then reads back as the same object,
+/// and in quotation marks otherwise.
 fn manifest_yaml(manifest: &Value) -> String {
     let quoted = serde_saphyr::to_string(manifest)
         .ok()
@@ -97,7 +103,7 @@ fn manifest_yaml(manifest: &Value) -> String {
     let mut text = if reads_as(&quoted, manifest) && !quoted.contains("\\ud") {
         quoted
     } else {
-        with_whole_escapes(&output::json(manifest))
+        join_surrogates(&output::json(manifest))
     };
     if !text.ends_with('\n') {
         text.push('\n');
@@ -105,8 +111,8 @@ fn manifest_yaml(manifest: &Value) -> String {
     text
 }
 
-/// Writes characters beyond 16 bits as YAML does: it has no pairs of surrogates.
-fn with_whole_escapes(json: &str) -> String {
+/// Replaces JSON's escapes of characters beyond 16 bits, which are pairs of surrogates, by YAML's single escapes.
+fn join_surrogates(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut rest = json;
     while let Some(place) = rest.find("\\ud") {

@@ -1,7 +1,7 @@
 //! Prints all output of the program: lines, documents, progress, errors.
 //!
-//! Data goes to standard output, messages to standard error. Nothing else prints, and nothing is
-//! decided here.
+//! Data goes to standard output, messages to standard error. No other module prints, and this module makes no decision
+//! about the run.
 
 mod diff;
 mod documents;
@@ -48,7 +48,7 @@ use crate::verify::Finding;
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    for message in hints::shared_hints_last(error.messages.clone()) {
+    for message in hints::keep_shared_hints_on_last(error.messages.clone()) {
         print_message(Label::Error, &message, colors);
     }
 }
@@ -69,8 +69,8 @@ fn print_unless_quiet(label: Label, text: &str, style: Style) {
     }
 }
 
-/// Prints the lines of findings before the question whether to repair them. Returns whether this
-/// format has lines.
+/// Prints the findings before the question whether to repair them. Returns `false` without printing if the format is
+/// not one of lines: then the question has to show more.
 pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
     let has_lines = matches!(style.format, Format::Lines | Format::Wide);
     if has_lines {
@@ -79,7 +79,7 @@ pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
     has_lines
 }
 
-/// Prints a document in the chosen format: for people, as names, or as it is.
+/// Prints a document in the chosen format: as a table, as names, or as JSON or YAML.
 pub fn listing<T: Listing>(document: &T, place: &ContextAndServer, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => print_lines(&document.lines(style)),
@@ -94,7 +94,7 @@ fn print_lines(lines: &[String]) {
     }
 }
 
-/// Prints a document if one was requested, with the cluster that it is about.
+/// Prints a document as JSON or YAML, with the cluster that it is about; nothing in other formats.
 pub fn document<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
     let document = Envelope::new(document, place);
     match style.format {
@@ -104,7 +104,7 @@ pub fn document<T: Serialize>(document: &T, place: &ContextAndServer, style: Sty
     }
 }
 
-/// Prints objects of the API for `kubectl apply`: YAML documents, or one JSON List.
+/// Prints objects that `kubectl apply` can read: YAML documents, or one JSON List.
 pub fn objects(objects: &[Value], style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => {
@@ -121,7 +121,7 @@ pub fn objects(objects: &[Value], style: Style) {
     }
 }
 
-/// Prints exported manifests; `file` is their text.
+/// Prints exported manifests; `file` is their YAML with comments.
 pub fn manifests(manifests: &[ManifestText], file: &str, style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::write(file),
@@ -132,7 +132,7 @@ pub fn manifests(manifests: &[ManifestText], file: &str, style: Style) {
     }
 }
 
-/// Returns the key of an object of the API; `None` if it is none.
+/// Returns the key of an object; `None` if the value lacks a kind, an API version or a name.
 fn object_key(object: &Value) -> Option<ObjectKey> {
     let text = |pointer| object.pointer(pointer)?.as_str();
     let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
@@ -143,9 +143,10 @@ fn object_key(object: &Value) -> Option<ObjectKey> {
     })
 }
 
-/// Prints that the interrupt was received. Below a question no request is under way.
+/// Prints that the interrupt was received. While a question is open, no request is in flight, so the run ends at once.
 pub fn print_interrupted() {
-    let (label, text) = match prompt::open() {
+    let open_question = prompt::open();
+    let (label, text) = match open_question {
         None => (
             Label::Note,
             "stopping after the requests in flight and recreations under way; a second Ctrl-C or signal stops at once",
@@ -153,7 +154,7 @@ pub fn print_interrupted() {
         Some(WrittenBefore::Nothing) => (Label::Plain, "stopped: nothing was written"),
         Some(WrittenBefore::Confirmed) => (Label::Plain, "stopped: nothing more was written"),
     };
-    if prompt::open().is_some() {
+    if open_question.is_some() {
         output::write_stderr("\n");
     }
     print_message(label, &text.into(), Colors::Off);

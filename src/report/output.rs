@@ -1,4 +1,4 @@
-//! Writes to standard output and standard error. Nothing else does.
+//! Writes to standard output and standard error. No other module does.
 
 use std::io::{self, StdoutLock, Write as _};
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::text_lines::Label;
 use crate::model::message::Message;
 use crate::model::text::{contains_hostile_text, one_line, printable_json};
 
-/// Prints a line of data; a line break within it is escaped.
+/// Prints a line of data, with line breaks and control characters in it escaped.
 pub(super) fn print(line: &str) {
     write_stdout(&[&format!("{}\n", one_line(line.trim_end()))]);
 }
@@ -25,7 +25,7 @@ pub(super) fn print_line(line: &Line, colors: Colors) {
     write_stdout(&[&format!("{}\n", line.text(colors))]);
 }
 
-/// Writes texts to standard output as one, with progress hidden.
+/// Writes texts to standard output one after the other, without other output between them.
 fn write_stdout(texts: &[&str]) {
     with_stdout(|stdout| {
         let mut texts = texts.iter();
@@ -40,11 +40,11 @@ fn with_stdout(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
         write(&mut stdout)?;
         stdout.flush()
     });
-    note_failure("standard output", written);
+    report_lost_output("standard output", written);
 }
 
-/// Writes text to standard error, with progress hidden. One write prevents other programs of a pipeline
-/// from writing into the middle of a line.
+/// Writes text to standard error, with progress hidden. The text is written in one call, so that other programs of a
+/// pipeline cannot write into the middle of a line.
 pub(super) fn write_stderr(text: &str) {
     without_progress(|| {
         let mut stderr = io::stderr().lock();
@@ -53,20 +53,18 @@ pub(super) fn write_stderr(text: &str) {
     });
 }
 
-/// Prints a document as it is.
-///
-/// `json` and `yaml` have escaped what a terminal would act upon.
+/// Prints a document without escaping it: `json` and `yaml` have escaped the control characters already.
 pub(super) fn print_document(text: &str) {
     write_stdout(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
 }
 
 /// Writes a document to a file.
 pub(super) fn save_document(file: &Path, text: &str) {
-    note_failure(&file.display().to_string(), fs::write(file, text));
+    report_lost_output(&file.display().to_string(), fs::write(file, text));
 }
 
-/// Prints a message: its text after the label, its details indented, and each hint with a label of
-/// its own. At a terminal, what has a label is wrapped between words; all else may be copied.
+/// Prints a message: its text after the label, its details indented, and each hint with a label of its own. At a
+/// terminal, texts with a label are wrapped between words. Details are not, because users copy them.
 pub(super) fn print_message(label: Label, message: &Message, colors: Colors) {
     let size = terminal_size::terminal_size_of(io::stderr());
     let columns = size.map_or(usize::MAX, |(columns, _)| columns.0.into());
@@ -85,7 +83,7 @@ fn message_text(label: Label, message: &Message, colors: Colors, columns: usize)
     text
 }
 
-/// Returns the line behind its label, as several lines if it has more columns.
+/// Returns the line with its label before it, wrapped to this number of columns.
 fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String {
     let margin = label.text(Colors::Off).len();
     let line = one_line(line.trim_end());
@@ -97,9 +95,7 @@ fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String
     format!("{}{}\n", label.text(colors), parts.join(&margin))
 }
 
-/// Prints a document as JSON.
-///
-/// That of a large set is too large to be in memory at once.
+/// Prints a document as JSON, part by part: the document of a large set would take too much memory.
 pub(super) fn print_json<T: Serialize>(document: &T) {
     with_stdout(|stdout| {
         write_json(document, &mut *stdout)?;
@@ -116,18 +112,19 @@ fn write_json<T: Serialize>(document: &T, to: impl io::Write) -> io::Result<()> 
     escaped.pass_on(escaped.lines.len())
 }
 
-/// Escapes JSON on its way, as `json` does. Nothing that is escaped goes beyond a line.
+/// Escapes JSON, as [`json`] does, while it is written to `to`. A sequence that has to be escaped never spans two
+/// lines, so whole lines can be escaped apart from the others.
 struct EscapedJson<W> {
     to: W,
-    /// What was not passed on yet.
+    /// The text that was not passed on yet.
     lines: Vec<u8>,
 }
 
-/// How much of a document is collected before it is passed on.
+/// The number of bytes that are collected before they are escaped and written.
 const PART_OF_JSON: usize = 64 * 1024;
 
 impl<W: io::Write> EscapedJson<W> {
-    /// Passes on so many bytes, which end with a line or with the document.
+    /// Escapes and writes the first `length` bytes, which must end with a line or with the document.
     fn pass_on(&mut self, length: usize) -> io::Result<()> {
         let rest = self.lines.split_off(length);
         let lines = String::from_utf8(mem::replace(&mut self.lines, rest)).map_err(io::Error::other)?;
@@ -151,7 +148,7 @@ impl<W: io::Write> io::Write for EscapedJson<W> {
     }
 }
 
-/// The JSON of a document.
+/// Returns a document as JSON, with control characters escaped.
 pub(super) fn json<T: Serialize>(document: &T) -> String {
     serde_json::to_string_pretty(document).map_or_else(
         |error| json!({"error": error.to_string()}).to_string(),
@@ -159,11 +156,11 @@ pub(super) fn json<T: Serialize>(document: &T) -> String {
     )
 }
 
-/// The YAML of a document, with multi-line strings in quotation marks: in a block, each of their
-/// lines would be a line of the output.
+/// Returns a document as YAML. Strings of several lines are in quotation marks: in a block, each line of a string would
+/// be a line of the output, which a CI system may take for a command.
 ///
-/// The serializer does not escape characters that change the direction of text. A document that
-/// holds some is written as JSON, which is YAML, too.
+/// The serializer does not escape characters that change the direction of text. A document with such characters is
+/// returned as JSON, which is valid YAML.
 pub(super) fn yaml<T: Serialize>(document: &T) -> String {
     let options = serde_saphyr::ser_options! {
         prefer_block_scalars: false,
@@ -182,16 +179,19 @@ pub fn write(text: &str) {
 
 /// Returns whether data could not be written to standard output, or a page to its file.
 ///
-/// A full disk must not end in exit code 0; a closed pipe may, since its reader stopped reading on
-/// purpose.
+/// The program must not end with exit code 0 if the disk was full. It may if a pipe was closed, since the reader
+/// stopped reading on purpose.
 pub fn has_lost_output() -> bool {
     LOST_OUTPUT.load(Ordering::Relaxed)
 }
 
-/// The failure is one of the whole program, and is reported once.
+/// Whether a write has failed. A static, because output is printed from several threads, and the failure is reported
+/// once.
 static LOST_OUTPUT: AtomicBool = AtomicBool::new(false);
 
-fn note_failure(place: &str, written: io::Result<()>) {
+/// Reports a failed write, once for the whole program. The reader of a pipe may stop reading on purpose, so a closed
+/// pipe is no failure.
+fn report_lost_output(place: &str, written: io::Result<()>) {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {

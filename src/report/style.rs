@@ -26,7 +26,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// The characters that a line of a table may have.
+    /// Returns the most characters of a line of a table; no limit with `-o wide`.
     pub(super) fn table_width(self) -> usize {
         match self.format {
             Format::Wide => usize::MAX,
@@ -35,27 +35,22 @@ impl Style {
     }
 }
 
-/// The destination of a stream.
+/// The destination of standard output or standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
-    /// A terminal of this size, in characters.
-    Terminal {
-        /// Characters in a line.
-        columns: usize,
-        /// Lines.
-        rows: usize,
-    },
+    /// A terminal of this size.
+    Terminal { columns: usize, rows: usize },
     /// A pipe or a file.
     Stream,
 }
 
 impl Device {
-    /// Returns whether it is a terminal.
+    /// Returns whether the device is a terminal.
     pub fn is_terminal(self) -> bool {
         self != Self::Stream
     }
 
-    /// The characters that a line may have: any number if it is not a terminal.
+    /// Returns the most characters of a line; no limit for a pipe or a file. See also [`Device::columns`].
     pub(super) fn width(self) -> usize {
         match self {
             Self::Terminal { columns, .. } => columns,
@@ -63,7 +58,7 @@ impl Device {
         }
     }
 
-    /// The characters in a line; 80 if that is not a terminal.
+    /// Returns the number of characters for a layout that needs one: that of the terminal, or 80.
     pub fn columns(self) -> usize {
         match self {
             Self::Terminal { columns, .. } => columns,
@@ -71,7 +66,7 @@ impl Device {
         }
     }
 
-    /// The visible lines; 24 if that is not a terminal.
+    /// Returns the number of lines for a layout that needs one: that of the terminal, or 24.
     pub fn rows(self) -> usize {
         match self {
             Self::Terminal { rows, .. } => rows,
@@ -83,13 +78,13 @@ impl Device {
 /// The lines about objects that do not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnchangedLines {
-    /// One for each.
+    /// One line for each object.
     Shown,
-    /// None: the summary counts them.
+    /// No lines: only the summary counts the objects.
     Folded,
 }
 
-/// The format of standard output. The comments of values are on the page of `-o`.
+/// The format of standard output. The doc comments of the variants are the help of `-o`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Lines as kubectl prints them.

@@ -35,19 +35,19 @@ impl Label {
 }
 
 /// `deployment.apps/web`
-pub(super) fn name(outcome: &ObjectOutcome) -> String {
+pub(super) fn object_name(outcome: &ObjectOutcome) -> String {
     outcome.subject.key().object_name()
 }
 
 /// `deployment.apps/web configured in namespace shop (server dry run)`
-pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
+pub(super) fn outcome_line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
     let mut rest = String::new();
     if let Some(namespace) = &outcome.subject.namespace {
         rest.push_str(" in namespace ");
         rest.push_str(namespace);
     }
-    rest.push_str(suffix(dry_run));
-    Line::new(Color::Plain, format!("{} ", name(outcome)))
+    rest.push_str(dry_run_suffix(dry_run));
+    Line::new(Color::Plain, format!("{} ", object_name(outcome)))
         .with(sign_and_color(outcome.action).1, outcome.action.to_string())
         .with(Color::Plain, rest)
 }
@@ -60,8 +60,9 @@ pub(super) fn sign_and_color(action: Action) -> (char, Color) {
     }
 }
 
-/// The reason or the error of an outcome, which its line leaves out.
-pub(super) fn detail(outcome: &ObjectOutcome) -> Option<Message> {
+/// Returns the message with the reason or the error of an outcome, which [`outcome_line`] leaves out; `None` if the
+/// outcome has neither.
+pub(super) fn outcome_message(outcome: &ObjectOutcome) -> Option<Message> {
     let key = outcome.subject.key();
     match (&outcome.error, outcome.reason.as_str()) {
         (Some(error), _) => Some(match &outcome.source {
@@ -74,12 +75,12 @@ pub(super) fn detail(outcome: &ObjectOutcome) -> Option<Message> {
 }
 
 /// `created parent secret/web in namespace shop`
-pub(super) fn parent(key: &ObjectKey, action: Action, dry_run: DryRun) -> String {
-    format!("{action} parent {key}{}", suffix(dry_run))
+pub(super) fn parent_line(key: &ObjectKey, action: Action, dry_run: DryRun) -> String {
+    format!("{action} parent {key}{}", dry_run_suffix(dry_run))
 }
 
 /// `deployment.apps/web in namespace shop: InProgress: 1 of 2 replicas are ready`
-pub(super) fn awaited(awaited: &Awaited) -> String {
+pub(super) fn awaited_line(awaited: &Awaited) -> String {
     let key = awaited.subject.key();
     let Awaited { status, reason, .. } = awaited;
     match awaited.wait_status {
@@ -92,7 +93,7 @@ pub(super) fn awaited(awaited: &Awaited) -> String {
 }
 
 /// `applying 5 objects`
-pub(super) fn phase(phase: Phase, total: usize) -> String {
+pub(super) fn phase_line(phase: Phase, total: usize) -> String {
     let objects = counted(total, "object");
     match phase {
         Phase::Waiting => format!("{phase} for {objects}"),
@@ -101,7 +102,7 @@ pub(super) fn phase(phase: Phase, total: usize) -> String {
 }
 
 /// `1 object is still being deleted: configmap/web in namespace shop; add --wait to wait for it`
-pub(super) fn still_being_deleted(keys: &[ObjectKey]) -> Option<String> {
+pub(super) fn still_being_deleted_line(keys: &[ObjectKey]) -> Option<String> {
     let (are, them) = match keys.len() {
         0 => return None,
         1 => ("is", "it"),
@@ -115,17 +116,18 @@ pub(super) fn still_being_deleted(keys: &[ObjectKey]) -> Option<String> {
 }
 
 /// `3 created, 1 pruned (12 requests, 0.2 s)`
-pub(super) fn summary(counts: &str, dry_run: DryRun, cost: RequestsAndSeconds) -> String {
+pub(super) fn summary_line(counts: &str, dry_run: DryRun, cost: RequestsAndSeconds) -> String {
     let requests = usize::try_from(cost.requests).unwrap_or(usize::MAX);
     format!(
         "{counts}{} ({}, {:.1} s)",
-        suffix(dry_run),
+        dry_run_suffix(dry_run),
         counted(requests, "request"),
         cost.seconds
     )
 }
 
-pub(super) fn suffix(dry_run: DryRun) -> &'static str {
+/// Returns the words that mark a dry run; empty for a real run.
+pub(super) fn dry_run_suffix(dry_run: DryRun) -> &'static str {
     match dry_run {
         DryRun::None => "",
         DryRun::Client => " (dry run)",
@@ -134,7 +136,7 @@ pub(super) fn suffix(dry_run: DryRun) -> &'static str {
 }
 
 /// `secret/shop in platform`
-pub(super) fn title(set: &SetDocument) -> String {
+pub(super) fn set_title(set: &SetDocument) -> String {
     match (&set.kind, &set.namespace) {
         (Some(_), Some(namespace)) => format!("{} in {namespace}", set.reference()),
         (Some(_), None) => set.reference(),
@@ -144,7 +146,7 @@ pub(super) fn title(set: &SetDocument) -> String {
 
 /// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
 ///
-/// On a narrow terminal, the URL is left out first.
+/// On a narrow terminal, the URL is left out, or cut if there is no context.
 pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> Line {
     let context = match &place.context {
         Some(context) => format!("   context {context}"),
@@ -177,7 +179,7 @@ mod tests {
             namespace: None,
             name: number.to_string(),
         };
-        let line = |count| still_being_deleted(&(0..count).map(key).collect::<Vec<_>>());
+        let line = |count| still_being_deleted_line(&(0..count).map(key).collect::<Vec<_>>());
         assert_eq!(line(0), None);
         assert_eq!(
             line(1).as_deref(),
@@ -207,7 +209,7 @@ mod tests {
             server: "https://10.0.0.1:6443/".to_owned(),
             ..ContextAndServer::default()
         };
-        let text = |columns| header(&title(&set), &place, columns).text(Colors::Off);
+        let text = |columns| header(&set_title(&set), &place, columns).text(Colors::Off);
         assert_eq!(
             text(80),
             "secret/shop in platform   context prod-eu   https://10.0.0.1:6443"

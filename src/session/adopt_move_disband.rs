@@ -1,4 +1,4 @@
-//! The sets of `adopt`, `disband` and `move`, as they are read before their members change.
+//! Runs `adopt`, `disband` and `move`, and reads their sets before members join or leave.
 
 use std::collections::BTreeSet;
 
@@ -26,15 +26,15 @@ use crate::read::{
 use crate::report::SetDocument;
 use crate::settings::{self, MembershipOptions};
 
-/// A set as it was read, with all that writing it needs.
+/// A set as it was read, with what writing its parent needs.
 pub struct SetRead {
     pub named: NamedSet,
-    /// Its state, without members.
+    /// The state of the set without members: [`SetRead::members`] lists those.
     pub state: ClusterState,
 }
 
-/// Plans and writes with this script, in a run whose report is about `set`. `manifests` are the sources that the command
-/// reads: an answer cannot come from one.
+/// Plans and writes with this script, in a run whose report is about `set`. `manifests` are the sources that the
+/// command reads: if standard input is one of them, the user cannot answer a question there.
 pub async fn run(
     operation: Operation,
     set: &SetReference,
@@ -56,8 +56,8 @@ pub async fn run(
     run.finish(outcome)
 }
 
-/// Connects, discovers the server, and reads the manifests that name objects, if there are any. `divide` decides about
-/// their hooks.
+/// Connects, discovers the server, and reads the manifests that name the objects of the command; `None` if no flag
+/// names manifests. `divide` separates the manifests that count from hooks.
 pub async fn discover_and_read(
     run: &mut CommandRun,
     shared: &GlobalFlags,
@@ -73,17 +73,17 @@ pub async fn discover_and_read(
     discover_with(connection, sources.to_vec(), recursion, waits, divide, None).await
 }
 
-/// Reads a set that must exist.
+/// Reads the set that members leave; fails if the set does not exist.
 pub async fn read_existing(
     cluster: &mut Cluster,
     named: NamedSet,
     operation: Operation,
     options: &MembershipOptions,
 ) -> Result<SetRead, Error> {
-    read(cluster, named, Goal::Leave(operation), options).await
+    read_set(cluster, named, Goal::Leave(operation), options).await
 }
 
-/// Reads a set that is created if it does not exist.
+/// Reads the set that members join. The run creates the set if it does not exist.
 pub async fn read_target(
     cluster: &mut Cluster,
     reference: &SetReference,
@@ -91,10 +91,10 @@ pub async fn read_target(
     operation: Operation,
 ) -> Result<SetRead, Error> {
     let named = named_set(cluster, reference, options.tooling.clone(), &[]).await?;
-    read(cluster, named, Goal::Join(operation), options).await
+    read_set(cluster, named, Goal::Join(operation), options).await
 }
 
-async fn read(
+async fn read_set(
     cluster: &mut Cluster,
     mut named: NamedSet,
     goal: Goal<'_>,
@@ -123,8 +123,8 @@ impl SetRead {
         Proposal::new(refusals.collect(), &plan.changes).about(&self.named.set)
     }
 
-    /// Lists the objects that carry the set's label and match these labels, by their keys among `asked`
-    /// if they have others.
+    /// Lists the objects that carry the set's label and match the label selector `labels`. If an object is listed in
+    /// several API groups, it has the key that is in `asked`.
     pub async fn members(
         &self,
         cluster: &Cluster,
@@ -132,14 +132,13 @@ impl SetRead {
         asked: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, Error> {
-        let members = self
-            .state
-            .list_members(&cluster.server, &self.named, labels, asked, concurrency);
-        members.await
+        self.state
+            .list_members(&cluster.server, &self.named, labels, asked, concurrency)
+            .await
     }
 
-    /// Returns the record of the set with these kinds and namespaces added, and the refusal of a record
-    /// that does not fit beside the parent's other annotations.
+    /// Returns the record of the set with these kinds and namespaces added. Also returns a refusal if the record makes
+    /// the parent's annotations larger than the server allows.
     pub fn record_with(&self, added: &Record) -> (Record, Option<Refusal>) {
         let record = self.state.observed.recorded.union(added);
         let nothing = Pairs::new();
@@ -148,7 +147,7 @@ impl SetRead {
         (record, refusal)
     }
 
-    /// Returns everything that writing the parent needs.
+    /// Returns what writing the parent needs.
     pub fn parent_writing<'a>(
         &'a self,
         cluster: &'a Cluster,
@@ -167,7 +166,11 @@ impl SetRead {
     }
 }
 
-/// Refuses a run that the user has no permission to finish.
+/// Checks that the user has all permissions of the run.
+///
+/// # Errors
+///
+/// The error names the missing permissions.
 pub async fn check_permissions(
     cluster: &Cluster,
     rights: BTreeSet<Permission>,

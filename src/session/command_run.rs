@@ -1,4 +1,4 @@
-//! One run of a command that writes: its report, its interrupt and its end.
+//! One run of a command that writes: its connection, its report, its interrupt, its questions and its end.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -22,36 +22,36 @@ use crate::report::{
     self, ContextAndServer, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
 };
 
-/// The wait for capacity of the server after which a note is printed.
-const SILENCE: Duration = Duration::from_secs(2);
+/// A note is printed once a request has waited for this long because the server has no capacity.
+const CAPACITY_NOTE_AFTER: Duration = Duration::from_secs(2);
 
-/// One run.
+/// One run of a command that writes.
 pub struct CommandRun {
-    /// The set, as far as it is known.
+    /// The set that the run is about: only its name until its parent's kind was resolved.
     pub set: SetDocument,
-    /// The cluster, once there is a connection.
+    /// The context and the server, for the report; empty until there is a connection.
     pub place: ContextAndServer,
-    /// Its report.
     pub reporter: Reporter,
-    /// The user's request to stop.
+    /// The request to stop, by the user or by `--timeout`.
     pub interrupt: Interrupt,
-    /// The server whose requests are counted, once there is a connection.
+    /// The server, whose requests the report counts; `None` until there is a connection.
     pub server: Option<ApiServer>,
     limit: TimeLimit,
     style: Style,
-    /// The advice on how to resume it after an interrupt.
+    /// The advice on how to resume the run after an interrupt.
     pub resume: Resume,
     questions: Questions,
-    /// The notes and warnings so far: a run that reads again after a question finds the same again.
+    /// The texts of the notes and warnings so far. A run that reads again, after a question or after another run, would
+    /// report the same ones a second time otherwise.
     reported: HashSet<String>,
-    /// The time at which it began.
+    /// The time at which the run began; `--exclusive` waits from then on.
     pub(super) began: tokio::time::Instant,
-    /// The number of times that it has planned again because of another run.
-    pub(super) attempts: usize,
+    /// How many times the run has planned again because another run began first.
+    pub(super) replans: usize,
 }
 
 impl CommandRun {
-    /// Begins a run, and listens for signals from here on.
+    /// Begins a run. From then on, signals interrupt it instead of killing the program.
     pub fn begin(
         operation: Operation,
         set: SetDocument,
@@ -65,33 +65,34 @@ impl CommandRun {
             reporter: Reporter::new(operation, style, dry_run),
             interrupt: listen(),
             server: None,
-            // A preview needs no consent: it says what would be refused.
+            // A dry run does not ask: its report shows what the run would be refused for.
             questions: match dry_run {
                 DryRun::None => questions,
                 DryRun::Client | DryRun::Server => Questions::Impossible,
             },
-            limit: TimeLimit::none(),
+            limit: TimeLimit::unlimited(),
             style,
             resume: Resume::default(),
             reported: HashSet::new(),
             began: tokio::time::Instant::now(),
-            attempts: 0,
+            replans: 0,
         }
     }
 
-    /// The waits for kinds that are not served yet.
+    /// Returns the waits for kinds that are not served yet: they end with `--timeout`, and print a note.
     pub fn kind_waits(&self) -> KindWaits {
         let style = self.style;
         let limit = self.limit.clone();
-        KindWaits::new(move || limit.end(), move |text| report::note(text, style))
+        KindWaits::new(move || limit.deadline(), move |text| report::note(text, style))
     }
 
-    /// Sets up the connection of this run.
+    /// Connects to the server, ends its long pauses once the run is interrupted, and prints a note if the server has no
+    /// capacity for the user's requests.
     pub async fn connect(&mut self, shared: &GlobalFlags) -> Result<Connection, Error> {
         let connection = connect(shared).await?;
         let server = connection.server.clone();
         self.server = Some(server.clone());
-        self.place = connect::place(&connection);
+        self.place = connect::context_and_server(&connection);
         let interrupt = self.interrupt.clone();
         tokio::spawn(async move {
             interrupt.requested().await;
@@ -99,7 +100,7 @@ impl CommandRun {
         });
         let (server, style) = (connection.server.clone(), self.style);
         tokio::spawn(async move {
-            server.waits_for_capacity(SILENCE).await;
+            server.waits_for_capacity(CAPACITY_NOTE_AFTER).await;
             report::note(
                 "the server has no capacity for this user's requests (429 Too Many Requests); retrying",
                 style,
@@ -108,36 +109,24 @@ impl CommandRun {
         Ok(connection)
     }
 
-    /// Connects, and asks the server what it serves.
+    /// Connects, asks the server what it serves, and reads what `wanted` names at the same time.
     pub async fn discover(&mut self, shared: &GlobalFlags, wanted: Wanted<'_>) -> Result<Cluster, Error> {
         let connection = self.connect(shared).await?;
         discover(connection, self.kind_waits(), wanted).await
     }
 
-    /// Stops the run when this time is over, if it has a limit.
-    pub fn limit(&mut self, time: Option<Duration>) {
+    /// Stops the run when this time is over; with `None`, the run may take any time.
+    pub fn set_time_limit(&mut self, time: Option<Duration>) {
         if let Some(time) = time {
-            self.limit = TimeLimit::begin(time, self.interrupt.clone());
-        }
-    }
-
-    /// Runs `work` until the user requests an immediate stop.
-    ///
-    /// Requests in flight are not waited for then: only the next run can find out whether they took effect.
-    pub async fn until_insisted<E>(
-        interrupt: &Interrupt,
-        work: impl Future<Output = Result<Ending, E>>,
-    ) -> Result<Ending, E> {
-        tokio::select! {
-            ending = work => ending,
-            () = interrupt.insisted() => Ok(Ending::Interrupted),
+            self.limit = TimeLimit::start(time, self.interrupt.clone());
         }
     }
 
     /// Prints the end of the report, and returns how the program ends.
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
-        let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
-        if is_over {
+        let is_timed_out =
+            self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
+        if is_timed_out {
             let text = "timed out waiting for the condition: --timeout ran out";
             self.reporter.event(Event::failure(text.to_owned()));
         }
@@ -154,40 +143,43 @@ impl CommandRun {
         Ok(match outcome? {
             Ending::Done => Exit::Done,
             Ending::Incomplete => Exit::Failed,
-            Ending::Interrupted if is_over => Exit::Failed,
+            Ending::Interrupted if is_timed_out => Exit::Failed,
             Ending::Interrupted => Exit::Interrupted,
         })
     }
 
-    /// Reports planned objects without a result, and what is left of a run that was stopped.
+    /// Reports the planned objects without a result, what is left of a run that was stopped, and until when the parent
+    /// lists the run as under way if the run could not write its end there.
     fn report_what_is_left(&mut self, outcome: &Result<Ending, Error>) {
         let reason = match outcome {
             Ok(Ending::Done) => return,
             Ok(Ending::Interrupted) => format!("not sent: {}", self.interrupt.cause().reason()),
             Ok(Ending::Incomplete) | Err(_) => "not done: the run ended early".to_owned(),
         };
-        let left = self.reporter.end(&reason, self.server.as_ref());
+        let left = self.reporter.report_unfinished(&reason, self.server.as_ref());
         if let (Some(left), Ok(Ending::Interrupted)) = (left, outcome) {
             let text = format!("run ended early: {left}; {}", self.resume);
             self.reporter.event(Event::Warning(text));
         }
-        let until = self.server.as_ref().and_then(|server| {
+        // The lease has an age unless the run has given it back by writing its end, or has lost it.
+        let listed_until = self.server.as_ref().and_then(|server| {
             let renewed = server.now().checked_sub(server.lease_age()?).ok()?;
             abandonment_time(renewed)
         });
-        if let Some(until) = until {
+        if let Some(until) = listed_until {
             self.reporter.event(Event::Warning(format!(
                 "the set lists this run as under way until {until}: it could not write that it has ended; until then `delete`, `disband` and `move` keep the set's parent, unless a run of `kubectl applyset verify SET --fix` at a terminal ends it"
             )));
         }
     }
 
-    /// Returns whether the user agrees to a plan. If the consent so far does not cover it, the plan is shown at a
-    /// terminal, and the answer is the new consent. The time until then does not count.
+    /// Returns when the user agreed to a plan. If the consent so far does not cover the plan, it is shown at a
+    /// terminal, and the user's answer becomes the consent. The time until the answer counts neither for `--timeout`
+    /// nor for the duration in the report.
     ///
     /// # Errors
     ///
-    /// An answer could not lift all refusals, there is no terminal, or the user does not agree.
+    /// A refusal in the plan cannot be lifted by an answer, there is no terminal, or the user does not agree.
     pub(super) async fn agree(
         &self,
         consent: &mut Consent,
@@ -205,14 +197,14 @@ impl CommandRun {
                 colors: self.style.colors,
             };
             let asked = Instant::now();
-            let is_confirmed = self.limit.stopped_during(answer(question)).await;
+            let is_confirmed = self.limit.pause_during(answer(question)).await;
             self.reporter.pause(asked.elapsed());
             is_confirmed
         })
         .await
     }
 
-    /// Reports notes, each once.
+    /// Reports the notes that this run has not reported yet.
     pub fn report_notes(&mut self, texts: Vec<String>) {
         for text in texts {
             if self.reported.insert(text.clone()) {
@@ -221,7 +213,7 @@ impl CommandRun {
         }
     }
 
-    /// Reports warnings, each once.
+    /// Reports the warnings that this run has not reported yet.
     pub fn report_warnings(&mut self, texts: &[String]) {
         for text in texts {
             if self.reported.insert(text.clone()) {

@@ -19,22 +19,23 @@ use crate::read::{Cluster, EarlyReads, KindWaits, Wanted};
 use crate::report::{self, ContextAndServer, Format, Style};
 use crate::settings::{self, SetReference};
 
-/// Connections for the requests before the lists: two of discovery, one for the parent, and one for a
+/// The connections for the requests before the lists of members: two for discovery, one for the parent, and one for a
 /// namespace.
-const BEFORE_LISTS: usize = 4;
-/// The most connections that are opened for the lists of members before these can be sent.
-const LISTS_AT_ONCE: usize = 16;
-/// One more, in which a first apply asks about permissions.
-const BESIDE_LISTS: usize = 1;
-/// The time without any answer after which a note says that the program waits for one.
+const CONNECTIONS_BEFORE_LISTS: usize = 4;
+/// The most connections that are opened for the lists of members before discovery allows to send these lists.
+const MAX_CONNECTIONS_FOR_LISTS: usize = 16;
+/// The connection in which a first apply asks about permissions while it lists.
+const CONNECTIONS_FOR_PERMISSIONS: usize = 1;
+/// The time after which a note says that the program still waits for the server's first answer.
 const LONG_SILENCE: Duration = Duration::from_secs(5);
-/// The same once the server has answered: a single request may be slow by itself, as with a slow webhook.
-const LONGER_SILENCE: Duration = Duration::from_secs(10);
-/// The time between two checks for waiting requests.
-const TICK: Duration = Duration::from_millis(500);
+/// The time after which a note says that the program waits for an answer of a server that has answered before. It is
+/// longer than [`LONG_SILENCE`]: the server works, and a single request may be slow because of a webhook.
+const LONG_SILENCE_AFTER_ANSWERS: Duration = Duration::from_secs(10);
+/// The time between two checks whether requests wait for an answer.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
-/// `-o yaml` name the cluster by its UID, so no other format asks for it.
+/// Sets the connection up for a command that can print its result as a document; nothing is sent yet. Only `-o json`
+/// and `-o yaml` print the UID of the cluster, so [`discover`] asks for the UID only with these formats.
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     let style = settings::style(shared);
     let needs_uid = matches!(style.format, Format::Json | Format::Yaml);
@@ -46,16 +47,16 @@ pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     })
 }
 
-/// Prints a note each time that the server has not answered any request for some seconds: a firewall may drop them,
-/// and it may take more than a minute until a request times out.
+/// Prints a note each time that the server has not answered any request for some seconds. Otherwise, if a firewall
+/// drops the requests, the user would see nothing until they time out, which may take more than a minute.
 fn note_missing_answers(connection: &Connection, style: Style) {
     let (server, address) = (connection.server.clone(), connection.endpoint.address.clone());
     tokio::spawn(async move {
         let mut is_noted = false;
         loop {
-            tokio::time::sleep(TICK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             let patience = if server.has_answered() {
-                LONGER_SILENCE
+                LONG_SILENCE_AFTER_ANSWERS
             } else {
                 LONG_SILENCE
             };
@@ -68,7 +69,7 @@ fn note_missing_answers(connection: &Connection, style: Style) {
     });
 }
 
-/// Sets the connection up for a command that may be unable to ask the user to log in.
+/// Sets the connection up; `login` says whether the user can be asked to log in.
 pub async fn connect_for(shared: &GlobalFlags, login: Login) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         login,
@@ -77,8 +78,8 @@ pub async fn connect_for(shared: &GlobalFlags, login: Login) -> Result<Connectio
     connect_with(options, shared).await
 }
 
-/// Sets the connection up as the user of the kubeconfig's context. `--as` and `--user` are the subjects
-/// of `rbac`, which need not exist yet.
+/// Sets the connection up as the user of the kubeconfig's context, whatever `--as` and `--user` say: for `rbac`, these
+/// flags name the subjects of the permissions that it prints, and the subjects need not exist yet.
 pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         user: None,
@@ -107,8 +108,8 @@ async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Resul
     Ok(connection)
 }
 
-/// The cluster of a connection, for people and for documents.
-pub fn place(connection: &Connection) -> ContextAndServer {
+/// Returns the context and the server of a connection, for messages and documents.
+pub fn context_and_server(connection: &Connection) -> ContextAndServer {
     ContextAndServer {
         context: connection.context.clone(),
         server: connection.endpoint.address.clone(),
@@ -116,13 +117,13 @@ pub fn place(connection: &Connection) -> ContextAndServer {
     }
 }
 
-/// Returns the waits of a command without a time limit, which prints what it waits for.
+/// Returns the waits for kinds that are not served yet, for a command without `--timeout`. They print a note.
 pub fn unlimited_waits(style: Style) -> KindWaits {
     KindWaits::new(|| None, move |text| report::note(text, style))
 }
 
-/// Asks the server what it serves, and at the same time for the cluster's UID if the connection needs it,
-/// and for what `wanted` names, as far as that can be read without discovery.
+/// Asks the server what it serves. At the same time, asks for the cluster's UID if the connection needs it, and reads
+/// those of the `wanted` objects that can be read without discovery.
 pub async fn discover(
     connection: Connection,
     kind_waits: KindWaits,
@@ -133,6 +134,7 @@ pub async fn discover(
     discover_while_reading(connection, kind_waits, reads).await
 }
 
+/// Asks the server what it serves while `reads` run.
 async fn discover_while_reading(
     connection: Connection,
     kind_waits: KindWaits,
@@ -145,7 +147,7 @@ async fn discover_while_reading(
         }
         Ok(())
     };
-    // A server without discovery is not waited for.
+    // `try_join3` returns as soon as one of them fails: an error of discovery does not wait for the other reads.
     let reads = async { Ok(reads.await) };
     let (discovery, (), early_reads) = try_join3(discovery::fetch(server), identify, reads).await?;
     Ok(Cluster {
@@ -158,9 +160,11 @@ async fn discover_while_reading(
     })
 }
 
-/// Reads the manifests and discovery concurrently, and adds the kinds that the manifests define. Errors
-/// of the manifests come first, even if the server fails. `divide` selects the manifests that count.
-/// The parent of `set`, if there is one, and the namespaces are read as soon as the manifests are known.
+/// Reads the manifests and discovery concurrently, and adds the kinds that the manifests define. If both fail, returns
+/// the error of the manifests.
+///
+/// `divide` separates the manifests to be applied from hooks and others. With `set`, its parent and the namespaces of
+/// the manifests are read as soon as the manifests are known.
 pub async fn discover_with(
     connection: Connection,
     sources: Vec<Source>,
@@ -170,20 +174,21 @@ pub async fn discover_with(
     set: Option<&SetReference>,
 ) -> Result<(Cluster, Manifests), Error> {
     if set.is_some() {
-        // The parent and the namespaces are read once the manifests are known; by then, discovery has taken
-        // its connections.
+        // The parent and the namespaces are read once the manifests are known. Discovery occupies its connections by
+        // then, so these reads would have to wait for connections of their own.
         connection
             .server
-            .prepare_for(BEFORE_LISTS + usize::from(connection.uid.is_some()));
+            .prepare_for(CONNECTIONS_BEFORE_LISTS + usize::from(connection.uid.is_some()));
     }
-    let mut reading = spawn_blocking(move || manifest::read(&sources, recursion));
-    let mut read = None;
+    let mut reading_task = spawn_blocking(move || manifest::read(&sources, recursion));
+    let mut manifests_read = None;
     let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
     let early_reads = async {
-        let manifests = read.insert(finished((&mut reading).await).map(divide));
+        let manifests = manifests_read.insert(unwrap_joined((&mut reading_task).await).map(divide));
         match (set, manifests) {
             (Some(set), Ok(manifests)) => {
-                server.prepare_for(lists(&manifests.applied).min(LISTS_AT_ONCE) + BESIDE_LISTS);
+                let for_lists = count_lists(&manifests.applied).min(MAX_CONNECTIONS_FOR_LISTS);
+                server.prepare_for(for_lists + CONNECTIONS_FOR_PERMISSIONS);
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
                 EarlyReads::read(&server, wanted, &namespace).await
             }
@@ -191,19 +196,20 @@ pub async fn discover_with(
         }
     };
     let cluster = discover_while_reading(connection, kind_waits, early_reads).await;
-    let manifests = match read {
+    let manifests = match manifests_read {
         Some(manifests) => manifests?,
-        // Discovery failed before the manifests were read.
-        None => Manifests::keep_hooks(finished(reading.await)?),
+        // Discovery failed before the manifests were read. They are read only for their own error, which comes first;
+        // `cluster?` ends the run otherwise.
+        None => Manifests::keep_hooks(unwrap_joined(reading_task.await)?),
     };
     let mut cluster = cluster?;
     cluster.add_definitions(&manifests.applied).await?;
     Ok((cluster, manifests))
 }
 
-/// Opens connections for the writes of these manifests if the parent was read, and there is none: such a
-/// set hardly ever has members, so nearly all objects are written. The connections are open by the time that
-/// the lists have shown which objects exist.
+/// Opens connections for the writes of these manifests if the server has shown that the parent does not exist. A set
+/// without a parent hardly ever has members, so nearly all objects will be written, and the connections are open by the
+/// time that the lists have shown which objects exist.
 pub fn open_connections_for_new_set(cluster: &Cluster, manifests: &Manifests) {
     if cluster.early_reads.has_no_parent() {
         cluster
@@ -212,9 +218,9 @@ pub fn open_connections_for_new_set(cluster: &Cluster, manifests: &Manifests) {
     }
 }
 
-/// Returns the number of lists that show the members with these manifests, as far as that is known before
-/// discovery.
-fn lists(manifests: &[Manifest]) -> usize {
+/// Returns the number of lists that show the members with these manifests. It is an estimate: before discovery, the
+/// program does not know which kinds are namespaced, nor what the record adds.
+fn count_lists(manifests: &[Manifest]) -> usize {
     let kinds: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.gvk).collect();
     let namespaces: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.namespace).collect();
     match Reach::cheapest(namespaces.len()) {
@@ -223,8 +229,8 @@ fn lists(manifests: &[Manifest]) -> usize {
     }
 }
 
-/// Returns the result of a thread, or passes its panic on.
-fn finished<T>(joined: Result<T, JoinError>) -> T {
+/// Returns the result of a blocking task, or passes its panic on.
+fn unwrap_joined<T>(joined: Result<T, JoinError>) -> T {
     match joined {
         Ok(returned) => returned,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
@@ -247,7 +253,7 @@ mod tests {
     use crate::cluster::apiserver::{ApiServer, ConnectionOpener};
     use crate::cluster::connection::Endpoint;
 
-    /// The answer of discovery, or of an object's GET, to a request of this path.
+    /// Returns the body of the server's answer to a request for discovery or for an object.
     fn body(path: &str) -> Value {
         let list = |group: &str| {
             let versions = json!([{"version": "v1", "resources": []}]);
@@ -299,7 +305,7 @@ mod tests {
         paths.lock().expect("no panic").clone()
     }
 
-    /// Notes how many connections were wanted.
+    /// Records how many connections were wanted.
     #[derive(Default)]
     struct NotingOpener(Mutex<Vec<usize>>);
 
@@ -311,7 +317,8 @@ mod tests {
         fn discard(&self) {}
     }
 
-    /// The numbers of connections that an apply of twelve ConfigMaps wants before it lists.
+    /// Returns the numbers of connections that an apply of twelve ConfigMaps wants before it lists. The server answers
+    /// the GET of the parent with the status code `parent`.
     async fn connections_wanted(parent: StatusCode) -> Vec<usize> {
         let service = tower::service_fn(move |request: Request<Body>| async move {
             let path = request.uri().path();

@@ -23,7 +23,7 @@ pub struct ExportSource<'a> {
     pub cluster: &'a Cluster,
     pub set: &'a Set,
     pub parent_resource: &'a Resource,
-    /// The scope of members.
+    /// The collections that are listed for members.
     pub places: &'a ListTargets,
     /// The field manager that has applied the members.
     pub field_manager: &'a str,
@@ -31,20 +31,21 @@ pub struct ExportSource<'a> {
     pub concurrency: usize,
 }
 
-/// The changes that a run is about to make, for the undo file.
+/// The changes that a run is about to make, for the undo file; empty for `export`, which changes nothing.
 #[derive(Default)]
 pub struct PlannedChanges<'a> {
-    /// Objects that it takes in, as far as they exist.
+    /// The existing objects that the run takes into the set.
     pub taken_in: BTreeSet<ObjectKey>,
-    /// The objects that it applies.
+    /// The objects that the run applies.
     pub applied: &'a [DesiredObject],
-    /// The objects that it deletes: the fields of all others go with them, and only this file could bring those back.
+    /// The objects that the run deletes. The fields of other field managers are deleted with them, so the undo file has
+    /// these fields too.
     pub deleted: BTreeSet<&'a ObjectKey>,
-    /// The objects that it deletes and creates again if the server refuses their update.
+    /// The objects that the run deletes and creates again if the server refuses their update.
     pub recreatable: BTreeSet<ObjectKey>,
 }
 
-/// Manifests, and what they lack, in sentences.
+/// Manifests, and the objects without one.
 pub struct ExportedManifests {
     pub manifests: Vec<ManifestText>,
     /// Sentences about the objects that are left out, with the reasons.
@@ -52,12 +53,13 @@ pub struct ExportedManifests {
 }
 
 impl ExportSource<'_> {
-    /// Returns the manifests of all members, in the order in which they are applied; with them the parent's, if it was
-    /// among the manifests, and those of objects that a run is about to take in.
+    /// Returns the manifests of all members, of the objects that a run is about to take in, and of the parent if it was
+    /// applied from a manifest; in the order in which they are applied.
     ///
     /// # Errors
     ///
-    /// Something could not be read, or the members have another field manager.
+    /// An object could not be read, or the set has members and the field manager has labeled none of them. If the run
+    /// takes objects in, the latter is no error: their manifests are worth writing.
     pub async fn export(&self, run: &PlannedChanges<'_>) -> Result<ExportedManifests, Error> {
         let (cluster, manager) = (self.cluster, self.field_manager);
         let members = whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
@@ -75,41 +77,46 @@ impl ExportSource<'_> {
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
-        let definitions = self.definitions(&members.objects).await?;
+        let definitions = self.read_definitions(&members.objects).await?;
         let applied: BTreeMap<&ObjectKey, &DesiredObject> =
             run.applied.iter().map(|object| (&object.key, object)).collect();
         let autoscalers = members
             .objects
             .iter()
             .filter(|(key, _)| autoscaler_kinds().contains(&key.group_kind));
+        // A member that an autoscaler of the set scales. If the run deletes the member, nothing keeps its number of
+        // replicas, so it is exported.
         let scaled: BTreeSet<ObjectKey> = autoscalers
             .filter_map(|(key, object)| read_scale_target(&key.group_kind, object, key.namespace.as_deref()))
             .filter(|target| !run.deleted.contains(target))
             .collect();
         let only_labeled = &members.only_labeled;
-        let exported = members.objects.iter().map(|(key, object)| {
+        let of_members = members.objects.iter().map(|(key, object)| {
             let desired = applied.get(key).map(|desired| desired.object.value());
             let definition = definitions.get(&key.group_kind);
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
             let version = GroupVersionKind::from_api_version(api_version, "").version;
             let definition =
                 definition.and_then(|definition| CrdVersion::from_definition(definition, &version));
-            let mut found = if run.deleted.contains(key) || run.recreatable.contains(key) {
+            let mut exported = if run.deleted.contains(key) || run.recreatable.contains(key) {
                 export_before_deletion(object, manager, desired, definition)
             } else {
                 export(object, manager, desired, definition)
             };
             if scaled.contains(key) {
-                found.leave_replicas();
+                exported.leave_replicas();
             }
-            manifest_text(key, object, found, run)
+            to_manifest_text(key, object, exported, run)
         });
-        // Whatever this set owns of them, they are as others have made them.
-        let unowned = others
+        // Objects to be taken in are exported with all fields, even those that this set's field manager owns already:
+        // they were made by others.
+        let of_others = others
             .iter()
-            .map(|(key, object)| manifest_text(key, object, export_live(object), run));
-        let mut manifests: Vec<ManifestText> =
-            exported.chain(unowned).chain(self.parent(run).await?).collect();
+            .map(|(key, object)| to_manifest_text(key, object, export_live(object), run));
+        let mut manifests: Vec<ManifestText> = of_members
+            .chain(of_others)
+            .chain(self.export_parent(run).await?)
+            .collect();
         manifests.sort_by(|one, other| apply_order(&one.key).cmp(&apply_order(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
             let writers = listed(&live.part_of_writers);
@@ -124,9 +131,9 @@ impl ExportSource<'_> {
         })
     }
 
-    /// Reads the CRDs that show which fields of custom resources were applied. One that this user may not read does not
-    /// count: then values are exported as they are.
-    async fn definitions(&self, members: &[(ObjectKey, Value)]) -> Result<Definitions, Error> {
+    /// Reads the CRDs that show which fields of custom resources were applied. If the user may not read a CRD, the
+    /// values of its objects are exported as they are.
+    async fn read_definitions(&self, members: &[(ObjectKey, Value)]) -> Result<Definitions, Error> {
         let kinds: BTreeSet<&GroupKind> = members
             .iter()
             .filter(|(_, object)| needs_definition(object, self.field_manager))
@@ -138,30 +145,37 @@ impl ExportSource<'_> {
         definitions_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
     }
 
-    /// Returns the manifest of the parent, if one was applied or the run is going to apply one.
-    async fn parent(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
+    /// Returns the manifest of the parent, if the parent was applied from a manifest or the run is going to take it in;
+    /// `None` otherwise, because the next run creates such a parent itself.
+    async fn export_parent(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
         let read = read::object(&self.cluster.server, self.parent_resource, key).await;
         let object = read.map_err(|error| error.while_reading(format_args!("the set's parent {key}")))?;
         let exported = object.map(|object| export(&object, self.field_manager, None, None));
-        let found =
-            exported.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
-        Ok(found.map(|found| ManifestText::new(key.clone(), found.manifest, Vec::new())))
+        let needed = exported
+            .filter(|exported| exported.fields == ExportedFields::Applied || run.taken_in.contains(key));
+        Ok(needed.map(|exported| ManifestText::new(key.clone(), exported.manifest, Vec::new())))
     }
 }
 
-fn manifest_text(
+fn to_manifest_text(
     key: &ObjectKey,
     object: &Value,
     exported: Exported,
     run: &PlannedChanges<'_>,
 ) -> ManifestText {
-    let comments = comments(key, object, &exported, run);
+    let comments = list_comments(key, object, &exported, run);
     ManifestText::new(key.clone(), exported.manifest, comments)
 }
 
-/// Returns what an apply of the manifest does not bring back.
-fn comments(key: &ObjectKey, object: &Value, exported: &Exported, run: &PlannedChanges<'_>) -> Vec<String> {
+/// Returns the comments above a manifest: where its fields come from if the set has not applied them, and the data that
+/// an apply of the manifest does not restore.
+fn list_comments(
+    key: &ObjectKey,
+    object: &Value,
+    exported: &Exported,
+    run: &PlannedChanges<'_>,
+) -> Vec<String> {
     let data = data_of_volumes(&key.group_kind, object).map(|data| format!("Not in this manifest: {data}."));
     let origin = match exported.fields {
         _ if run.taken_in.contains(key) => Some(

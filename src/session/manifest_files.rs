@@ -1,5 +1,5 @@
-//! Writes exported manifests to files: whole, or not at all. A part of a set would be applied as the whole, and what
-//! it lacks would be pruned.
+//! Writes exported manifests to files: all of them, or none. An apply of files that lack some members would prune these
+//! members.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -18,8 +18,8 @@ use crate::regular_file::{directory_of, write_beside};
 use crate::report::ManifestText;
 use crate::settings::connection_as_typed;
 
-/// Returns the flags that an apply of exported manifests needs, each after a space.
-pub fn flags(
+/// Returns the flags that an apply of exported manifests needs, each with a space before it.
+pub fn apply_flags(
     tooling: &Tooling,
     field_manager: &str,
     manifests: &[ManifestText],
@@ -32,12 +32,17 @@ pub fn flags(
         ""
     };
     let connection = connection_as_typed(connection);
-    format!("{}{hooks}{connection}", flag_of_manager(tooling, field_manager))
+    format!(
+        "{}{hooks}{connection}",
+        field_manager_flag(tooling, field_manager)
+    )
 }
 
-fn flag_of_manager(tooling: &Tooling, field_manager: &str) -> String {
-    let own = Tooling::this_program();
-    if !tooling.is_same_program(&own) && field_manager == member_field_manager(tooling) {
+/// Returns the flag that makes an apply use this field manager. `--tooling` includes the field manager of its tool, and
+/// the default needs no flag.
+fn field_manager_flag(tooling: &Tooling, field_manager: &str) -> String {
+    let is_of_other_tool = !tooling.is_same_program(&Tooling::this_program());
+    if is_of_other_tool && field_manager == member_field_manager(tooling) {
         format!(" --tooling {}", shell_word(&tooling.to_string()))
     } else if field_manager == MEMBER_FIELD_MANAGER {
         String::new()
@@ -46,11 +51,12 @@ fn flag_of_manager(tooling: &Tooling, field_manager: &str) -> String {
     }
 }
 
-/// Checks before a command connects that it can write a file here.
+/// Checks that a new file can be written at this path. The command checks it before it connects, so that it does not
+/// fail after the work.
 ///
 /// # Errors
 ///
-/// There is something already, or no file can be created in its directory.
+/// The path exists already, or no file can be created in its directory.
 pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
         return Err(Error::usage(
@@ -81,27 +87,28 @@ pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Checks that a file is not in a directory of manifests: the next run would read it as one.
-pub fn check_is_no_manifest(
+/// Checks that a file is not in a directory of manifests, because the next run would read it as one. If the directory
+/// of the file cannot be resolved, the check passes: the file cannot be written then either.
+pub fn check_not_among_manifests(
     flag: &str,
     file: &Path,
     sources: &[Source],
     recursion: Recursion,
 ) -> Result<(), Error> {
-    let Ok(place) = fs::canonicalize(directory_of(file)) else {
+    let Ok(directory_of_file) = fs::canonicalize(directory_of(file)) else {
         return Ok(());
     };
     let paths = sources.iter().filter_map(|source| match source {
         Source::Path(path) => Some(path),
         _ => None,
     });
-    let holder = paths.filter(|path| path.is_dir()).find(|path| {
-        fs::canonicalize(path).is_ok_and(|directory| match recursion {
-            Recursion::Flat => place == directory,
-            Recursion::Recursive => place.starts_with(directory),
+    let source_directory = paths.filter(|path| path.is_dir()).find(|path| {
+        fs::canonicalize(path).is_ok_and(|source| match recursion {
+            Recursion::Flat => directory_of_file == source,
+            Recursion::Recursive => directory_of_file.starts_with(source),
         })
     });
-    match holder {
+    match source_directory {
         None => Ok(()),
         Some(path) => Err(Error::usage(
             format!(
@@ -123,18 +130,19 @@ pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
     write().map_err(|error| unwritable(flag, file, &error))
 }
 
-/// Removes a file that this run has written, before it is written again.
+/// Removes a file that this run has written, because the run plans again and then writes a new one.
 pub fn remove_file(flag: &str, file: &Path) -> Result<(), Error> {
     fs::remove_file(file).map_err(|error| unwritable(flag, file, &error))
 }
 
-/// The file that is in a directory while manifests are written to it. It is not a valid manifest, so an apply of the
-/// directory fails.
-const INCOMPLETE: &str = "export-incomplete.yaml";
+/// The name of the file that is in a directory while manifests are written to it. If the export is killed, the file
+/// stays: it is not a valid manifest, so an apply of the directory fails instead of pruning what the directory lacks.
+const INCOMPLETE_FILE: &str = "export-incomplete.yaml";
 const INCOMPLETE_TEXT: &str =
     "an export to this directory has not ended: remove the files that it wrote, and export again\n";
 
-/// Checks before a command connects that a directory does not exist, or has no manifests: an apply of it reads all.
+/// Checks that a directory does not exist, or has no manifests: an apply of the directory would read these too. The
+/// command checks it before it connects.
 pub fn check_directory(directory: &Path) -> Result<(), Error> {
     if directory.as_os_str() == "-" {
         return Err(Error::usage(
@@ -165,22 +173,23 @@ pub fn check_directory(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes each manifest to a file of its own in a directory. Those of Secrets may be read by their owner only. What was
-/// written is removed after an error.
+/// Writes each manifest to a file of its own in a directory; only the owner may read the files of Secrets. After an
+/// error, removes the files that were written.
 pub fn write_directory(directory: &Path, manifests: &[ManifestText]) -> Result<(), Error> {
     let mut written = Vec::new();
-    write_all(directory, manifests, &mut written).map_err(|error| {
+    write_files(directory, manifests, &mut written).map_err(|error| {
         for file in written {
-            // The error that stopped it is the one to report.
+            // If the file cannot be removed, the user still has to see the error that stopped the export.
             let _ = fs::remove_file(file);
         }
         unwritable("--out", directory, &error)
     })
 }
 
-fn write_all(directory: &Path, manifests: &[ManifestText], written: &mut Vec<PathBuf>) -> io::Result<()> {
+/// Writes the files, and adds each to `written` once it is created.
+fn write_files(directory: &Path, manifests: &[ManifestText], written: &mut Vec<PathBuf>) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    let incomplete = directory.join(INCOMPLETE);
+    let incomplete = directory.join(INCOMPLETE_FILE);
     let mut file = File::create_new(&incomplete)?;
     written.push(incomplete.clone());
     file.write_all(INCOMPLETE_TEXT.as_bytes())?;
@@ -188,15 +197,16 @@ fn write_all(directory: &Path, manifests: &[ManifestText], written: &mut Vec<Pat
     for manifest in manifests {
         let path = directory.join(manifest.file_name());
         let mut file = if manifest.is_secret() {
-            new_private(&path)?
+            create_private(&path)?
         } else {
             File::create_new(&path)?
         };
         written.push(path);
-        // A document of JSON would be read as JSON, which has no escapes beyond four digits.
+        // The text is YAML. kubectl would read a file that begins with `{` as JSON, which does not have YAML's escapes
+        // of more than four digits.
         let text = manifest.document();
-        let mark = if text.starts_with('{') { "---\n" } else { "" };
-        file.write_all(mark.as_bytes())?;
+        let separator = if text.starts_with('{') { "---\n" } else { "" };
+        file.write_all(separator.as_bytes())?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
     }
@@ -205,7 +215,8 @@ fn write_all(directory: &Path, manifests: &[ManifestText], written: &mut Vec<Pat
     sync_directory(directory)
 }
 
-fn new_private(path: &PathBuf) -> io::Result<File> {
+/// Creates a file that only its owner may read.
+fn create_private(path: &PathBuf) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -213,7 +224,8 @@ fn new_private(path: &PathBuf) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes the name of a new file last. Not every system can open directories.
+/// Makes the names of new files in a directory survive a crash of the machine. Windows cannot open directories, so this
+/// does nothing there.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()?;

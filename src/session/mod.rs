@@ -1,7 +1,7 @@
-//! The session of a command: how it connects, asks, is interrupted and ends.
+//! The session of a command: how it connects, asks the user, is interrupted and ends.
 //!
 //! `prepare` makes the plan of `apply`, `diff` and `delete`, and `adopt_move_disband` reads the sets of `adopt`,
-//! `disband` and `move`. What two commands need is here or in a stage.
+//! `disband` and `move`. Code that two commands share is here or in one of the stages (`read`, `plan`, `execute`).
 
 pub mod adopt_move_disband;
 pub mod command_run;

@@ -1,5 +1,5 @@
-//! Other runs of the set: names them, or waits for them with `--exclusive`. A run that was killed is among them until
-//! it counts as abandoned (`model/history_annotation`).
+//! Other runs of the set that are under way: reports them, or waits for them with `--exclusive`. The parent lists them;
+//! a run that was killed stays in this list until it counts as abandoned (`model/history_annotation`).
 
 use std::time::Duration;
 
@@ -16,28 +16,29 @@ use crate::model::write_settings::Exclusive;
 use crate::plan::Refusal;
 use crate::read::{self, NamedSet};
 
-/// The number of times that a run plans again because another run began first.
-const ATTEMPTS: usize = 20;
+/// The most times that a run plans again because another run began first. Then the run fails with that error: without a
+/// limit, two pipelines could keep each other planning.
+const MAX_REPLANS: usize = 20;
 
-/// The pause between looks at the parent.
-const PAUSE: Duration = Duration::from_secs(2);
+/// The pause between two reads of the parent.
+const READ_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The result of waiting for other runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherRuns {
-    /// None was under way.
-    None,
-    /// One has ended: what was read before is outdated.
+    /// The run has not waited: no other run is under way, or `--exclusive` is not set.
+    NotAwaited,
+    /// The run has waited until the others ended. What it read before is outdated.
     Ended,
 }
 
 impl CommandRun {
-    /// Names the other runs of the set that are under way. With `--exclusive`, waits as long as that allows until
-    /// there are none. `parent` is the parent as it was read.
+    /// Reports the other runs of the set that are under way. With `--exclusive`, waits until there are none instead, at
+    /// most for the time of that flag since this run began. `parent` is the parent as the plan saw it.
     ///
     /// # Errors
     ///
-    /// One is still under way, or the parent cannot be read.
+    /// Another run is still under way after that time, or the parent cannot be read.
     pub(super) async fn await_other_runs(
         &mut self,
         named: &NamedSet,
@@ -45,16 +46,17 @@ impl CommandRun {
         exclusive: Exclusive,
     ) -> Result<OtherRuns, Error> {
         let Some(server) = self.server.clone() else {
-            return Ok(OtherRuns::None);
+            // Without a connection nothing was read, so no other run is known.
+            return Ok(OtherRuns::NotAwaited);
         };
         let Exclusive::Within(time) = exclusive else {
             let running = parent.into_iter().flat_map(|parent| &parent.running);
-            let notes = running.map(|run| note(run, server.now()));
+            let notes = running.map(|run| describe_other_run(run, server.now()));
             self.report_notes(notes.collect());
-            return Ok(OtherRuns::None);
+            return Ok(OtherRuns::NotAwaited);
         };
         let end = self.began + time;
-        let mut awaited = OtherRuns::None;
+        let mut other_runs = OtherRuns::NotAwaited;
         let mut current = parent.cloned();
         while let Some(other) = current.as_ref().and_then(|parent| parent.running.first()) {
             let key = &named.set.parent;
@@ -62,34 +64,35 @@ impl CommandRun {
             if left.is_zero() {
                 return Err(Refusal::error(&[run_under_way(key, other, server.now())]));
             }
-            if awaited == OtherRuns::None {
+            if other_runs == OtherRuns::NotAwaited {
                 let began = other.began(server.now());
-                let time = duration(left);
+                let time = format_duration(left);
                 let text = format!("waiting up to {time} for {other}, which began {began}");
                 self.reporter.event(Event::Note(text));
             }
-            awaited = OtherRuns::Ended;
-            sleep(PAUSE.min(left)).await;
+            other_runs = OtherRuns::Ended;
+            sleep(READ_INTERVAL.min(left)).await;
             let found = read::parent(&server, &named.resource, key).await;
             current = found.map_err(|error| error.while_reading(key))?;
         }
-        Ok(awaited)
+        Ok(other_runs)
     }
 
-    /// Returns whether a run that was to run alone reads the set and plans again after this error: another run has
-    /// begun before it could.
-    pub(super) fn plans_again(&mut self, error: &Error) -> bool {
-        if self.attempts >= ATTEMPTS || error.kind != ErrorKind::OtherRun {
+    /// Counts one more attempt and returns `true` if the error says that another run began before this one, which is to
+    /// run alone: the caller then reads and plans again. Returns `false` for other errors, and after [`MAX_REPLANS`].
+    pub(super) fn count_replan(&mut self, error: &Error) -> bool {
+        if self.replans >= MAX_REPLANS || error.kind != ErrorKind::OtherRun {
             return false;
         }
-        self.attempts += 1;
+        self.replans += 1;
         self.reporter.forget_plan();
         true
     }
 }
 
-/// Names a run that is under way, and what that means to another one.
-fn note(run: &Run, now: Timestamp) -> String {
+/// Returns the note about another run that is under way. Two runs at once leave the record too wide, unless the other
+/// one takes members out.
+fn describe_other_run(run: &Run, now: Timestamp) -> String {
     let began = run.began(now);
     let consequence = if run.takes_out {
         ""
@@ -99,8 +102,8 @@ fn note(run: &Run, now: Timestamp) -> String {
     format!("{run} began {began} and has not ended{consequence}")
 }
 
-/// Returns a time for people, rounded up: `45 s`, `10 min`.
-fn duration(time: Duration) -> String {
+/// Formats a duration for a message, rounded up: `45 s`, `10 min`.
+fn format_duration(time: Duration) -> String {
     match time.as_millis().div_ceil(1000) {
         seconds @ ..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds.div_ceil(60)),

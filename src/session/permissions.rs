@@ -10,24 +10,32 @@ use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::read::{self, Administrator};
 
-/// Refuses a run that the user has no permission to finish.
+/// Checks that the user has all permissions that `diff` found the run to need.
+///
+/// # Errors
+///
+/// The error names the missing permissions.
 pub async fn check(server: &ApiServer, needed: &NeededPermissions, concurrency: usize) -> Result<(), Error> {
-    check_of(server, Administrator::NotAsked, needed, concurrency).await
+    check_as(server, Administrator::NotAsked, needed, concurrency).await
 }
 
-/// Refuses a run that the user has no permission to finish. Uses an earlier answer about the user, if there is one. A
-/// client-side dry run writes nothing and checks nothing.
+/// Checks before a run writes that the user has all permissions of the run. `user` is what the server has already
+/// answered about the user's permissions. A client-side dry run sends no writes, so its permissions are not checked.
+///
+/// # Errors
+///
+/// The error names the missing permissions.
 pub async fn check_to_write(
     server: &ApiServer,
     user: Administrator,
     needed: &NeededPermissions,
     writing: &WriteSettings,
 ) -> Result<(), Error> {
-    let checking = check_of(server, user, needed, writing.concurrency);
+    let checking = check_as(server, user, needed, writing.concurrency);
     match writing.dry_run {
         DryRun::Client => Ok(()),
         DryRun::None if !needed.rights.is_empty() => {
-            // The history of the set names the user.
+            // The history of the set names the user, so the name is asked for in the same round trip.
             let (checked, _) = join(checking, read::user_name(server)).await;
             checked
         }
@@ -35,7 +43,7 @@ pub async fn check_to_write(
     }
 }
 
-async fn check_of(
+async fn check_as(
     server: &ApiServer,
     user: Administrator,
     needed: &NeededPermissions,
@@ -45,12 +53,12 @@ async fn check_of(
     if missing.is_empty() {
         Ok(())
     } else {
-        Err(forbidden(&missing))
+        Err(forbidden_error(&missing))
     }
 }
 
-/// The error about all permissions that are missing.
-fn forbidden(missing: &[Permission]) -> Error {
+/// Returns the error about all missing permissions.
+fn forbidden_error(missing: &[Permission]) -> Error {
     let message = match missing {
         [one] => Message::new(format!("forbidden: you {}", one.denial())),
         all => Message::new(format!("forbidden: {} missing", counted(all.len(), "permission")))

@@ -10,45 +10,48 @@ use crate::plan::{Consent, Proposal};
 use crate::read::NamedSet;
 use crate::report::PlanOutline;
 
-/// The steps of a command that writes.
+/// The steps of a command that writes, for [`CommandRun::plan_and_write`].
 pub trait Script {
-    /// The result of reading and deciding.
+    /// A plan, with the state of the cluster from which it was made.
     type Planned;
 
-    /// Reads and plans; `None` if there is nothing to do. An outdated plan shows what need not be read again.
+    /// Reads and plans; `None` if there is nothing to do. If an earlier plan is outdated, it is passed as `outdated`,
+    /// so that what cannot have changed, such as the manifests, is not read again.
     async fn plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<Self::Planned>,
     ) -> Result<Option<Self::Planned>, Error>;
 
-    /// Returns the sets that are written, with their parents as they were read.
+    /// Returns the sets that the plan writes, with their parents as they were read; `None` for a parent that does not
+    /// exist.
     fn sets<'p>(&self, planned: &'p Self::Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)>;
 
-    /// Returns what the user has to agree to.
+    /// Returns what the user has to agree to before the plan is executed.
     fn proposal(&self, planned: &Self::Planned) -> Proposal;
 
     /// Returns the part of the plan that a question shows.
     fn outline(&self, planned: &Self::Planned) -> PlanOutline;
 
-    /// Reports what belongs to a plan that is carried out, and refuses one that the user has no permission to finish.
+    /// Reports the notes and warnings of a plan to which the user has agreed. Fails if the user lacks a permission that
+    /// the plan needs.
     async fn check(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<(), Error>;
 
-    /// Carries the plan out.
+    /// Executes the plan.
     async fn write(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<Ending, Error>;
 }
 
-/// The consent that a user has given to a command beforehand.
+/// What the user has allowed a command by its flags.
 #[derive(Debug, Clone)]
 pub struct Allowed {
-    /// The plans to which the user agrees.
+    /// The consent to plans. An answer to a question extends it.
     consent: Consent,
-    /// Treatment of other runs of the set that are under way.
+    /// Whether, and for how long, the command waits for other runs of the set (`--exclusive`).
     exclusive: Exclusive,
 }
 
 impl Allowed {
-    /// Reads what these options allow.
+    /// Copies the consent and `--exclusive` from the options of a command.
     pub fn new(consent: &Consent, writing: &WriteSettings) -> Self {
         Self {
             consent: consent.clone(),
@@ -58,8 +61,9 @@ impl Allowed {
 }
 
 impl CommandRun {
-    /// Plans and writes. If another run has begun between the two, this one plans again. Until a plan is made nothing
-    /// is written, so an interrupt ends it at once.
+    /// Plans and writes. If a run with `--exclusive` finds before its first write that another run has begun since the
+    /// plan, it plans again. Before the first write, an interrupt ends the run at once, since nothing has to be
+    /// finished.
     pub async fn plan_and_write<S: Script>(
         &mut self,
         script: &mut S,
@@ -77,7 +81,7 @@ impl CommandRun {
                 return Ok(Ending::Done);
             };
             match script.write(self, &mut planned).await {
-                Err(error) if self.plans_again(&error) => outdated = Some(planned),
+                Err(error) if self.count_replan(&error) => outdated = Some(planned),
                 outcome => return outcome,
             }
         }
@@ -94,16 +98,17 @@ impl CommandRun {
             let Some(mut planned) = script.plan(self, outdated.take()).await? else {
                 return Ok(None);
             };
-            let mut others = OtherRuns::None;
+            let mut other_runs = OtherRuns::NotAwaited;
             for (named, parent) in script.sets(&planned) {
-                if others == OtherRuns::None {
-                    others = self.await_other_runs(named, parent, allowed.exclusive).await?;
+                // After a wait, the plan is outdated anyway, and the next round looks at the parents of all sets again.
+                if other_runs == OtherRuns::NotAwaited {
+                    other_runs = self.await_other_runs(named, parent, allowed.exclusive).await?;
                 }
             }
-            if others == OtherRuns::None {
+            if other_runs == OtherRuns::NotAwaited {
                 let proposal = script.proposal(&planned);
                 let agreed = self.agree(&mut allowed.consent, proposal, || script.outline(&planned));
-                if agreed.await? == Agreed::Before {
+                if agreed.await? == Agreed::WithoutQuestion {
                     script.check(self, &mut planned).await?;
                     return Ok(Some(planned));
                 }

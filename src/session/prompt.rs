@@ -13,22 +13,22 @@ use crate::plan::{
 };
 use crate::report::{self, PlanOutline, Question, Style};
 
-/// The time at which the user agreed to a plan.
+/// How the user agreed to a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreed {
-    /// Before it was made. It may be carried out.
-    Before,
-    /// After a question. The cluster may have changed while it was open, so everything is read and planned
-    /// again, by a new discovery.
-    Now,
+    /// By an earlier consent, without a question. The plan may be executed.
+    WithoutQuestion,
+    /// By the answer to a question. The cluster may have changed while the question was open, so the caller discovers,
+    /// reads and plans again.
+    AfterQuestion,
 }
 
-/// Presence of a user who can be asked.
+/// Whether a command can ask the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Questions {
-    /// There is one.
-    Asked,
-    /// There is none, or standard input is used for something else.
+    /// The user is at a terminal.
+    Possible,
+    /// There is no terminal, or the manifests come from standard input, or the run is a dry run.
     Impossible,
 }
 
@@ -36,19 +36,19 @@ impl Questions {
     /// Returns whether a command that reads these sources can ask the user.
     pub fn at_terminal(is_interactive: bool, sources: &[Source]) -> Self {
         if is_interactive && !sources.contains(&Source::StandardInput) {
-            Self::Asked
+            Self::Possible
         } else {
             Self::Impossible
         }
     }
 }
 
-/// Returns whether the user agrees to a plan. If the consent so far does not cover it, `ask` shows what needs
-/// consent at a terminal, and its answer is the new consent.
+/// Returns how the user agreed to a plan. If the consent so far does not cover the plan, `ask` shows at a terminal what
+/// needs consent, and returns whether the user agrees; the consent then covers exactly this plan.
 ///
 /// # Errors
 ///
-/// An answer could not lift all refusals, there is no terminal, or the user does not agree.
+/// A refusal in the plan cannot be lifted by an answer, questions are impossible, or the user does not agree.
 pub async fn agree(
     questions: Questions,
     consent: &mut Consent,
@@ -57,7 +57,7 @@ pub async fn agree(
     ask: impl AsyncFnOnce(Vec<Refusal>) -> bool,
 ) -> Result<Agreed, Error> {
     if consent.covers(&proposal) {
-        return Ok(Agreed::Before);
+        return Ok(Agreed::WithoutQuestion);
     }
     if questions == Questions::Impossible || !proposal.can_be_confirmed() {
         return Err(Refusal::error(&consent.remaining_refusals(&proposal)));
@@ -69,20 +69,20 @@ pub async fn agree(
         );
     }
     if !ask(proposal.refusals.clone()).await {
-        // No hint: the question has shown what was declined, and how to accept it.
+        // The question has shown what the user declined and how to accept it, so the error has no hint.
         return Err(Error::new(
             ErrorKind::NotConfirmed,
             "not confirmed: nothing was written",
         ));
     }
     *consent = Consent::To(proposal);
-    Ok(Agreed::Now)
+    Ok(Agreed::AfterQuestion)
 }
 
-/// Shows the prompt, and waits for the answer.
+/// Shows the prompt, and waits for the answer. Returns `false` if the thread that asks ends without an answer.
 ///
-/// It runs on its own thread: nothing can wake a thread that reads a line, so neither signals nor the
-/// end of the program may wait for it.
+/// A thread of its own reads the answer: nothing can wake a thread that reads a line, so neither the handling of
+/// signals nor the end of the program may wait for that thread.
 pub async fn answer(question: Question) -> bool {
     let (reply, replied) = oneshot::channel();
     std::thread::spawn(move || reply.send(report::confirm(&question)));
@@ -95,9 +95,11 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
     let keys = |objects: Vec<&DesiredObject>| -> Vec<ObjectKey> {
         objects.iter().map(|object| object.key.clone()).collect()
     };
-    let objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
-        let applies = applies.iter();
-        applies.map(|apply| &desired.members[apply.index]).collect()
+    let applied_objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
+        applies
+            .iter()
+            .map(|apply| &desired.members[apply.index])
+            .collect()
     };
     let (created, changed): (Vec<&Apply>, Vec<&Apply>) =
         plan.all_applies().partition(|apply| match apply.live_membership {
@@ -108,8 +110,8 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
     let mut recreatable: Vec<&DesiredObject> = plan.changed_members(desired).collect();
     recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));
     PlanOutline {
-        created: keys(objects(created)),
-        changed: keys(objects(changed)),
+        created: keys(applied_objects(created)),
+        changed: keys(applied_objects(changed)),
         recreatable: keys(recreatable),
         recreated: Vec::new(),
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
@@ -119,7 +121,8 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
     }
 }
 
-/// Returns the objects that a plan keeps, without copies that are deleted with their owner.
+/// Returns the objects that a plan keeps, with the reasons, except for copies: the garbage collector deletes those with
+/// their owner.
 fn kept_objects(plan: &Plan) -> Vec<(ObjectKey, SkipReason)> {
     let kept = plan
         .skips
@@ -129,7 +132,7 @@ fn kept_objects(plan: &Plan) -> Vec<(ObjectKey, SkipReason)> {
         .collect()
 }
 
-/// Returns the part of a plan that a prompt shows of objects that join or leave a set.
+/// Returns the outline that a prompt of `adopt`, `disband` or `move` shows: the objects that join or leave a set.
 pub fn outline_of_labels(plan: &MembershipPlan) -> PlanOutline {
     PlanOutline {
         relabeled: Some(plan.changes.iter().map(|live| live.key.clone()).collect()),

@@ -1,4 +1,4 @@
-//! A set that has to exist, for commands that only show it.
+//! Reads a set for commands that only show it, and that fail if it does not exist.
 
 use crate::cli::GlobalFlags;
 use crate::error::Error;
@@ -10,26 +10,26 @@ use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;
 use crate::settings::{self, SetReference};
 
-/// A set as its parent shows it, and the cluster that it is in.
+/// A set whose parent exists, and the cluster that the parent is in.
 pub struct ExistingSet {
-    /// The cluster, with its discovery.
     pub cluster: Cluster,
     pub named: NamedSet,
     /// The parent, which has a record.
     pub parent: ParentObject,
 }
 
-/// A set and its cluster, as far as they are known, for the document.
+/// The set and the cluster as the output document names them, as far as they are known when a command ends. A command
+/// that fails prints them too.
 #[derive(Debug)]
 pub struct Known {
     pub set: SetDocument,
-    /// The cluster, once there is a connection.
+    /// The context and the server; empty until there is a connection.
     pub place: ContextAndServer,
 }
 
 impl Known {
     /// Creates a value that knows only the name of the set.
-    pub fn named(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         Self {
             set: SetDocument::named(name),
             place: ContextAndServer::default(),
@@ -37,18 +37,19 @@ impl Known {
     }
 }
 
-/// Connects, and reads the parent of the set. `known` gets what is known, in case of an error
-/// later.
+/// Connects, and reads the parent of the set. Fills `known` on the way, so that the caller has it even after an error.
 ///
-/// The error is [`no_such_set`] if there is no parent, or one without a record.
-pub async fn existing_set(
+/// # Errors
+///
+/// The error is [`no_such_set`] if the parent does not exist or has no record.
+pub async fn read_existing_set(
     reference: &SetReference,
     shared: &GlobalFlags,
     known: &mut Known,
 ) -> Result<ExistingSet, Error> {
     let kind_waits = connect::unlimited_waits(settings::style(shared));
     let connection = connect::connect(shared).await?;
-    known.place = connect::place(&connection);
+    known.place = connect::context_and_server(&connection);
     let mut cluster = connect::discover(connection, kind_waits, Wanted::Parent(reference)).await?;
     let named = named_set(&mut cluster, reference, Tooling::this_program(), &[]).await?;
     // Only the parent shows which tool manages the set.

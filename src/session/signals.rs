@@ -7,22 +7,22 @@ use crate::error::{Error, Exit};
 use crate::execute::{Interrupt, Urgency};
 use crate::report;
 
-/// Listens for SIGINT, SIGTERM, SIGQUIT and SIGHUP: the first stops the run after the requests in flight, the
-/// second immediately, and the third ends the program in any state. So does the second after a moment, in which the
-/// run reports its end: its output may have no reader.
+/// Listens for SIGINT, SIGTERM, SIGQUIT and SIGHUP. The first signal stops the run after the requests in flight, the
+/// second stops the run immediately, and the third ends the program in any state. After the second signal, the run has
+/// [`SLOW_READER`] to report its end; then the program ends too, because nobody may be reading its output.
 ///
-/// It runs on its own thread, so that it handles signals while the run waits for a slow reader of its
-/// output. It is listening when this returns: an earlier signal would kill the run.
+/// Listens on a thread of its own, so that signals are handled while the run is blocked by a slow reader of its output.
+/// Returns only once the thread listens: a signal before that would kill the run.
 pub fn listen() -> Interrupt {
     let interrupt = Interrupt::default();
-    let asked = interrupt.clone();
+    let raised_by_signals = interrupt.clone();
     let (listening, is_listening) = mpsc::channel();
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
             return;
         };
-        runtime.block_on(signals(listening, || {
-            let urgency = asked.request(|urgency| {
+        runtime.block_on(handle_signals(listening, || {
+            let urgency = raised_by_signals.request(|urgency| {
                 if urgency == Urgency::Stop {
                     print_soon(report::print_interrupted);
                 }
@@ -31,18 +31,19 @@ pub fn listen() -> Interrupt {
                 Urgency::Continue | Urgency::Stop => {}
                 Urgency::StopAtOnce => drop(std::thread::spawn(|| {
                     std::thread::sleep(SLOW_READER);
-                    leave();
+                    exit_now();
                 })),
-                Urgency::Leave => leave(),
+                Urgency::Leave => exit_now(),
             }
         }));
     });
-    // An error means that the thread has ended: signals have their usual effect then.
+    // An error means that the thread could not listen. Signals then kill the program, as they do by default.
     let _ = is_listening.recv();
     interrupt
 }
 
-/// Runs work that writes nothing, until the user stops the run.
+/// Runs work that writes nothing, until the run is interrupted. `work` must not write: it is dropped at any of its
+/// awaits.
 pub async fn unless_stopped<T>(
     interrupt: &Interrupt,
     work: impl Future<Output = Result<T, Error>>,
@@ -54,17 +55,17 @@ pub async fn unless_stopped<T>(
     }
 }
 
-/// Ends the program in any state.
-fn leave() -> ! {
+/// Exits with the code of an interrupt, whatever the run is doing.
+fn exit_now() -> ! {
     print_soon(report::clear_progress);
     std::process::exit(i32::from(Exit::Interrupted.code()))
 }
 
-/// The time to wait for a reader of the output that does not read.
+/// The longest time that the end of the program waits for a reader of the output that does not read.
 const SLOW_READER: Duration = Duration::from_secs(3);
 
-/// Prints something, and returns even if it is not read: a user who stops the program must not wait for
-/// that.
+/// Calls `print`, and returns after [`SLOW_READER`] even if the output is not read: a user who stops the program must
+/// not have to wait for the reader.
 fn print_soon(print: fn()) {
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
@@ -74,8 +75,9 @@ fn print_soon(print: fn()) {
     let _ = is_done.recv_timeout(SLOW_READER);
 }
 
+/// Calls `on_signal` for each signal. Sends through `listening` once it listens, or drops it if it cannot.
 #[cfg(unix)]
-async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
+async fn handle_signals(listening: mpsc::Sender<()>, mut on_signal: impl FnMut()) {
     use std::future::poll_fn;
     use std::task::Poll;
 
@@ -105,12 +107,12 @@ async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
             }
         })
         .await;
-        received();
+        on_signal();
     }
 }
 
-/// Returns whether the program was started with SIGHUP ignored, as `nohup` does: it must then outlive its terminal.
-/// On other systems, `nohup` does not have this effect.
+/// Returns whether the program was started with SIGHUP ignored, as `nohup` does: the program must then outlive its
+/// terminal. Only Linux shows this in `/proc`; elsewhere, returns `false`, so SIGHUP interrupts a run under `nohup`.
 #[cfg(unix)]
 fn is_hangup_ignored() -> bool {
     const SIGHUP: u64 = 1;
@@ -121,9 +123,9 @@ fn is_hangup_ignored() -> bool {
 }
 
 #[cfg(not(unix))]
-async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
+async fn handle_signals(listening: mpsc::Sender<()>, mut on_signal: impl FnMut()) {
     let _ = listening.send(());
     while tokio::signal::ctrl_c().await.is_ok() {
-        received();
+        on_signal();
     }
 }

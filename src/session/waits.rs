@@ -1,5 +1,5 @@
-//! The waits of `apply` and `delete`: between their writes, where the plan asks for that, or after them; and the objects
-//! that they wait for, from the events of the run.
+//! The waits of `apply` and `delete`: after their writes, or between them if the plan asks for that. The events of a
+//! run show which objects to wait for.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,46 +19,47 @@ use crate::model::resource::Resource;
 use crate::plan::Plan;
 use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, RELIST, Target, Waiting};
 
-/// The progress that a failed wait reports before the prunes of a run, or the last of them, have begun.
-const NOT_ALL_IS_PRUNED: &str =
+/// What a failed wait says that the run has done, if it fails before all prunes of the run have begun.
+const APPLIED_BUT_NOT_ALL_PRUNED: &str =
     "everything was applied, but not everything that was removed from the manifests was pruned";
 
-/// Waits for what a run has done so far.
+/// Waits for the objects that `apply` has written or deleted so far (`--wait`).
 pub struct RunWait<'a> {
     prepared: &'a Prepared,
     rules: &'a StatusRules,
     interrupt: &'a Interrupt,
     patience: Patience,
-    done: &'a RefCell<Done>,
-    is_over: Cell<bool>,
+    written: &'a RefCell<WrittenObjects>,
+    /// Whether the run has waited between its writes, so that it does not wait again at its end.
+    has_waited_for_members: Cell<bool>,
 }
 
 impl<'a> RunWait<'a> {
-    /// Creates the waits of one run. Each of them may take as long as `patience` says. The caller notes
-    /// events in `done`.
+    /// Creates the waits of one run. Each wait may take as long as `patience` says. The caller passes every event of
+    /// the run to `written`.
     pub fn new(
         prepared: &'a Prepared,
         rules: &'a StatusRules,
         interrupt: &'a Interrupt,
         patience: Patience,
-        done: &'a RefCell<Done>,
+        written: &'a RefCell<WrittenObjects>,
     ) -> Self {
         Self {
             prepared,
             rules,
             interrupt,
             patience,
-            done,
-            is_over: Cell::new(false),
+            written,
+            has_waited_for_members: Cell::new(false),
         }
     }
 
-    fn members(&self) -> Vec<Target> {
-        members(&self.prepared.desired, &self.done.borrow())
+    fn member_targets(&self) -> Vec<Target> {
+        list_member_targets(&self.prepared.desired, &self.written.borrow())
     }
 
-    fn objects_being_deleted(&self) -> Vec<Target> {
-        objects_being_deleted(&self.prepared.plan, &self.done.borrow())
+    fn deletion_targets(&self) -> Vec<Target> {
+        list_deletion_targets(&self.prepared.plan, &self.written.borrow())
     }
 
     async fn wait(&self, targets: Vec<Target>, done_before: &str, sink: &mut Sink<'_>) -> Outcome {
@@ -79,53 +80,57 @@ impl<'a> RunWait<'a> {
 
 impl WaitsOfRun for RunWait<'_> {
     fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
-        self.is_over.set(true);
-        Box::pin(async { end_of_wait(self.wait(self.members(), NOT_ALL_IS_PRUNED, sink).await) })
+        self.has_waited_for_members.set(true);
+        Box::pin(async {
+            let outcome = self
+                .wait(self.member_targets(), APPLIED_BUT_NOT_ALL_PRUNED, sink)
+                .await;
+            to_end_of_wait(outcome)
+        })
     }
 
     fn all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
-            if self.is_over.get() {
+            if self.has_waited_for_members.get() {
                 return EndOfWait::Reached;
             }
-            let targets = [self.members(), self.objects_being_deleted()].concat();
-            end_of_wait(self.wait(targets, "everything was written", sink).await)
+            let targets = [self.member_targets(), self.deletion_targets()].concat();
+            to_end_of_wait(self.wait(targets, "everything was written", sink).await)
         })
     }
 
     fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
-            let going = self.objects_being_deleted();
-            if going.is_empty() {
+            let targets = self.deletion_targets();
+            if targets.is_empty() {
                 return EndOfWait::Reached;
             }
             let mut last_prunes = self.prepared.plan.last_prunes.iter().flatten();
-            let done_before = if last_prunes.any(|live| !self.done.borrow().is_going(live)) {
-                NOT_ALL_IS_PRUNED
+            let done_before = if last_prunes.any(|live| !self.written.borrow().is_being_deleted(live)) {
+                APPLIED_BUT_NOT_ALL_PRUNED
             } else {
                 "everything was applied and pruned"
             };
-            end_of_wait(self.wait(going, done_before, sink).await)
+            to_end_of_wait(self.wait(targets, done_before, sink).await)
         })
     }
 }
 
-/// Waits for objects that others depend on, also in a run that does not wait otherwise.
+/// Waits for objects that others depend on, even in a run without `--wait`.
 pub struct DependencyWait<'a> {
     pub server: &'a ApiServer,
     pub id: &'a ApplySetId,
-    /// The rules by which objects are judged.
+    /// The rules that compute the status of objects.
     pub rules: &'a StatusRules,
-    /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
-    /// Requests under way at once.
+    /// How many requests run at once.
     pub concurrency: usize,
     /// The time limit of each wait.
     pub patience: Patience,
 }
 
 impl DependencyWait<'_> {
-    /// Waits, and returns the objects that were waited for in vain.
+    /// Waits for the targets, and returns the objects that have not reached their goal in time, or cannot be read.
     async fn wait_for(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
         let waiting = Waiting {
             server: self.server,
@@ -169,6 +174,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
             resource: dependency.resource,
             uid: None,
             goal: Goal::Ready,
+            // An object outside of the set does not have the set's label.
             lookup: match dependency.membership {
                 Membership::Member => Lookup::Label,
                 Membership::Outside => Lookup::Name,
@@ -182,12 +188,14 @@ impl WaitsForDependencies for DependencyWait<'_> {
         objects: Vec<&'g Live>,
         sink: &'g mut Sink<'_>,
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>> {
-        let targets = objects.into_iter().map(|live| gone(live, Lookup::LabelThenName));
+        let targets = objects
+            .into_iter()
+            .map(|live| deletion_target(live, Lookup::LabelThenName));
         Box::pin(self.wait_for(targets.collect(), sink))
     }
 }
 
-fn end_of_wait(outcome: Outcome) -> EndOfWait {
+fn to_end_of_wait(outcome: Outcome) -> EndOfWait {
     match outcome {
         Outcome::Arrived => EndOfWait::Reached,
         Outcome::Missed => EndOfWait::NotReached,
@@ -195,20 +203,20 @@ fn end_of_wait(outcome: Outcome) -> EndOfWait {
     }
 }
 
-/// The objects that a run has deleted or applied.
+/// The objects that a run has deleted or applied so far, from its events.
 #[derive(Default)]
-pub struct Done {
-    /// UIDs of deleted and pruned objects.
+pub struct WrittenObjects {
+    /// The UIDs of deleted and pruned objects.
     deleted: BTreeSet<String>,
-    /// UIDs of those that were gone at once.
-    gone: BTreeSet<String>,
-    /// UIDs of applied and unchanged objects.
+    /// The UIDs of those deleted objects that did not exist any more once the delete request was answered.
+    gone_at_once: BTreeSet<String>,
+    /// The UIDs of applied and unchanged objects.
     applied: BTreeMap<ObjectKey, String>,
 }
 
-impl Done {
-    /// Records an event.
-    pub fn note(&mut self, event: &Event) {
+impl WrittenObjects {
+    /// Records the object of an event, if the event is about one.
+    pub fn record(&mut self, event: &Event) {
         let Event::Object(outcome) = event else { return };
         let Some(uid) = outcome.subject.uid.clone() else {
             return;
@@ -216,7 +224,7 @@ impl Done {
         match outcome.action {
             Action::Deleted | Action::Pruned => {
                 if outcome.remainder == Remainder::Nothing {
-                    self.gone.insert(uid.clone());
+                    self.gone_at_once.insert(uid.clone());
                 }
                 self.deleted.insert(uid);
             }
@@ -228,49 +236,52 @@ impl Done {
     }
 
     /// Returns whether the object is being deleted, by this run or before it.
-    pub fn is_going(&self, live: &Live) -> bool {
+    pub fn is_being_deleted(&self, live: &Live) -> bool {
         live.presence == Presence::Terminating || self.deleted.contains(&live.uid)
     }
 
-    /// Returns the target of an object that is to be gone. One that terminates may lose its label before.
-    pub fn gone(&self, live: &Live) -> Target {
-        let lookup = if self.gone.contains(&live.uid) {
+    /// Returns the target of a wait until the object is gone. An object that terminates may lose the set's label before
+    /// it is gone, so it is looked up by its name too, unless it was gone at once.
+    pub fn deletion_target(&self, live: &Live) -> Target {
+        let lookup = if self.gone_at_once.contains(&live.uid) {
             Lookup::Label
         } else {
             Lookup::LabelThenName
         };
-        gone(live, lookup)
+        deletion_target(live, lookup)
     }
 
-    /// Returns whether this run has deleted the object.
+    /// Returns whether this run has deleted the object of the target. A target without a UID was not deleted.
     pub fn has_deleted(&self, target: &Target) -> bool {
         target.uid.as_ref().is_some_and(|uid| self.deleted.contains(uid))
     }
 }
 
-/// Lists the members that `apply` waits for: all of the manifests, whether they changed or not.
-pub fn members(desired: &Desired, done: &Done) -> Vec<Target> {
+/// Lists the members that `apply` waits for to be Current: all objects of the manifests, whether they changed or not.
+fn list_member_targets(desired: &Desired, written: &WrittenObjects) -> Vec<Target> {
     let members = desired.members.iter().map(|member| Target {
         key: member.key.clone(),
         resource: member.resource.clone(),
-        uid: done.applied.get(&member.key).cloned(),
+        uid: written.applied.get(&member.key).cloned(),
         goal: Goal::Ready,
         lookup: Lookup::Label,
     });
     members.collect()
 }
 
-/// Lists the objects that `apply` waits for to be gone: what was pruned by this run or is still going
-/// since an earlier one.
-pub fn objects_being_deleted(plan: &Plan, done: &Done) -> Vec<Target> {
+/// Lists the objects that `apply` waits for to be gone: those that this run has pruned, and those that were terminating
+/// before the run.
+fn list_deletion_targets(plan: &Plan, written: &WrittenObjects) -> Vec<Target> {
     let skipped = plan.skips.iter().map(|skip| &skip.live);
     let unwanted = plan.all_prunes().chain(skipped);
-    let going = unwanted.filter(|live| done.is_going(live));
-    going.map(|live| done.gone(live)).collect()
+    unwanted
+        .filter(|live| written.is_being_deleted(live))
+        .map(|live| written.deletion_target(live))
+        .collect()
 }
 
-/// Returns the target of an object that is to be deleted.
-pub fn gone(live: &Live, lookup: Lookup) -> Target {
+/// Returns the target of a wait until the object is gone.
+pub fn deletion_target(live: &Live, lookup: Lookup) -> Target {
     Target {
         key: live.key.clone(),
         resource: live.resource.clone(),
@@ -280,10 +291,10 @@ pub fn gone(live: &Live, lookup: Lookup) -> Target {
     }
 }
 
-/// Returns the ending of a run from that of its writes and the outcome of its wait.
-pub fn ending(outcome: Outcome, ending: Ending) -> Ending {
+/// Returns how a run ends whose writes ended with `ending_of_writes`, and whose wait had this outcome.
+pub fn ending_after_wait(outcome: Outcome, ending_of_writes: Ending) -> Ending {
     match outcome {
-        Outcome::Arrived => ending,
+        Outcome::Arrived => ending_of_writes,
         Outcome::Missed => Ending::Incomplete,
         Outcome::Interrupted => Ending::Interrupted,
     }

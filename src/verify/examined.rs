@@ -1,10 +1,10 @@
-//! The input of `verify`: a parent with its set, and what is known of the cluster.
+//! The input of the rules of `verify`: a parent with its set, and what is known about the cluster.
 
 use std::collections::BTreeSet;
 
 use super::lenient_record::read_leniently;
 use super::record_findings::served_record;
-use super::{ParentKind, appliers};
+use super::{ParentKind, find_appliers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::applyset::{Record, Tooling};
@@ -13,22 +13,22 @@ use crate::plan::reason_not_a_member;
 use crate::read::ParentCandidate;
 use crate::read::found_set::FoundSet;
 
-/// A parent or an object that claims to be one, with what was found of its set.
+/// A parent, or an object that has the label or the annotations of one, with its set.
 #[derive(Debug, Clone)]
 pub struct Examined {
     pub parent: ParentCandidate,
-    /// Permission of its kind to be a parent.
+    /// Whether the convention allows objects of this kind to be parents.
     pub kind: ParentKind,
-    /// Its set. An invalid record is read as far as it makes sense.
+    /// The set. Of an invalid record, it has the entries that are valid ([`read_leniently`]).
     pub found: FoundSet,
 }
 
-/// Extent of what was read of the cluster, or understood of a record.
+/// How much of the cluster was listed, or how much of a record could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Every kind in every namespace.
+    /// Every kind in every namespace, or every entry of the record.
     Whole,
-    /// Less. Absence proves nothing.
+    /// Not everything. An object or entry that was not seen may exist all the same.
     Part,
 }
 
@@ -37,52 +37,52 @@ pub enum Extent {
 pub struct Surroundings<'a> {
     /// The kinds that the server serves.
     pub discovery: &'a Discovery,
-    /// Field managers whose part-of labels make an object a member.
+    /// The field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
-    /// Extent of what was read.
+    /// How much of the cluster was listed.
     pub extent: Extent,
-    /// Treatment of namespaces with members that are not recorded.
     pub new_namespaces: NewNamespaces,
-    /// Objects that were applied as members of this program's sets, and are in no set.
+    /// The lost members: objects that were applied as members of this program's sets, and have no part-of label any
+    /// more.
     pub lost: &'a [Live],
-    /// Treatment of runs under way.
     pub runs_under_way: RunsUnderWay,
 }
 
-/// Treatment of the entries of runs that are under way.
+/// What a repair does with the runs that the parent lists as under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunsUnderWay {
-    /// They are kept.
+    /// The parent still lists them.
     Kept,
-    /// The user is asked whether they were killed, and they end if so.
+    /// The user is asked whether the runs were killed. If so, the parent lists them as ended.
     Ended,
 }
 
-/// Treatment of a namespace that is not recorded and holds objects with the set's label.
+/// Whether a repair records a namespace only because it has objects with the set's label.
 ///
-/// A label proves nothing: the id of a set and the field manager of its members are public. A tenant
-/// who may create objects in one namespace could have that namespace recorded. A pipeline without
-/// permission to list there would fail from then on.
+/// The label does not prove that the objects are members: anybody can read the id of the set and write a label under
+/// the members' field manager. If a repair always recorded the namespace, a tenant who may create objects in one
+/// namespace could add this namespace to the record, and a pipeline without the permission to list there would fail
+/// from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewNamespaces {
-    /// It is not recorded.
+    /// Only recorded namespaces stay recorded.
     Excluded,
-    /// It is recorded. The user has checked who wrote the label.
+    /// The namespace is added to the record (`--include-namespaces`): the user has checked who wrote the labels.
     Included,
 }
 
 impl Examined {
-    /// Creates it without members; they are read later.
+    /// Creates a set without members; the caller lists them later.
     pub fn new(parent: ParentCandidate, kind: ParentKind) -> Self {
         let mut found = FoundSet::new(parent.identity.clone(), &parent.object);
-        if let (Reading::Faulty(_), Some(understood)) = (&found.reading, read_leniently(&parent)) {
-            found.reading = Reading::Parent(understood.record);
+        if let (Reading::Faulty(_), Some(lenient)) = (&found.reading, read_leniently(&parent)) {
+            found.reading = Reading::Parent(lenient.record);
         }
         Self { parent, kind, found }
     }
 
-    /// Returns the set as `list` shows it: an invalid record counts as none, and a copy of the label
-    /// counts only where an apply finds and keeps it.
+    /// Returns the set as `list` shows it: without an invalid record, and with an object that only has a copy of the
+    /// label if the object is in the record's scope, where an apply finds and keeps it.
     pub fn as_listed(&self, surroundings: Surroundings<'_>) -> FoundSet {
         let mut listed = FoundSet {
             reading: self.parent.object.reading.clone(),
@@ -91,18 +91,20 @@ impl Examined {
         let recorded = listed
             .recorded()
             .map(|recorded| served_record(recorded, surroundings.discovery));
-        let appliers = appliers(self, surroundings);
+        let appliers = find_appliers(self, surroundings);
+        let parent_uid = Some(&*self.found.parent_uid);
         listed.members.retain(|live| {
-            let parent_uid = Some(&*self.found.parent_uid);
-            reason_not_a_member(live, parent_uid, &appliers).is_none()
-                || (matches!(&recorded, Some(recorded) if is_within(live, recorded, &self.found))
-                    && !live.is_owned_copy(parent_uid, &appliers))
+            let is_member = reason_not_a_member(live, parent_uid, &appliers).is_none();
+            let is_in_scope = recorded
+                .as_ref()
+                .is_some_and(|recorded| is_within(live, recorded, &self.found));
+            is_member || (is_in_scope && !live.is_owned_copy(parent_uid, &appliers))
         });
         listed
     }
 
-    /// Returns whether it is this program's set and its record covers the object.
-    pub(super) fn may_hold(&self, live: &Live, discovery: &Discovery) -> bool {
+    /// Returns whether the object may have been a member: the set is this program's, and its record covers the object.
+    pub(super) fn may_have_lost(&self, live: &Live, discovery: &Discovery) -> bool {
         let recorded = self.found.recorded();
         recorded.is_some_and(|recorded| {
             let served = served_record(recorded, discovery);
@@ -111,8 +113,8 @@ impl Examined {
         })
     }
 
-    /// Returns whether the object is in the namespace of the parent.
-    pub(super) fn is_home_of(&self, live: &Live) -> bool {
+    /// Returns whether the object and the parent are in the same namespace; `false` if they are cluster-scoped.
+    pub(super) fn shares_namespace_with(&self, live: &Live) -> bool {
         live.key.namespace.is_some() && live.key.namespace == self.found.identity.namespace
     }
 }

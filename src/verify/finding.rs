@@ -1,4 +1,5 @@
-//! The findings of `verify`, and its rules: names, severities, and which of them writing the parent can fix.
+//! The findings of `verify`, and its rules: their names, their severities, and whether a repair of the parent can fix
+//! what they find.
 //!
 //! Scripts rely on the names; docs/reference/findings.md explains each rule.
 
@@ -6,34 +7,33 @@ use serde::Serialize;
 
 use crate::model::identity::ObjectKey;
 
-/// One thing to report.
+/// An inconsistency that a rule has found, as the output documents have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The rule that found it.
+    /// The rule that found the inconsistency.
     pub rule: Rule,
-    /// Severity, usually that of the rule.
+    /// Usually [`Rule::severity`].
     pub severity: Severity,
-    /// The object; null for the cluster as a whole.
+    /// The object that is inconsistent; `None` if the finding is about the cluster as a whole.
     pub object: Option<ObjectKey>,
-    /// The id of the set; null if it does not concern one.
+    /// The id of the set; `None` if the finding does not belong to one set.
     pub set: Option<String>,
-    /// Message, a sentence about the object.
+    /// A phrase about the object, printed behind its name.
     pub message: String,
-    /// Advice to the user; empty if there is nothing to do.
+    /// What the user can do; empty if there is nothing to do.
     pub hint: String,
-    /// What `--fix` does about it.
     #[serde(skip)]
     pub fix_status: FixStatus,
 }
 
-/// State of a finding with regard to `--fix`.
+/// What `--fix` does about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixStatus {
-    /// Only the user can decide what is right.
+    /// Nothing: only the user can decide what is right.
     ByHand,
-    /// `--fix` would repair it.
+    /// `--fix` would repair the inconsistency.
     Offered,
-    /// `--fix` has repaired it.
+    /// `--fix` has repaired the inconsistency.
     Done,
 }
 
@@ -51,9 +51,8 @@ impl Finding {
         }
     }
 
-    /// Sets the advice to the user.
     #[must_use]
-    pub fn hint(self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self {
             hint: hint.into(),
             ..self
@@ -68,13 +67,13 @@ impl Finding {
         }
     }
 
-    /// Returns whether both are of the same rule, object and set.
+    /// Returns whether both findings have the same rule, object and set. Their messages may differ.
     pub fn is_same(&self, other: &Self) -> bool {
         self.rule == other.rule && self.object == other.object && self.set == other.set
     }
 }
 
-/// A rule. Each finds one kind of inconsistency.
+/// A rule of `verify`, which finds one kind of inconsistency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -88,15 +87,15 @@ pub enum Rule {
     InvalidTooling,
     /// The kinds of the members are not recorded.
     MissingKinds,
-    /// A list cannot be read as it is written.
+    /// A list in an annotation has an invalid entry.
     MalformedValue,
-    /// A list can be read, but is not in the canonical form.
+    /// A list in an annotation is valid, but not in the canonical form: sorted, without blanks or repetition.
     UnsortedValue,
-    /// The parent has the deprecated list of resources.
+    /// The parent has the deprecated annotation that lists resources instead of kinds.
     DeprecatedKinds,
     /// The parent is being deleted.
     TerminatingParent,
-    /// The annotations of the parent are near the limit of the server.
+    /// The annotations of the parent are almost as large as the server allows.
     LargeAnnotations,
     /// A first run has ended before it recorded anything.
     UnfinishedParent,
@@ -134,46 +133,16 @@ pub enum Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The next `apply` is refused, or objects are forgotten by it.
+    /// The next `apply` is refused, or does not find some members.
     Error,
-    /// It should be looked at.
+    /// The user should look at it.
     Warning,
-    /// Worth knowing; nothing has to be done.
+    /// The user does not have to do anything.
     Info,
 }
 
 impl Rule {
-    /// All rules, in the order of the documentation.
-    #[cfg(test)]
-    pub const ALL: [Self; 25] = [
-        Self::WrongId,
-        Self::MissingId,
-        Self::LaterFormat,
-        Self::InvalidTooling,
-        Self::MissingKinds,
-        Self::MalformedValue,
-        Self::UnsortedValue,
-        Self::DeprecatedKinds,
-        Self::TerminatingParent,
-        Self::LargeAnnotations,
-        Self::UnfinishedParent,
-        Self::NoBookkeeping,
-        Self::ParentKind,
-        Self::ParentInOwnSet,
-        Self::UnservedKind,
-        Self::UnknowableKind,
-        Self::MissingNamespaces,
-        Self::RecordTooNarrow,
-        Self::RecordTooWide,
-        Self::UnreadPlace,
-        Self::UnrecordedMember,
-        Self::Orphan,
-        Self::LostMember,
-        Self::LabelCopy,
-        Self::IncompleteLook,
-    ];
-
-    /// The name for scripts, in kebab-case.
+    /// Returns the name of the rule for scripts, in kebab-case.
     pub fn name(self) -> &'static str {
         match self {
             Self::WrongId => "wrong-id",
@@ -204,7 +173,7 @@ impl Rule {
         }
     }
 
-    /// Usual severity of what the rule finds.
+    /// Returns the usual severity of what the rule finds.
     pub fn severity(self) -> Severity {
         match self {
             Self::WrongId
@@ -233,7 +202,7 @@ impl Rule {
         }
     }
 
-    /// Returns whether writing the parent can repair what it finds.
+    /// Returns whether a repair of the parent can fix what the rule finds.
     pub fn is_repairable(self) -> bool {
         match self {
             Self::WrongId
@@ -266,7 +235,7 @@ impl Rule {
 }
 
 impl Severity {
-    /// The word in output documents and for people.
+    /// Returns the severity as output documents and screens spell it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -280,20 +249,46 @@ impl Severity {
 mod tests {
     use super::*;
 
+    /// All rules, in the order of the documentation.
+    const ALL: [Rule; 25] = [
+        Rule::WrongId,
+        Rule::MissingId,
+        Rule::LaterFormat,
+        Rule::InvalidTooling,
+        Rule::MissingKinds,
+        Rule::MalformedValue,
+        Rule::UnsortedValue,
+        Rule::DeprecatedKinds,
+        Rule::TerminatingParent,
+        Rule::LargeAnnotations,
+        Rule::UnfinishedParent,
+        Rule::NoBookkeeping,
+        Rule::ParentKind,
+        Rule::ParentInOwnSet,
+        Rule::UnservedKind,
+        Rule::UnknowableKind,
+        Rule::MissingNamespaces,
+        Rule::RecordTooNarrow,
+        Rule::RecordTooWide,
+        Rule::UnreadPlace,
+        Rule::UnrecordedMember,
+        Rule::Orphan,
+        Rule::LostMember,
+        Rule::LabelCopy,
+        Rule::IncompleteLook,
+    ];
+
     #[test]
     fn every_rule_has_a_name_of_its_own_and_is_documented() {
         let page = include_str!("../../docs/reference/findings.md");
-        for (place, rule) in Rule::ALL.into_iter().enumerate() {
+        for (place, rule) in ALL.into_iter().enumerate() {
             let name = serde_json::to_value(rule).expect("a name");
             assert_eq!(name, rule.name());
             let row = format!("| `{}` | {} |", rule.name(), rule.severity().word());
             assert!(page.contains(&row), "docs/reference/findings.md lacks {row}");
-            assert_eq!(
-                Rule::ALL.iter().position(|other| other.name() == name),
-                Some(place)
-            );
+            assert_eq!(ALL.iter().position(|other| other.name() == name), Some(place));
         }
         let rows = page.lines().filter(|line| line.starts_with("| `")).count();
-        assert_eq!(rows, Rule::ALL.len());
+        assert_eq!(rows, ALL.len());
     }
 }

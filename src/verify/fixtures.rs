@@ -1,4 +1,4 @@
-//! Test data: a parent and its set.
+//! Data for tests of the rules: a parent and its set.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ use crate::model::resource::Scope;
 use crate::plan::fixtures::{resource, set};
 use crate::read::ParentCandidate;
 
-/// The server serves `ConfigMap`, `Secret`, `Namespace` and `Deployment.apps`. It is known that
-/// `Gone.example.com` is gone, and that the definition of `Dormant.example.com` serves nothing.
+/// Returns the discovery of a server that serves `ConfigMap`, `Secret`, `Namespace` and `Deployment.apps`.
+/// `Gone.example.com` is known to be gone, and the CRD of `Dormant.example.com` to serve no version.
 pub(super) fn discovery() -> Discovery {
     let resources = [
         ("ConfigMap", Scope::Namespaced),
@@ -46,7 +46,7 @@ pub(super) fn discovery() -> Discovery {
     discovery
 }
 
-/// The Secret `web` in namespace `shop` with the id label and exactly these annotations.
+/// Returns the Secret `web` in namespace `shop` with the id label and exactly these annotations.
 pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
     let mut object = parent_object();
     object["metadata"]["annotations"] = annotations
@@ -57,12 +57,12 @@ pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
     read_candidate(&object)
 }
 
-/// The set of that parent as this program writes it: with a record of these kinds and namespaces,
-/// without members.
+/// Returns the set of the Secret `web` in namespace `shop` as this program writes it: with a record of these kinds and
+/// namespaces, without members.
 pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
     let kind = |text: &&str| {
         let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-        crate::model::identity::GroupKind::new(group, kind)
+        GroupKind::new(group, kind)
     };
     let record = Record {
         group_kinds: kinds.iter().map(kind).collect(),
@@ -85,7 +85,7 @@ fn parent_object() -> serde_json::Value {
     }})
 }
 
-/// The same parent with other labels and annotations; `None` removes a key.
+/// Returns the set with these labels and annotations of its parent changed; `None` removes a key.
 pub(super) fn changed(
     set: &Examined,
     labels: &[(&str, Option<&str>)],
@@ -110,18 +110,18 @@ pub(super) fn changed(
     changed
 }
 
-/// The same set with these members.
+/// Returns the set with these members.
 pub(super) fn with_members(mut set: Examined, members: &[Live]) -> Examined {
     set.found.members = members.to_vec();
     set
 }
 
-/// The verdict on the set if records may gain namespaces.
+/// Returns the verdict on the set with `--include-namespaces`.
 pub(super) fn verdict(set: &Examined, extent: Extent) -> Verdict {
     verdict_with(set, extent, NewNamespaces::Included)
 }
 
-/// The verdict on the set.
+/// Returns the verdict on the set.
 pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNamespaces) -> Verdict {
     let appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
     let surroundings = Surroundings {
@@ -135,7 +135,7 @@ pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNa
     check(std::slice::from_ref(set), surroundings)
 }
 
-/// The names of the rules that find something, in order, with a `+` if `--fix` repairs it.
+/// Returns the sorted names of the rules that find something, with a `+` if `--fix` repairs it.
 pub(super) fn found_rules(set: &Examined, extent: Extent) -> Vec<String> {
     let name = |finding: &Finding| match finding.fix_status {
         FixStatus::ByHand => finding.rule.name().to_owned(),

@@ -1,6 +1,7 @@
-//! Lenient reading of an invalid record, as far as it makes sense.
+//! Reads an invalid record leniently: the valid entries of its lists count, the others do not.
 //!
-//! The result is used only to widen a record, or together with a search of the whole cluster.
+//! A record that is read this way lacks entries. Therefore a repair only adds to it, unless the whole cluster was
+//! listed.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +16,16 @@ use crate::model::applyset::{
 };
 use crate::read::ParentCandidate;
 
-/// The part of the annotations that makes sense.
+/// The valid part of the annotations of a parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LenientRecord {
-    /// The record; its tooling is this program's if none is named.
+    /// The record with the valid entries. Without a valid tooling annotation, the tooling is this program.
     pub(super) record: ApplySetRecord,
-    /// The whole record if every entry made sense.
+    /// `Whole` if every entry of the lists is valid.
     pub(super) extent: Extent,
 }
 
-/// Reads the annotations; `None` if no kinds are recorded, or in a later format.
+/// Reads the annotations; `None` if the parent has no list of kinds, or a list in a later format.
 pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> {
     let annotations = &parent.object.annotations;
     let lists = [
@@ -33,6 +34,7 @@ pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> 
         ADDITIONAL_NAMESPACES_ANNOTATION,
     ];
     for key in lists {
+        // The prefix of a later format is the same in all lists, so one parser recognizes it.
         if let Some(value) = annotations.get(key)
             && let Err(InvalidValue::LaterFormat(_)) = parse_group_kinds(value)
         {
@@ -41,45 +43,45 @@ pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> 
     }
     let mut extent = Extent::Whole;
     let kinds = if let Some(value) = annotations.get(GROUP_KINDS_ANNOTATION) {
-        RecordedKinds::GroupKinds(entries(value, parse_group_kinds, &mut extent))
+        RecordedKinds::GroupKinds(parse_valid_entries(value, parse_group_kinds, &mut extent))
     } else {
         let value = annotations.get(GROUP_RESOURCES_ANNOTATION)?;
-        RecordedKinds::GroupResources(entries(value, parse_group_resources, &mut extent))
+        RecordedKinds::GroupResources(parse_valid_entries(value, parse_group_resources, &mut extent))
     };
 
     Some(LenientRecord {
         record: ApplySetRecord {
-            tooling: tooling(annotations).unwrap_or_else(Tooling::this_program),
+            tooling: read_tooling(annotations).unwrap_or_else(Tooling::this_program),
             kinds,
-            additional_namespaces: recorded_namespaces(parent, &mut extent),
+            additional_namespaces: read_additional_namespaces(parent, &mut extent),
         },
         extent,
     })
 }
 
-/// Reads the recorded namespaces that make sense, without the parent's own.
-fn recorded_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> BTreeSet<String> {
+/// Reads the valid recorded namespaces, without the parent's own, which is not an additional one.
+fn read_additional_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> BTreeSet<String> {
     let value = parent.object.annotations.get(ADDITIONAL_NAMESPACES_ANNOTATION);
-    let mut namespaces = entries(value.map_or("", String::as_str), parse_namespaces, extent);
+    let mut namespaces = parse_valid_entries(value.map_or("", String::as_str), parse_namespaces, extent);
     if let Some(own) = &parent.identity.namespace {
         namespaces.remove(own);
     }
     namespaces
 }
 
-/// Reads the recorded namespaces that make sense, even if the kinds cannot be read.
-pub(super) fn namespaces(parent: &ParentCandidate) -> BTreeSet<String> {
-    recorded_namespaces(parent, &mut Extent::Whole)
+/// Reads the valid recorded namespaces, even if the list of kinds is missing or in a later format.
+pub(super) fn read_namespaces(parent: &ParentCandidate) -> BTreeSet<String> {
+    read_additional_namespaces(parent, &mut Extent::Whole)
 }
 
-/// Reads the tool that manages the set.
-pub(super) fn tooling(annotations: &Pairs) -> Option<Tooling> {
+/// Reads the tool that manages the set; `None` if the annotation is missing or invalid.
+pub(super) fn read_tooling(annotations: &Pairs) -> Option<Tooling> {
     Tooling::parse(annotations.get(TOOLING_ANNOTATION)?).ok()
 }
 
-/// Reads the entries of a list, ignoring blanks and empty entries. `extent` becomes a part if any other
-/// entry is invalid.
-fn entries<T: Ord, E>(
+/// Parses the valid entries of a list. Blanks and empty entries are ignored; `extent` becomes `Part` if another entry
+/// is invalid.
+fn parse_valid_entries<T: Ord, E>(
     value: &str,
     parse: impl Fn(&str) -> Result<BTreeSet<T>, E>,
     extent: &mut Extent,
@@ -114,19 +116,19 @@ mod tests {
             ("", "shop", "|", Extent::Whole),
         ];
         for (kinds, namespaces, expected, extent) in table {
-            let understood = read_leniently(&candidate(&[
+            let lenient = read_leniently(&candidate(&[
                 (GROUP_KINDS_ANNOTATION, kinds),
                 (ADDITIONAL_NAMESPACES_ANNOTATION, namespaces),
             ]));
-            let understood = understood.expect("kinds are recorded");
-            let RecordedKinds::GroupKinds(kinds) = understood.record.kinds else {
+            let lenient = lenient.expect("kinds are recorded");
+            let RecordedKinds::GroupKinds(kinds) = lenient.record.kinds else {
                 panic!("{expected}");
             };
             let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
-            let namespaces = understood.record.additional_namespaces.into_iter();
+            let namespaces = lenient.record.additional_namespaces.into_iter();
             let namespaces: Vec<String> = namespaces.collect();
             assert_eq!(format!("{}|{}", kinds.join(" "), namespaces.join(" ")), expected);
-            assert_eq!(understood.extent, extent, "{expected}");
+            assert_eq!(lenient.extent, extent, "{expected}");
         }
         assert_eq!(read_leniently(&candidate(&[])), None);
         for later in [GROUP_KINDS_ANNOTATION, ADDITIONAL_NAMESPACES_ANNOTATION] {

@@ -1,9 +1,9 @@
-//! Rules about objects: members outside the record, orphans, copied labels and lost labels.
+//! The rules about objects: members outside the record, orphans, copied labels and lost labels.
 
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
-use super::record_findings::{members, served_record};
+use super::record_findings::{present_members, served_record};
 use super::{Examined, is_within, kubectl_name};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
@@ -11,10 +11,18 @@ use crate::model::text::listed;
 use crate::plan::{SkipReason, label_written_by, reason_not_a_member};
 use crate::read::found_set::FoundSet;
 
+/// The hint of [`Rule::UnrecordedMember`].
+const HINT_FOR_UNRECORDED_MEMBER: &str =
+    "record its namespace with --fix --include-namespaces if you trust the writers of the label";
+
 /// Applies the rules to the members of one set.
-pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
+pub(super) fn check_members(
+    set: &Examined,
+    discovery: &Discovery,
+    appliers: &BTreeSet<String>,
+) -> Vec<Finding> {
     let found = &set.found;
-    let mut findings = unrecorded_findings(found, discovery, appliers);
+    let mut findings = find_unrecorded_members(found, discovery, appliers);
     let parent_uid = Some(&*found.parent_uid);
     let recorded = found.recorded().map(|record| served_record(record, discovery));
     findings.extend(found.members.iter().filter_map(|live| {
@@ -22,20 +30,25 @@ pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSe
             .as_ref()
             .is_some_and(|recorded| is_within(live, recorded, found));
         if is_recorded && !live.is_owned_copy(parent_uid, appliers) {
-            finding_of_kept(live, parent_uid, appliers)
+            find_kept_member(live, parent_uid, appliers)
         } else {
-            copy(live, parent_uid, appliers)
+            find_label_copy(live, parent_uid, appliers)
         }
     }));
     findings
 }
 
-fn unrecorded_findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
+/// Finds members outside the record, which an apply does not find.
+fn find_unrecorded_members(
+    set: &FoundSet,
+    discovery: &Discovery,
+    appliers: &BTreeSet<String>,
+) -> Vec<Finding> {
     let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
     let recorded = served_record(applyset_record, discovery);
-    members(set, appliers)
+    present_members(set, appliers)
         .filter(|live| !is_within(live, &recorded, set))
         .map(|live| {
             let message = format!(
@@ -43,17 +56,14 @@ fn unrecorded_findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSe
                 set.identity,
                 listed(&live.part_of_writers)
             );
-            Finding::new(Rule::UnrecordedMember, &live.key, message).hint(UNRECORDED)
+            Finding::new(Rule::UnrecordedMember, &live.key, message).with_hint(HINT_FOR_UNRECORDED_MEMBER)
         })
         .collect()
 }
 
-const UNRECORDED: &str =
-    "record its namespace with --fix --include-namespaces if you trust the writers of the label";
-
-/// Finds members whose set has no parent. `known` are the ids of all sets, and `reference` is the
-/// command line's name of the set, if known.
-pub(super) fn orphans(
+/// Finds members whose set has no parent. `known` has the ids of all sets with a parent. `reference` is the set as the
+/// command line names it; `None` if the command checks all sets.
+pub(super) fn find_orphans(
     objects: &[Live],
     known: &BTreeSet<String>,
     appliers: &BTreeSet<String>,
@@ -63,25 +73,26 @@ pub(super) fn orphans(
         .iter()
         .filter_map(|live| {
             let id = live.part_of.as_deref().filter(|id| !known.contains(*id))?;
-            let finding = if is_later_format(id) {
+            let finding = if has_later_format(id) {
                 let message = format!("member of the set {id}, whose id has a newer format");
-                Finding::new(Rule::LaterFormat, &live.key, message).hint("upgrade kubectl-applyset")
+                Finding::new(Rule::LaterFormat, &live.key, message).with_hint("upgrade kubectl-applyset")
             } else {
-                copy(live, None, appliers).unwrap_or_else(|| orphan(live, id, reference))
+                find_label_copy(live, None, appliers).unwrap_or_else(|| orphan_finding(live, id, reference))
             };
             Some(finding.with_set_id(id))
         })
         .collect()
 }
 
-fn is_later_format(id: &str) -> bool {
+/// Returns whether the id of a set begins with `v` and a number, as the ids of KEP-3659 do.
+fn has_later_format(id: &str) -> bool {
     let version = id
         .split_once('.')
         .and_then(|(prefix, _)| prefix.strip_prefix('v'));
     version.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
+fn orphan_finding(live: &Live, id: &str, reference: Option<&str>) -> Finding {
     let message = format!("member of the set {id}, which has no parent");
     let hint = match reference {
         Some(reference) => format!("recreate the parent with `kubectl applyset apply {reference} -f …`"),
@@ -90,24 +101,26 @@ fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
                 .to_owned()
         }
     };
-    Finding::new(Rule::Orphan, &live.key, message).hint(hint)
+    Finding::new(Rule::Orphan, &live.key, message).with_hint(hint)
 }
 
-/// The finding for an object that an apply finds and keeps, such as one that was created again from an export.
-fn finding_of_kept(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+/// Finds an object in the record's scope that an apply finds but never prunes, such as one that was created again from
+/// an export; `None` if the object is pruned as usual.
+fn find_kept_member(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("member that is never pruned: {reason}");
     let hint = match live.foreign_owner(parent_uid) {
         Some(_) => "ignore it: it is deleted with its owner",
         None => "apply its manifest, or delete the object if it has none",
     };
-    Some(Finding::new(Rule::LabelCopy, &live.key, message).hint(hint))
+    Some(Finding::new(Rule::LabelCopy, &live.key, message).with_hint(hint))
 }
 
-fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+/// Finds an object that only has a copy of the label, and that no apply finds; `None` if the object is a member.
+fn find_label_copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("has the part-of label of a set and is not a member: {reason}");
-    Some(Finding::new(Rule::LabelCopy, &live.key, message).hint("ignore it: it is never pruned"))
+    Some(Finding::new(Rule::LabelCopy, &live.key, message).with_hint("ignore it: it is never pruned"))
 }
 
 fn reason_to_keep(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<String> {
@@ -117,10 +130,10 @@ fn reason_to_keep(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<Str
     })
 }
 
-/// The finding for an object that has lost its label.
-pub(super) fn finding_of_lost(live: &Live) -> Finding {
+/// Returns the finding about an object that was a member and has lost its label.
+pub(super) fn lost_member_finding(live: &Live) -> Finding {
     let message = "applied as a member of a set, and its part-of label is gone";
-    Finding::new(Rule::LostMember, &live.key, message).hint(format!(
+    Finding::new(Rule::LostMember, &live.key, message).with_hint(format!(
         "adopt {} with `kubectl applyset adopt`, or delete it",
         kubectl_name(&live.key)
     ))
@@ -137,7 +150,7 @@ mod tests {
     fn rules(objects: &[Live], known: &[&str]) -> Vec<(Rule, Severity)> {
         let known = known.iter().map(|&id| id.to_owned()).collect();
         let appliers = APPLIERS.into_iter().map(str::to_owned).collect();
-        let findings = orphans(objects, &known, &appliers, None);
+        let findings = find_orphans(objects, &known, &appliers, None);
         findings
             .iter()
             .map(|finding| (finding.rule, finding.severity))
@@ -183,7 +196,7 @@ mod tests {
                 &[known],
                 Some((Rule::LaterFormat, Severity::Error)),
             ),
-            // What belongs to another goes with that.
+            // The garbage collector deletes a copy with its owner.
             (&owned, &[], Some((Rule::LabelCopy, Severity::Info))),
             (&copied, &[], Some((Rule::LabelCopy, Severity::Info))),
             (&copied, &[known], None),

@@ -1,8 +1,8 @@
-//! `verify`: inconsistencies of sets, and the repairs that are safe.
+//! `verify`: finds inconsistencies of sets, and plans the repairs that are safe.
 //!
-//! Pure: what was read goes in, findings and repairs come out. The files `*_findings.rs` hold the
-//! rules about the parent, its record and the members. A repair offers to fix the findings that the
-//! same rules no longer report for the repaired set.
+//! Nothing here sends requests: the caller passes what it has read, and writes the repairs. The files `*_findings.rs`
+//! hold the rules about the parent, its record and the members. A repair offers to fix the findings that the same rules
+//! no longer report for the repaired set.
 
 mod examined;
 mod finding;
@@ -36,7 +36,7 @@ use crate::model::text::{counted, listed};
 pub struct Verdict {
     /// Findings, the worst first.
     pub findings: Vec<Finding>,
-    /// Repairs, one for each parent that would be written.
+    /// The repairs, one for each parent that would be written.
     pub repairs: Vec<Repair>,
 }
 
@@ -44,17 +44,20 @@ pub struct Verdict {
 pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
     let mut verdict = Verdict::default();
     for set in sets {
-        let appliers = appliers(set, surroundings);
+        let appliers = find_appliers(set, surroundings);
         let surroundings = Surroundings {
             appliers: &appliers,
             ..surroundings
         };
-        let mut findings = judge(set, surroundings);
-        match repair::repair(set, surroundings) {
+        let mut findings = apply_rules(set, surroundings);
+        match repair::plan_repair(set, surroundings) {
             Ok(Some(repair)) => {
-                let repaired = judge(&repair.apply_to(set), surroundings);
-                let is_offered = offer(&mut findings, &repaired) || !repair.ended.is_empty();
-                verdict.repairs.extend(is_offered.then_some(repair));
+                let remaining = apply_rules(&repair.apply_to(set), surroundings);
+                let fixes_finding = mark_as_offered(&mut findings, &remaining);
+                // A repair that changes the parent without fixing a finding is not offered, unless it ends runs.
+                if fixes_finding || !repair.ended.is_empty() {
+                    verdict.repairs.push(repair);
+                }
             }
             Ok(None) => {}
             Err(reason) => {
@@ -69,34 +72,36 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
     verdict
 }
 
-/// Finds members of sets that have no parent among `known`. `reference` is the command line's name
-/// of the set, if known.
+/// Finds members of sets that have no parent. `known` has the ids of all sets with a parent. `reference` is the set as
+/// the command line names it; `None` if the command checks all sets.
 pub fn check_orphans(
     objects: &[Live],
     known: &BTreeSet<String>,
     appliers: &BTreeSet<String>,
     reference: Option<&str>,
 ) -> Vec<Finding> {
-    let mut findings = member_findings::orphans(objects, known, appliers, reference);
+    let mut findings = member_findings::find_orphans(objects, known, appliers, reference);
     sort(&mut findings);
     findings
 }
 
-/// Reports the lost members that the record of one of this program's `sets` covers. What the record of one of the
-/// `others` covers as well may be theirs, so it counts only against the sets whose parents are in its namespace, and
-/// against those that keep it recorded.
+/// Finds the lost members that the record of one of this program's `sets` covers.
+///
+/// If the record of one of the `others` covers the object too, the object may have been a member of that set. Then it
+/// is reported only if its parent in `sets` is in the same namespace, or if the object itself shows that it has lost
+/// its label. If several sets may have lost the object, the finding does not name one.
 pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surroundings<'_>) -> Vec<Finding> {
     let Surroundings { discovery, lost, .. } = surroundings;
     let mut findings = Vec::new();
     for live in lost {
-        let is_shared = others.iter().any(|set| set.may_hold(live, discovery));
-        let holders: Vec<&Examined> = sets
+        let is_shared = others.iter().any(|set| set.may_have_lost(live, discovery));
+        let former_sets: Vec<&Examined> = sets
             .iter()
-            .filter(|set| set.may_hold(live, discovery))
-            .filter(|set| !is_shared || live.has_lost_label() || set.is_home_of(live))
+            .filter(|set| set.may_have_lost(live, discovery))
+            .filter(|set| !is_shared || live.has_lost_label() || set.shares_namespace_with(live))
             .collect();
-        let finding = member_findings::finding_of_lost(live);
-        findings.extend(match holders[..] {
+        let finding = member_findings::lost_member_finding(live);
+        findings.extend(match former_sets[..] {
             [] => None,
             [one] => Some(finding.with_set_id(one.found.id.as_str())),
             [..] => Some(finding),
@@ -106,7 +111,8 @@ pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surround
     findings
 }
 
-/// Reports the resources that could not be listed, if any.
+/// Returns the finding about the resources that could not be listed; `None` if all could be. `object` is the parent if
+/// the command checks one set.
 pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Option<Finding> {
     if unread.is_empty() {
         return None;
@@ -140,17 +146,17 @@ pub fn sort(findings: &mut [Finding]) {
 }
 
 /// Applies all rules to one set.
-fn judge(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
+fn apply_rules(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
     let Surroundings {
         discovery, appliers, ..
     } = surroundings;
-    let mut findings = parent_findings::findings(set);
+    let mut findings = parent_findings::check_parent(set);
     if set.kind == ParentKind::Forbidden {
-        // The object carries a copy of a parent's label, and has no set.
+        // Such an object has a copy of a parent's label, so the rules about sets do not apply.
         return findings;
     }
-    findings.extend(record_findings::findings(&set.found, discovery, appliers));
-    findings.extend(member_findings::findings(set, discovery, appliers));
+    findings.extend(record_findings::check_record(&set.found, discovery, appliers));
+    findings.extend(member_findings::check_members(set, discovery, appliers));
     let id = set.found.id.as_str();
     findings
         .into_iter()
@@ -158,10 +164,11 @@ fn judge(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Marks the findings that `repaired` no longer has as offered, and returns whether there are any.
-fn offer(findings: &mut [Finding], repaired: &[Finding]) -> bool {
+/// Marks the findings as offered that are not among those that remain (`remaining`) after the repair. Returns whether
+/// there are any.
+fn mark_as_offered(findings: &mut [Finding], remaining: &[Finding]) -> bool {
     for finding in &mut *findings {
-        if !repaired.iter().any(|other| other.is_same(finding)) {
+        if !remaining.iter().any(|other| other.is_same(finding)) {
             finding.fix_status = FixStatus::Offered;
             finding.hint.clear();
         }
@@ -171,9 +178,10 @@ fn offer(findings: &mut [Finding], repaired: &[Finding]) -> bool {
         .any(|finding| finding.fix_status == FixStatus::Offered)
 }
 
-/// Returns the appliers of a set. For a set of another tool than kubectl and this program, these
-/// include the tool and all field managers that labeled the members within the record.
-fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> {
+/// Returns the field managers whose part-of labels make an object a member of the set. For a set of another tool than
+/// kubectl and this program, these include the tool itself and all field managers that labeled objects in the record's
+/// scope, because the field manager of that tool is not known.
+fn find_appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> {
     let mut appliers = surroundings.appliers.clone();
     let Reading::Parent(recorded) = &set.parent.object.reading else {
         return appliers;
@@ -192,7 +200,7 @@ fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> 
     appliers
 }
 
-/// The object as kubectl's arguments name it: `secret/web -n shop`.
+/// Returns the object as kubectl's arguments name it: `secret/web -n shop`.
 fn kubectl_name(key: &ObjectKey) -> String {
     let name = key.object_name();
     match &key.namespace {

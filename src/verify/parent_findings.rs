@@ -1,7 +1,7 @@
-//! Rules about the parent alone: its id, its tooling, its kind, and the form of its values.
+//! The rules about the parent alone: its id, its tooling, its kind, and the form of its values.
 //!
-//! `applyset::parent` decides which values can be read. Each of its faults, which stop a run, is a
-//! finding here, so the two cannot disagree.
+//! `applyset::parent` decides which values can be read. Each fault that it returns stops a run and is a finding here,
+//! so `verify` and `apply` cannot disagree about a parent.
 
 use super::finding::{Finding, Rule, Severity};
 use super::{Examined, ParentKind};
@@ -13,47 +13,49 @@ use crate::model::applyset::{
 };
 use crate::model::live::Presence;
 
-/// Share of the limit, in percent, from which annotations are reported to be large.
-const LARGE_ANNOTATIONS: usize = 80;
+/// The percentage of the server's limit above which annotations are reported to be large.
+const LARGE_ANNOTATIONS_PERCENT: usize = 80;
 
 /// Applies the rules to the parent.
-pub(super) fn findings(set: &Examined) -> Vec<Finding> {
-    let of_kind = finding_of_kind(set);
+pub(super) fn check_parent(set: &Examined) -> Vec<Finding> {
+    let kind_finding = check_kind(set);
     if set.kind == ParentKind::Forbidden {
-        return of_kind.into_iter().collect();
+        // Such an object has a copy of a parent's label, so the rules about parents do not apply.
+        return kind_finding.into_iter().collect();
     }
-    let mut findings = findings_of_reading(set);
-    findings.extend(of_kind);
-    findings.extend(findings_of_values(set));
+    let mut findings = check_reading(set);
+    findings.extend(kind_finding);
+    findings.extend(check_canonical_form(set));
     let key = &set.parent.identity;
     if set.parent.object.presence == Presence::Terminating {
         let message = "being deleted; remaining members will have no parent";
-        findings
-            .push(Finding::new(Rule::TerminatingParent, key, message).hint(
-                "check its finalizers with `kubectl get -o yaml`; apply the set again when it is gone",
-            ));
+        findings.push(Finding::new(Rule::TerminatingParent, key, message).with_hint(
+            "check its finalizers with `kubectl get -o yaml`; apply the set again when it is gone",
+        ));
     }
     if set.parent.labels.get(PART_OF_LABEL).map(String::as_str) == Some(set.found.id.as_str()) {
         let message =
             "labeled as a member of its own set; a tool that prunes by this label would delete the record";
-        findings.push(Finding::new(Rule::ParentInOwnSet, key, message).hint(format!(
-            "remove the label with `kubectl label {} {PART_OF_LABEL}-`",
-            super::kubectl_name(key)
-        )));
+        findings.push(
+            Finding::new(Rule::ParentInOwnSet, key, message).with_hint(format!(
+                "remove the label with `kubectl label {} {PART_OF_LABEL}-`",
+                super::kubectl_name(key)
+            )),
+        );
     }
     let size = annotations_size(&set.parent.object.annotations);
-    if size * 100 > ANNOTATIONS_LIMIT * LARGE_ANNOTATIONS {
+    if size * 100 > ANNOTATIONS_LIMIT * LARGE_ANNOTATIONS_PERCENT {
         let message =
             format!("its annotations have {size} bytes of the {ANNOTATIONS_LIMIT} that the server allows");
         findings.push(
             Finding::new(Rule::LargeAnnotations, key, message)
-                .hint("split the set, or remove other annotations from the parent"),
+                .with_hint("split the set, or remove other annotations from the parent"),
         );
     }
     findings
 }
 
-/// Returns the bytes of all keys and values, as the server counts them.
+/// Returns the number of bytes of all keys and values, which the server limits.
 pub(super) fn annotations_size(annotations: &Pairs) -> usize {
     annotations
         .iter()
@@ -61,20 +63,21 @@ pub(super) fn annotations_size(annotations: &Pairs) -> usize {
         .sum()
 }
 
-fn findings_of_reading(set: &Examined) -> Vec<Finding> {
+/// Reports the faults for which a run is refused, and a missing or unfinished record.
+fn check_reading(set: &Examined) -> Vec<Finding> {
     let key = &set.parent.identity;
     match &set.parent.object.reading {
         Reading::Parent(_) => Vec::new(),
-        Reading::Faulty(faults) => faults.iter().map(|fault| finding_of_fault(set, fault)).collect(),
+        Reading::Faulty(faults) => faults.iter().map(|fault| fault_finding(set, fault)).collect(),
         Reading::Unfinished(tooling) => {
             let message = format!("{tooling} started to create the set and recorded no kinds");
-            vec![Finding::new(Rule::UnfinishedParent, key, message).hint("apply the set again")]
+            vec![Finding::new(Rule::UnfinishedParent, key, message).with_hint("apply the set again")]
         }
-        Reading::NoRecord => vec![without_record(set)],
+        Reading::NoRecord => vec![missing_record_finding(set)],
     }
 }
 
-fn finding_of_fault(set: &Examined, fault: &ParentFault) -> Finding {
+fn fault_finding(set: &Examined, fault: &ParentFault) -> Finding {
     let key = &set.parent.identity;
     let newer = "upgrade kubectl-applyset";
     let (rule, hint) = match fault {
@@ -106,33 +109,33 @@ fn finding_of_fault(set: &Examined, fault: &ParentFault) -> Finding {
             "restore it from a backup, or verify as a user who can list everything",
         ),
     };
-    Finding::new(rule, key, fault.to_string()).hint(hint)
+    Finding::new(rule, key, fault.to_string()).with_hint(hint)
 }
 
-/// The finding for an object without a record. A custom resource may wait for its first run. Any other
-/// object was a parent only if it has members.
-fn without_record(set: &Examined) -> Finding {
+/// Returns the finding about an object without a record. If objects have the label of its set, the object was a parent
+/// and has lost its record. Otherwise, a custom resource may have been created as a parent before its first run, while
+/// a ConfigMap or a Secret is not a parent.
+fn missing_record_finding(set: &Examined) -> Finding {
     let key = &set.parent.identity;
     let count = set.found.members.len();
     if count > 0 {
         let objects = crate::model::text::counted(count, "object");
         let message = format!("no ApplySet metadata, but {objects} are members of its set");
         return Finding::new(Rule::NoBookkeeping, key, message)
-            .hint("apply the set again with `kubectl applyset apply --take-over-set`");
+            .with_hint("apply the set again with `kubectl applyset apply --take-over-set`");
     }
     if key.group_kind.group.is_empty() {
         let message = "not the parent of a set";
         return Finding::new(Rule::NoBookkeeping, key, message)
-            .hint("list all sets with `kubectl applyset list -A`");
+            .with_hint("list all sets with `kubectl applyset list -A`");
     }
-    let finding = Finding::new(Rule::NoBookkeeping, key, "no set recorded yet");
     Finding {
         severity: Severity::Info,
-        ..finding
+        ..Finding::new(Rule::NoBookkeeping, key, "no set recorded yet")
     }
 }
 
-fn finding_of_kind(set: &Examined) -> Option<Finding> {
+fn check_kind(set: &Examined) -> Option<Finding> {
     let key = &set.parent.identity;
     let resource = &set.parent.resource;
     match set.kind {
@@ -141,7 +144,7 @@ fn finding_of_kind(set: &Examined) -> Option<Finding> {
             let message = format!(
                 "its kind cannot be a parent: its CustomResourceDefinition lacks the label {IS_PARENT_TYPE_LABEL}"
             );
-            Some(Finding::new(Rule::ParentKind, key, message).hint(format!(
+            Some(Finding::new(Rule::ParentKind, key, message).with_hint(format!(
                 "allow it with `kubectl label crd {}.{} {IS_PARENT_TYPE_LABEL}=true`",
                 resource.plural, resource.group
             )))
@@ -150,40 +153,40 @@ fn finding_of_kind(set: &Examined) -> Option<Finding> {
             let message = "has the id of a set, but its kind cannot be a parent";
             Some(
                 Finding::new(Rule::ParentKind, key, message)
-                    .hint("remove the label applyset.kubernetes.io/id; it may be a copy of its owner's"),
+                    .with_hint("remove the label applyset.kubernetes.io/id; it may be a copy of its owner's"),
             )
         }
     }
 }
 
-/// Reports values that can be read, and that the next apply would write differently.
-fn findings_of_values(set: &Examined) -> Vec<Finding> {
+/// Reports values that are valid, but that the next apply would write differently.
+fn check_canonical_form(set: &Examined) -> Vec<Finding> {
     let key = &set.parent.identity;
     let annotations = &set.parent.object.annotations;
     let mut findings = Vec::new();
     for annotation in [GROUP_KINDS_ANNOTATION, ADDITIONAL_NAMESPACES_ANNOTATION] {
         let value = annotations.get(annotation);
-        let canonical = value.and_then(|value| canonical(annotation, value, key.namespace.as_ref()));
+        let canonical = value.and_then(|value| to_canonical(annotation, value, key.namespace.as_ref()));
         if let (Some(value), Some(canonical)) = (value, canonical)
             && *value != canonical
         {
             let message = format!("annotation {annotation} is {value:?}, should be {canonical:?}");
-            findings.push(Finding::new(Rule::UnsortedValue, key, message).hint("apply the set again"));
+            findings.push(Finding::new(Rule::UnsortedValue, key, message).with_hint("apply the set again"));
         }
     }
     if annotations.contains_key(GROUP_RESOURCES_ANNOTATION) {
         let message = format!("has the deprecated annotation {GROUP_RESOURCES_ANNOTATION}");
         findings.push(
             Finding::new(Rule::DeprecatedKinds, key, message)
-                .hint("upgrade the tool that manages the set; it should write contains-group-kinds"),
+                .with_hint("upgrade the tool that manages the set; it should write contains-group-kinds"),
         );
     }
     findings
 }
 
-/// Returns the canonical form of the list; `None` if it cannot be read. `own` is the parent's
-/// namespace, which is not an additional one.
-fn canonical(annotation: &str, value: &str, own: Option<&String>) -> Option<String> {
+/// Returns the canonical form of a list; `None` if the list is invalid. The list of additional namespaces does not have
+/// the parent's own namespace.
+fn to_canonical(annotation: &str, value: &str, parent_namespace: Option<&String>) -> Option<String> {
     let mut record = Record::default();
     if annotation == GROUP_KINDS_ANNOTATION {
         record.group_kinds = parse_group_kinds(value).ok()?;
@@ -192,7 +195,7 @@ fn canonical(annotation: &str, value: &str, own: Option<&String>) -> Option<Stri
     record.additional_namespaces = parse_namespaces(value).ok()?;
     record
         .additional_namespaces
-        .retain(|namespace| Some(namespace) != own);
+        .retain(|namespace| Some(namespace) != parent_namespace);
     Some(record.namespaces_value())
 }
 

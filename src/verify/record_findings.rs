@@ -1,5 +1,5 @@
-//! Rules about the record of a parent: it names exactly what the members need, and its kinds are served; and the status of
-//! the set by the same rules, for `list` and `view`.
+//! The rules about the record of a parent: the record names exactly the kinds and namespaces of the members, and the
+//! server serves its kinds. `list` and `view` compute the status of a set by the same rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,40 +16,51 @@ use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
 use crate::read::found_set::{FoundSet, RecordStatus, entries};
 
-/// Applies the rules to the record; there are no findings for one that cannot be read.
+/// Applies the rules to the record. Returns nothing if the parent has no valid record: the rules about the parent
+/// report that.
 ///
 /// `appliers` are the field managers whose part-of labels make an object a member.
-pub(super) fn findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
+pub(super) fn check_record(
+    set: &FoundSet,
+    discovery: &Discovery,
+    appliers: &BTreeSet<String>,
+) -> Vec<Finding> {
     let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
     let mut findings: Vec<Finding> = entries(applyset_record, discovery)
         .into_iter()
-        .filter_map(|(name, entry)| finding_of_entry(set, applyset_record, &name, entry))
+        .filter_map(|(name, entry)| check_entry(set, applyset_record, &name, entry))
         .collect();
-    let is_knowable = findings
+    let are_all_kinds_known = findings
         .iter()
         .all(|finding| finding.rule != Rule::UnknowableKind);
     let recorded = served_record(applyset_record, discovery);
-    findings.extend(too_narrow(set, &recorded, &needed_record(set, appliers)));
-    findings.extend(unread(set));
-    if is_knowable && set.unread.is_empty() {
-        findings.extend(too_wide(set, &recorded));
+    findings.extend(check_not_too_narrow(
+        set,
+        &recorded,
+        &needed_record(set, appliers),
+    ));
+    findings.extend(find_unread_collections(set));
+    // In a collection that was not listed, there may be members for which the record has to stay.
+    if are_all_kinds_known && set.unread.is_empty() {
+        findings.extend(check_not_too_wide(set, &recorded));
     }
     findings
 }
 
-fn finding_of_entry(
+/// Checks that the server serves a recorded kind, and that the record has a namespace for it.
+fn check_entry(
     set: &FoundSet,
     applyset_record: &ApplySetRecord,
     name: &str,
     entry: RecordedKind<'_>,
 ) -> Option<Finding> {
     let key = &set.identity;
-    let has_no_namespace = key.namespace.is_none() && applyset_record.additional_namespaces.is_empty();
+    let is_without_namespace = key.namespace.is_none() && applyset_record.additional_namespaces.is_empty();
     let unknowable = |reason: String, hint: &str| {
         let message = format!("recorded kind {name}: its members cannot be listed: {reason}");
-        Finding::new(Rule::UnknowableKind, key, message).hint(hint)
+        Finding::new(Rule::UnknowableKind, key, message).with_hint(hint)
     };
     Some(match entry {
         RecordedKind::Kept(kept) => unknowable(
@@ -67,7 +78,7 @@ fn finding_of_entry(
         RecordedKind::Gone => {
             let message = format!("recorded kind {name}: not served by the cluster");
             Finding::new(Rule::UnservedKind, key, message)
-                .hint("apply the set again: the next apply removes it from the record")
+                .with_hint("apply the set again: the next apply removes it from the record")
         }
         RecordedKind::Misspelled(resource) => {
             let fault = ParentFault::MisspelledKind {
@@ -75,28 +86,29 @@ fn finding_of_entry(
                 meant: resource.group_kind().to_string(),
             };
             Finding::new(Rule::MalformedValue, key, fault.to_string())
-                .hint("fix the entry; apply is refused until then")
+                .with_hint("fix the entry; apply is refused until then")
         }
-        RecordedKind::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
+        RecordedKind::Served(resource) if is_without_namespace && resource.scope == Scope::Namespaced => {
             let fault = ParentFault::NoNamespaceFor(resource.group_kind());
             Finding::new(Rule::MissingNamespaces, key, fault.to_string())
-                .hint("restore it from a backup, or verify as a user who can list everything")
+                .with_hint("restore it from a backup, or verify as a user who can list everything")
         }
         RecordedKind::Served(_) => return None,
     })
 }
 
-fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Finding> {
+fn check_not_too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Finding> {
     let missing = names_beyond(needed, recorded);
     (!missing.is_empty()).then(|| {
         let message = format!("members outside the record: {missing}");
         Finding::new(Rule::RecordTooNarrow, &set.identity, message)
-            .hint("record their kinds with --fix, and their namespaces with --fix --include-namespaces")
+            .with_hint("record their kinds with --fix, and their namespaces with --fix --include-namespaces")
     })
 }
 
-/// A run under way has recorded what it is about to write.
-fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
+/// Checks that the record has no kinds and namespaces without objects. While a run is under way that may add members,
+/// the record has kinds and namespaces of objects that the run has yet to create, so nothing is reported.
+fn check_not_too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     if set.running.iter().any(|run| !run.takes_out) {
         return None;
     }
@@ -104,11 +116,11 @@ fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     (!unused.is_empty()).then(|| {
         let message = format!("recorded, but without members: {unused}");
         Finding::new(Rule::RecordTooWide, &set.identity, message)
-            .hint("ignore it, or apply the set again, which narrows the record unless an object there lost its label")
+            .with_hint("ignore it, or apply the set again, which narrows the record unless an object there lost its label")
     })
 }
 
-/// Lists the kinds and namespaces of the one record that the other lacks.
+/// Lists the kinds and namespaces of `one` that `other` lacks.
 fn names_beyond(one: &Record, other: &Record) -> String {
     let kinds = one.group_kinds.difference(&other.group_kinds);
     let namespaces = one.additional_namespaces.difference(&other.additional_namespaces);
@@ -117,7 +129,8 @@ fn names_beyond(one: &Record, other: &Record) -> String {
     listed(names)
 }
 
-fn unread(set: &FoundSet) -> Option<Finding> {
+/// Reports the recorded collections that could not be listed.
+fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
     let mut namespaces: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for ListTarget { resource, namespace } in &set.unread {
         let of_resource = namespaces.entry(resource.group_resource()).or_default();
@@ -134,10 +147,13 @@ fn unread(set: &FoundSet) -> Option<Finding> {
         })
         .collect();
     let message = format!("members cannot be listed: {}", places.join("; "));
-    Some(Finding::new(Rule::UnreadPlace, &set.identity, message).hint("verify as a user who can list them"))
+    Some(
+        Finding::new(Rule::UnreadPlace, &set.identity, message)
+            .with_hint("verify as a user who can list them"),
+    )
 }
 
-/// Returns the record with its kinds as they are served. A kind that is not served has no members.
+/// Returns the part of the record whose kinds are served, with a misspelled kind as the server spells it.
 pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
     let kinds = entries(recorded, discovery).into_iter();
     Record {
@@ -156,14 +172,17 @@ pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) ->
     }
 }
 
-/// Returns the record that the members need. An object with a copied label is not a member: a
-/// controller that mirrors Services would widen the record of every set that has one.
+/// Returns the kinds and namespaces of the members. Objects with a copied label are no members: otherwise, a controller
+/// that mirrors Services would widen the record of every set with a Service.
 pub(super) fn needed_record(set: &FoundSet, appliers: &BTreeSet<String>) -> Record {
-    Record::from_members(members(set, appliers).map(|live| &live.key), &set.identity)
+    Record::from_members(
+        present_members(set, appliers).map(|live| &live.key),
+        &set.identity,
+    )
 }
 
-/// Returns the members without those that are being deleted.
-pub(super) fn members<'s>(
+/// Returns the members that are not being deleted.
+pub(super) fn present_members<'s>(
     set: &'s FoundSet,
     appliers: &'s BTreeSet<String>,
 ) -> impl Iterator<Item = &'s Live> {
@@ -173,23 +192,23 @@ pub(super) fn members<'s>(
     })
 }
 
-/// Returns the record that all objects with the label account for. These include objects that are
-/// being deleted, and copies of the label, which an apply finds and keeps.
+/// Returns the kinds and namespaces of all objects with the label. These include objects that are being deleted, and
+/// objects with a copy of the label, which an apply finds and keeps.
 pub(super) fn labeled_record(set: &FoundSet) -> Record {
     Record::from_members(set.members.iter().map(|live| &live.key), &set.identity)
 }
 
 impl FoundSet {
-    /// Returns the status of the set.
+    /// Returns the status of the set, that of its worst finding.
     pub fn status(&self, discovery: &Discovery) -> RecordStatus {
         match &self.reading {
             Reading::Parent(_) => {}
             Reading::Unfinished(_) => return RecordStatus::Unfinished,
             Reading::NoRecord | Reading::Faulty(_) => return RecordStatus::Invalid,
         }
-        let findings = findings(self, discovery, &appliers());
+        let findings = check_record(self, discovery, &default_appliers());
         let statuses = findings.iter().map(|finding| match finding.rule {
-            // The next run narrows the record.
+            // The next run narrows the record by itself.
             Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
             Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
             _ => RecordStatus::Invalid,
@@ -203,10 +222,10 @@ impl FoundSet {
         worst.unwrap_or(RecordStatus::Consistent)
     }
 
-    /// Returns the messages that speak against the record, without collections that could not be read
-    /// and faults of the record: these are reported elsewhere.
+    /// Returns messages about inconsistencies of the record. Invalid records and collections that could not be listed
+    /// are not among them: the caller reports these separately.
     pub fn doubts(&self, discovery: &Discovery) -> Vec<String> {
-        findings(self, discovery, &appliers())
+        check_record(self, discovery, &default_appliers())
             .into_iter()
             .filter(|finding| !matches!(finding.rule, Rule::RecordTooWide | Rule::UnreadPlace))
             .map(|finding| finding.message)
@@ -214,7 +233,7 @@ impl FoundSet {
     }
 }
 
-/// Lists the messages that speak against the records of these sets, each behind its set.
+/// Returns messages about inconsistencies of the records of these sets, each with its parent before it.
 pub fn doubts(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
     let mut lines = Vec::new();
     for set in sets {
@@ -224,7 +243,8 @@ pub fn doubts(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
     lines
 }
 
-fn appliers() -> BTreeSet<String> {
+/// Returns the field managers of kubectl and of this program.
+fn default_appliers() -> BTreeSet<String> {
     APPLIERS.into_iter().map(str::to_owned).collect()
 }
 

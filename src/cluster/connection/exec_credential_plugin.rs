@@ -164,7 +164,7 @@ fn fetch(
             Some(ExecInteractiveMode::Always) if stdin().is_terminal() => true,
             Some(ExecInteractiveMode::Always) => return Err(ExecFault::NoTerminal),
         };
-    let mut child = find_program::command(command)?
+    let mut child = find_program::to_command(command)?
         .args(config.args.iter().flatten())
         .envs(config.env.iter().flatten().filter_map(variable))
         .env(

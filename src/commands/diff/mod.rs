@@ -79,7 +79,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
         {
             let shown = found.shown();
             let verdict = if shown.is_empty() {
-                Ok(ExternalVerdict::Alike)
+                Ok(ExternalVerdict::Equal)
             } else {
                 report::show_externally(program, &shown)
             };
@@ -105,7 +105,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
         Some(_) => DiffLayout::Unified,
         None => options.layout,
     };
-    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), layout)
+    finish(run, &found, outcome.map_err(Error::with_rbac_hint), layout)
 }
 
 /// Prints the differences. If the run failed or was interrupted before it found any, the grouped output is omitted: it
@@ -126,8 +126,8 @@ fn print_differences(
 /// objects that it compares. Changes that are not in these objects (of the record or of field ownership) count, too.
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
-        Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
-        Ok(ExternalVerdict::Alike | ExternalVerdict::Different) => Ok(Exit::Failed),
+        Ok(ExternalVerdict::Equal) if !found.has_more_than_text() => Ok(Exit::Done),
+        Ok(ExternalVerdict::Equal | ExternalVerdict::Different) => Ok(Exit::Failed),
         Err(message) => Err(Error::usage(
             message,
             "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it",
@@ -163,11 +163,15 @@ async fn compare(
     plan: Option<&SavedPlan>,
     found: &mut Differences,
 ) -> Result<Exit, Error> {
-    let salt = options.out.as_ref().map(|_| saved_plan::salt()).transpose()?;
+    let salt = options
+        .out
+        .as_ref()
+        .map(|_| saved_plan::create_salt())
+        .transpose()?;
     let prepared = if let Some(plan) = plan {
         state_for_saved_plan::prepare(run, shared, &options.apply, plan).await?
     } else {
-        let input = salt.clone().map_or(Input::Sources, Input::Kept);
+        let input = salt.clone().map_or(Input::Sources, Input::SourcesToSave);
         let connection = run.connect(shared).await?;
         prepare::to_show(run, connection, &options.apply, input).await?
     };
@@ -197,7 +201,7 @@ async fn compare(
     }
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
-        let plan = saved_plan::plan(
+        let plan = saved_plan::create(
             &prepared,
             &options.apply,
             &predictions,
@@ -221,7 +225,7 @@ async fn compare(
     if options.counts(DifferenceKind::Drift) {
         run.report_notes(found.objects.iter().filter_map(Comparison::drift_line).collect());
     }
-    let exit = if found.are_none() {
+    let exit = if found.is_empty() {
         Exit::Done
     } else {
         Exit::Failed

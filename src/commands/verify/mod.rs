@@ -107,7 +107,7 @@ impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
-        self.place = connect::place(&connection);
+        self.place = connect::context_and_server(&connection);
         let cluster = unless_stopped(
             &interrupt,
             connect::discover(connection, connect::unlimited_waits(self.style), Wanted::Nothing),
@@ -165,7 +165,7 @@ impl Verifying<'_> {
             if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
                 self.findings_are_printed = report::findings_to_repair(&self.inspected.findings, self.style);
             }
-            if self.ask(proposal, written).await? == Agreed::Before {
+            if self.ask(proposal, written).await? == Agreed::WithoutQuestion {
                 break;
             }
             // The report prints the findings again, each with its result.
@@ -177,7 +177,7 @@ impl Verifying<'_> {
 
     /// Returns whether the user will be asked about these repairs.
     fn asks_about(&self, proposal: &Proposal) -> bool {
-        self.questions == Questions::Asked && !self.consent.covers(proposal)
+        self.questions == Questions::Possible && !self.consent.covers(proposal)
     }
 
     /// Asks the user to agree to the repairs, unless the consent so far covers them. Returns when the user has agreed:
@@ -281,9 +281,9 @@ impl Verifying<'_> {
             if interrupt.is_requested() {
                 return Err(Error::interrupted());
             }
-            tokio::select! {
-                () = results.write(cluster, &repair, self.shared) => {}
-                () = interrupt.insisted() => return Err(Error::interrupted()),
+            let write = results.write(cluster, &repair, self.shared);
+            if interrupt.run_until_insisted(write).await.is_none() {
+                return Err(Error::interrupted());
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use tempfile::{Builder, TempDir};
 use crate::compare::diff::{Difference, text};
 use crate::find_program;
 
-/// A program that compares two directories, with arguments that follow them.
+/// A program that compares two directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalDiff {
     pub program: String,
@@ -23,14 +23,14 @@ pub struct ExternalDiff {
 /// The result of the program, by its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExternalVerdict {
-    /// 0.
-    Alike,
-    /// 1.
+    /// The directories are equal: exit code 0.
+    Equal,
+    /// The directories differ: exit code 1.
     Different,
 }
 
-/// Writes both states of all objects into two directories, `LIVE-…` and `MERGED-…`, and runs the
-/// program on them. Values of Secrets are masked in the files, too.
+/// Writes both states of all objects into two temporary directories, `LIVE-…` and `MERGED-…`, and runs the program on
+/// these. The values of Secrets are masked in the files, as in the program's own output.
 ///
 /// # Errors
 ///
@@ -39,19 +39,19 @@ pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<Exter
     let name = &program.program;
     let status = run(program, differences).map_err(|error| format!("failed to run {name:?}: {error}"))?;
     match status.code() {
-        Some(0) => Ok(ExternalVerdict::Alike),
+        Some(0) => Ok(ExternalVerdict::Equal),
         Some(1) => Ok(ExternalVerdict::Different),
         _ => Err(format!("failed to run {name:?}: {status}")),
     }
 }
 
 fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus, Box<dyn Error>> {
-    let mut command = find_program::command(&program.program)?;
-    let live = directory("LIVE-")?;
-    let merged = directory("MERGED-")?;
+    let mut command = find_program::to_command(&program.program)?;
+    let live = create_directory("LIVE-")?;
+    let merged = create_directory("MERGED-")?;
     for difference in differences {
         for (directory, state) in [(&live, &difference.live), (&merged, &difference.predicted)] {
-            write(directory.path(), &difference.file, &text(state.as_ref()))?;
+            write_file(directory.path(), &difference.file, &text(state.as_ref()))?;
         }
     }
     command
@@ -60,8 +60,8 @@ fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus
     Ok(command.status()?)
 }
 
-/// Makes a temporary directory that only the user can read.
-fn directory(prefix: &str) -> io::Result<TempDir> {
+/// Creates a temporary directory that only the user can read.
+fn create_directory(prefix: &str) -> io::Result<TempDir> {
     let mut builder = Builder::new();
     builder.prefix(prefix);
     #[cfg(unix)]
@@ -69,7 +69,8 @@ fn directory(prefix: &str) -> io::Result<TempDir> {
     builder.tempdir()
 }
 
-fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
+/// Creates a file that only the user can read.
+fn write_file(directory: &Path, file: &str, content: &str) -> io::Result<()> {
     // Names of RBAC objects may have colons, which file names on Windows cannot have.
     let file = if cfg!(windows) {
         file.replace(':', "-")
@@ -84,8 +85,9 @@ fn write(directory: &Path, file: &str, content: &str) -> io::Result<()> {
 }
 
 impl ExternalDiff {
-    /// Parses `KUBECTL_EXTERNAL_DIFF` as kubectl does (`pkg/cmd/diff`, `getCommand`): split at
-    /// blanks; an argument with other characters than letters, digits, `-` and `=` is dropped.
+    /// Parses `KUBECTL_EXTERNAL_DIFF` as kubectl does (`pkg/cmd/diff`, `getCommand`): splits the value at blanks, and
+    /// drops arguments with other characters than letters, digits, `-` and `=`. Returns `None` if the value names no
+    /// program.
     pub fn parse(value: &str) -> Option<Self> {
         let mut words = value.split(' ');
         let program = words.next().filter(|program| !program.is_empty())?;

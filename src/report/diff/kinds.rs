@@ -1,4 +1,4 @@
-//! The kinds of difference, which `diff --exit-code-on` chooses from.
+//! The kinds of difference that `diff --exit-code-on` accepts.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::compare::drift::TakenField;
 use crate::event::Action;
 use crate::model::pointer::Pointer;
 
-/// One kind of difference. An object may have two: drift is also a change.
+/// A kind of difference. An object may have two kinds: drift is also a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum DifferenceKind {
     /// Objects that others have changed since the last apply.
@@ -23,40 +23,43 @@ pub enum DifferenceKind {
 /// What is known about the cause of a difference.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cause {
-    /// The manifest, or something that left no trace.
+    /// The manifest has changed, or somebody has changed the object without a trace in field ownership.
     #[default]
     Unknown,
-    /// Others have changed these fields since the last apply.
+    /// Other field managers have changed these fields since the last apply.
     Taken(Vec<TakenField>),
-    /// The manifests are those that were applied, so others have caused it; the fields show by whom,
-    /// as far as that is known.
+    /// The manifests are those of the saved plan, so somebody else has caused the difference. The list has the fields
+    /// whose new manager is known.
     SamePlan(Vec<TakenField>),
 }
 
 impl Comparison {
-    /// Returns the kinds of this difference; `None` if an apply would fail for another reason than a
-    /// field conflict, and that is not a kind of difference.
+    /// Returns the kinds of this difference; empty if there is none. Returns `None` if an apply would fail for another
+    /// reason than a field conflict, so that the difference is not known.
     fn kinds(&self) -> Option<Vec<DifferenceKind>> {
-        let kinds = match self.outcome.action {
+        let change = match self.outcome.action {
             Action::Unchanged | Action::Skipped => return Some(Vec::new()),
             Action::Pruned => return Some(vec![DifferenceKind::Prune]),
             Action::Failed => {
-                let conflicts = self.outcome.error.iter().flat_map(|error| &error.conflicts);
-                conflicts.take(1).map(|_| DifferenceKind::Change).collect()
+                let error = self.outcome.error.as_ref();
+                if error.is_none_or(|error| error.conflicts.is_empty()) {
+                    return None;
+                }
+                DifferenceKind::Change
             }
-            _ => vec![DifferenceKind::Change],
+            _ => DifferenceKind::Change,
         };
         let drift = (self.cause != Cause::Unknown).then_some(DifferenceKind::Drift);
-        (!kinds.is_empty()).then(|| kinds.into_iter().chain(drift).collect())
+        Some(std::iter::once(change).chain(drift).collect())
     }
 
-    /// Returns whether this is drift; `None` if that is unknown, because an apply would fail for another
-    /// reason than a field conflict.
+    /// Returns whether others have changed the object since the last apply; `None` if that is unknown, because an apply
+    /// would fail for another reason than a field conflict.
     pub fn is_drift(&self) -> Option<bool> {
         Some(self.kinds()?.contains(&DifferenceKind::Drift))
     }
 
-    /// Returns a line about the fields that others have changed.
+    /// Returns a line about the fields that others have changed; `None` without drift.
     pub fn drift_line(&self) -> Option<String> {
         if self.is_drift() != Some(true) {
             return None;
@@ -81,7 +84,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the fields that differ, each with the manager that has changed it, if that is known.
+    /// Returns the fields that differ, each with the field manager that has changed it if it is known.
     fn describe_drift(&self, taken: &[TakenField]) -> String {
         if self.outcome.action == Action::Created {
             return "it does not exist".to_owned();
@@ -105,14 +108,14 @@ impl Comparison {
 }
 
 impl Differences {
-    /// Returns whether there is a difference of one of these kinds. What would fail or be refused
-    /// always counts: the effect of an apply is not known then.
+    /// Returns whether there is a difference of one of these kinds. An object whose apply would fail or be refused
+    /// always counts, because the effect of an apply is not known then.
     pub fn have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
         let refused = self.refusals_by_object();
         let parent_differs = self.parent.as_ref().is_some_and(|parent| !parent.is_empty());
         !self.refusals.is_empty()
             || !self.failures.is_empty()
-            || parent_differs && kinds.contains(&DifferenceKind::Change)
+            || (parent_differs && kinds.contains(&DifferenceKind::Change))
             || self.objects.iter().any(|object| match object.kinds() {
                 None => true,
                 Some(_) if refused.contains_key(&object.outcome.subject.key()) => true,

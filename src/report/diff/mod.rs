@@ -14,9 +14,9 @@ use super::markdown::render_diff;
 use super::output::{print, print_line};
 use super::plan_view::Entry;
 use super::reporter::Reporter;
-use super::reporter::hints::shared_hints_last;
+use super::reporter::hints::keep_shared_hints_on_last;
 use super::style::{Colors, Format, Verbosity};
-use super::text_lines::{self, Label, header, title};
+use super::text_lines::{self, Label, header, set_title};
 use super::{document, plan_screen, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::ErrorKind;
@@ -31,11 +31,11 @@ use kinds::Cause;
 /// The differences between the cluster and its state after a run.
 #[derive(Debug, Default)]
 pub struct Differences {
-    /// The objects of the manifests and of the set, by file name.
+    /// The objects of the manifests and of the set, sorted by the file names of their differences.
     pub objects: Vec<Comparison>,
     /// The parent; `None` if it is unknown.
     pub parent: Option<Difference>,
-    /// The parent's record now, and at the end of a run.
+    /// The parent's record before and after a run.
     pub record: RecordChange,
     /// The reasons why a run would be refused.
     pub refusals: Vec<Refusal>,
@@ -43,16 +43,15 @@ pub struct Differences {
     pub failures: Vec<Message>,
 }
 
-/// One object, and the effect of a run on it.
+/// An object, and the effect of a run on it.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The effect.
+    /// The outcome that the run would have.
     pub outcome: ObjectOutcome,
-    /// Its state now, and after a run.
+    /// The object's state before and after a run.
     pub difference: Difference,
     /// The change of field ownership, if nothing else of the object changes.
     pub ownership: Option<OwnershipChange>,
-    /// What is known about the cause.
     pub cause: Cause,
 }
 
@@ -80,14 +79,14 @@ pub struct RecordChange {
 pub struct RecordDocument {
     /// The tool that manages the set.
     pub tooling: String,
-    /// `Kind.group`, a core kind bare.
+    /// `Kind.group`, or `Kind` in the core group.
     pub group_kinds: Vec<String>,
     /// Namespaces of members, except the parent's own.
     pub additional_namespaces: Vec<String>,
 }
 
 impl RecordDocument {
-    /// A record as `tooling` writes it.
+    /// Creates the document of a record that `tooling` writes.
     pub fn new(tooling: &impl ToString, record: &Record) -> Self {
         Self {
             tooling: tooling.to_string(),
@@ -98,7 +97,7 @@ impl RecordDocument {
 }
 
 impl Differences {
-    /// The refusals that are about one object, by this object.
+    /// Returns the refusals that are about one object, by the object's key.
     pub(super) fn refusals_by_object(&self) -> BTreeMap<&ObjectKey, &Refusal> {
         let refusals = self.refusals.iter();
         refusals
@@ -107,25 +106,25 @@ impl Differences {
     }
 
     /// Returns whether a run would write nothing.
-    pub fn are_none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.refusals.is_empty()
             && self.failures.is_empty()
             && self.parent.as_ref().is_none_or(Difference::is_empty)
             && self.objects.iter().all(Comparison::is_untouched)
     }
 
-    /// Returns whether a run would do more than the text of the differences shows: refusals,
-    /// failures, and objects of which only the ownership of fields changes.
-    pub fn exceed_what_is_shown(&self) -> bool {
-        let has_hidden = self.objects.iter().any(|object| match object.outcome.action {
+    /// Returns whether the unified text lacks a part of the result: a refusal, a failure, or an object of which only
+    /// the ownership of fields changes.
+    pub fn has_more_than_text(&self) -> bool {
+        let has_hidden_object = self.objects.iter().any(|object| match object.outcome.action {
             Action::Failed => true,
             _ => !object.is_untouched() && object.difference.is_empty(),
         });
-        has_hidden || !self.refusals.is_empty() || !self.failures.is_empty()
+        has_hidden_object || !self.refusals.is_empty() || !self.failures.is_empty()
     }
 
-    /// The differences of objects and parent, by file name.
-    fn by_file(&self) -> Vec<(&Difference, Option<&Comparison>)> {
+    /// Returns the differences of the objects and of the parent, sorted by file name. `None` stands for the parent.
+    fn sorted_by_file(&self) -> Vec<(&Difference, Option<&Comparison>)> {
         let objects = self
             .objects
             .iter()
@@ -136,33 +135,36 @@ impl Differences {
         all
     }
 
-    /// Those that are not empty.
+    /// Returns the differences that are not empty, sorted by file name.
     pub fn shown(&self) -> Vec<&Difference> {
-        let all = self.by_file().into_iter().map(|(difference, _)| difference);
+        let all = self
+            .sorted_by_file()
+            .into_iter()
+            .map(|(difference, _)| difference);
         all.filter(|difference| !difference.is_empty()).collect()
     }
 
-    /// The text of all differences. `patch` ignores the lines that begin with `#`.
-    fn text(&self) -> String {
+    /// Returns the unified text of all differences, with comments: `patch` ignores lines that begin with `#`.
+    fn unified_text(&self) -> String {
         let mut text = String::new();
-        for (difference, object) in self.by_file() {
-            if let Some(mark) = object.and_then(Comparison::mark) {
-                text.extend(["# ", &one_line(&mark), "\n"]);
+        for (difference, object) in self.sorted_by_file() {
+            if let Some(comment) = object.and_then(Comparison::comment) {
+                text.extend(["# ", &one_line(&comment), "\n"]);
             }
             text += &difference.unified();
         }
         text
     }
 
-    /// The objects of which only the ownership of fields changes, a line each.
+    /// Returns a line for each object of which only the ownership of fields changes.
     pub fn ownership_lines(&self) -> Vec<String> {
         let owned = self.objects.iter().filter(|object| object.ownership.is_some());
-        owned.filter_map(Comparison::mark).collect()
+        owned.filter_map(Comparison::comment).collect()
     }
 
-    /// A line about the parent if a run would write nothing else. The summary does not count the
-    /// parent.
-    fn parent_alone(&self) -> Option<String> {
+    /// Returns a line about the parent if a run would write nothing else. Without the line, the summary would say that
+    /// there is nothing to do, because it does not count the parent.
+    fn line_if_only_parent_changes(&self) -> Option<String> {
         let parent = self.parent.as_ref().and_then(Entry::from_parent)?;
         if !self.objects.iter().all(Comparison::is_untouched) {
             return None;
@@ -178,9 +180,9 @@ impl Comparison {
         matches!(self.outcome.action, Action::Unchanged | Action::Skipped)
     }
 
-    /// A line about what the differences do not show: an object that is taken in or recreated, or of
-    /// which only the ownership of fields changes.
-    pub(super) fn mark(&self) -> Option<String> {
+    /// Returns a comment about what the text of the difference does not show: that the object is taken in or recreated,
+    /// or that only the ownership of its fields changes.
+    pub(super) fn comment(&self) -> Option<String> {
         let key = self.outcome.subject.key();
         match &self.ownership {
             Some(change) => Some(format!("{key} ownership only: {change}")),
@@ -212,12 +214,12 @@ impl Reporter {
         let colors = self.style.output_colors;
         match self.style.format {
             Format::Lines | Format::Wide if layout == DiffLayout::Unified => {
-                text(&add_colors(&printable_text(&found.text()), colors));
+                text(&add_colors(&printable_text(&found.unified_text()), colors));
             }
             Format::Lines | Format::Wide => {
                 let columns = self.style.output.columns();
-                let header = header(&title(set), place, columns);
-                for line in plan_screen::lines(header, found, columns) {
+                let header = header(&set_title(set), place, columns);
+                for line in plan_screen::screen_lines(header, found, columns) {
                     print_line(&line, colors);
                 }
             }
@@ -225,12 +227,12 @@ impl Reporter {
                 .objects
                 .iter()
                 .filter(|object| !object.is_untouched())
-                .for_each(|object| print(&text_lines::name(&object.outcome))),
+                .for_each(|object| print(&text_lines::object_name(&object.outcome))),
             Format::Json | Format::Yaml | Format::Markdown => {}
         }
     }
 
-    /// Prints the end of a `diff`; see `finish`.
+    /// Prints the end of a `diff`, as `finish` prints that of a run.
     pub fn finish_diff(
         mut self,
         (set, place): (SetDocument, &ContextAndServer),
@@ -243,10 +245,11 @@ impl Reporter {
         self.bars.clear();
         self.print_messages(found, end);
         self.print_rest();
-        let is_in_plan =
+        // The screen of the plan has the counts and the parent already.
+        let has_plan_screen =
             layout == DiffLayout::Grouped && matches!(self.style.format, Format::Lines | Format::Wide);
-        if !is_in_plan && !matches!(end, RunEnd::Failed(_)) {
-            if let Some(text) = found.parent_alone() {
+        if !has_plan_screen && !matches!(end, RunEnd::Failed(_)) {
+            if let Some(text) = found.line_if_only_parent_changes() {
                 self.parent_note(&text);
             }
             self.print_full_summary(end, cost);
@@ -260,13 +263,14 @@ impl Reporter {
         document(&report, place, self.style);
     }
 
-    /// Prints to standard error what the text of the differences leaves out. If the error is about
-    /// refusals, they are printed even with `--quiet`.
+    /// Prints to standard error what the text of the differences leaves out: errors, reasons and refusals. With
+    /// `--quiet`, refusals are printed only if they are why the plan was not saved.
     fn print_messages(&mut self, found: &Differences, end: RunEnd) {
         let refused = found.refusals_by_object();
         for Comparison { outcome, .. } in &found.objects {
             self.summary.add(outcome.action);
             let verbosity = match outcome.action {
+                // The refusal is printed below.
                 Action::Failed if refused.contains_key(&outcome.subject.key()) => continue,
                 Action::Failed => Verbosity::Quiet,
                 Action::Skipped => Verbosity::Normal,
@@ -277,10 +281,9 @@ impl Reporter {
         for failure in &found.failures {
             self.print_unless_repeated(Label::Error, failure);
         }
-        if self.style.verbosity > Verbosity::Quiet
-            || matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved)
-        {
-            for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
+        let is_not_saved = matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved);
+        if self.style.verbosity > Verbosity::Quiet || is_not_saved {
+            for refusal in keep_shared_hints_on_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
                 self.print_unless_repeated(Label::Warning, &message);
             }
@@ -288,7 +291,7 @@ impl Reporter {
     }
 }
 
-/// Adds the colors of `diff --color`.
+/// Colors the lines of a unified text as `diff --color` does.
 fn add_colors(unified: &str, colors: Colors) -> String {
     let mut text = String::new();
     for line in unified.split_inclusive('\n') {

@@ -22,7 +22,7 @@ pub struct HistoryDocument {
     error: Option<ErrorDocument>,
 }
 
-/// One run.
+/// A run in the document of `history`.
 #[derive(Debug, Serialize)]
 pub struct RunDocument {
     time: String,
@@ -50,7 +50,8 @@ impl RunDocument {
         let is_abandoned = run.is_running() && run.is_abandoned(now);
         let named = run.counts.named();
         let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
-        let mark = match &run.operation {
+        // Most runs are applies, so only other commands are named.
+        let prefix = match &run.operation {
             RunOperation::Apply => String::new(),
             operation => format!("{}: ", operation.as_str()),
         };
@@ -73,7 +74,7 @@ impl RunDocument {
             manifests: run.manifests,
             user: run.user,
             version: run.version,
-            changes: format!("{mark}{}", changes.join(", ")),
+            changes: format!("{prefix}{}", changes.join(", ")),
         }
     }
 
@@ -90,7 +91,7 @@ impl RunDocument {
 }
 
 impl HistoryDocument {
-    /// The document of these runs of the set, as they are `now`.
+    /// Creates the document of these runs. `now` decides which running ones count as abandoned.
     pub fn new(set: SetDocument, runs: Vec<Run>, now: Timestamp) -> Self {
         Self {
             set,
@@ -99,7 +100,7 @@ impl HistoryDocument {
         }
     }
 
-    /// The document of an error.
+    /// Creates the document of a command that failed.
     pub fn from_error(set: SetDocument, error: &Error) -> Self {
         Self {
             error: Some(error.into()),

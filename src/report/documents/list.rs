@@ -14,14 +14,14 @@ use crate::report::style::{Format, Style};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListDocument {
-    /// The sets, by namespace and name.
+    /// The sets, sorted by namespace and name.
     pub sets: Vec<SetListing>,
-    /// What is wrong with sets, and failed reads.
+    /// Warnings about inconsistent sets and about failed reads.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
 }
 
-/// One set of `list`.
+/// A set in the document of `list`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetListing {
@@ -32,7 +32,6 @@ pub struct SetListing {
 }
 
 impl ListDocument {
-    /// The document of these sets.
     pub fn new(sets: Vec<SetListing>, warnings: Vec<String>) -> Self {
         Self {
             sets,
@@ -41,7 +40,7 @@ impl ListDocument {
         }
     }
 
-    /// The document of an error.
+    /// Creates the document of a command that failed.
     pub fn from_error(error: &Error) -> Self {
         Self {
             error: Some(error.into()),
@@ -51,7 +50,6 @@ impl ListDocument {
 }
 
 impl SetListing {
-    /// The entry of a set.
     pub fn new(set: &FoundSet, discovery: &Discovery) -> Self {
         let summary = SetSummary::new(set, discovery);
         Self {
@@ -67,7 +65,7 @@ impl SetListing {
             namespaces,
             ..
         } = &self.summary;
-        let shown = |list: &Option<Vec<String>>| match list {
+        let list_or_count = |list: &Option<Vec<String>>| match list {
             None => UNKNOWN.to_owned(),
             Some(list) if format == Format::Wide => list.join(","),
             Some(list) => list.len().to_string(),
@@ -76,9 +74,9 @@ impl SetListing {
             set.namespace.clone().unwrap_or_default(),
             set.reference(),
             self.summary.member_count(self.members),
-            shown(group_kinds),
-            shown(namespaces),
-            self.summary.status().to_owned(),
+            list_or_count(group_kinds),
+            list_or_count(namespaces),
+            self.summary.status_word().to_owned(),
             set.tooling.clone().unwrap_or_default(),
         ];
         row.extend((format == Format::Wide).then(|| set.id.clone().unwrap_or_default()));

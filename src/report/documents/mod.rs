@@ -1,4 +1,4 @@
-//! What all output documents share: the version of their form, and the cluster.
+//! The fields that all output documents have, and the parts that several of them share.
 
 pub(super) mod history;
 pub(super) mod list;
@@ -26,7 +26,7 @@ const API_VERSION: &str = "kubectl-applyset/v1";
 #[serde(rename_all = "camelCase")]
 pub(super) struct Envelope<'a, T> {
     api_version: &'static str,
-    /// Null before there is a connection.
+    /// The cluster; null if the command ended before it had a connection.
     cluster: Option<ClusterDocument<'a>>,
     #[serde(flatten)]
     content: &'a T,
@@ -36,12 +36,11 @@ pub(super) struct Envelope<'a, T> {
 #[derive(Debug, Serialize)]
 struct ClusterDocument<'a> {
     server: &'a str,
-    /// Null if it could not be read.
+    /// The UID of the cluster; null if it could not be read.
     uid: Option<&'a str>,
 }
 
 impl<'a, T: Serialize> Envelope<'a, T> {
-    /// The document with this content.
     pub(super) fn new(content: &'a T, place: &'a ContextAndServer) -> Self {
         let is_connected = !place.server.is_empty();
         Self {
@@ -57,32 +56,32 @@ impl<'a, T: Serialize> Envelope<'a, T> {
 
 /// A document that is also a table, and a list of names.
 pub trait Listing: Serialize {
-    /// The lines for people.
+    /// Returns the lines of the table.
     fn lines(&self, style: Style) -> Vec<String>;
 
-    /// The names of the objects that it is about.
+    /// Returns the names of the objects in the document.
     fn names(&self) -> Vec<String>;
 }
 
-/// The set, as far as it is known.
+/// The set of a command, as far as it is known: a command that fails early knows only the name.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SetDocument {
     /// The id; null if the parent's kind is unknown.
     pub id: Option<String>,
-    /// Kind of the parent.
+    /// The kind of the parent.
     pub kind: Option<String>,
-    /// Group of the parent.
+    /// The API group of the parent.
     pub group: Option<String>,
-    /// Namespace of the parent.
+    /// The namespace of the parent.
     pub namespace: Option<String>,
-    /// Name of the parent.
+    /// The name of the parent.
     pub name: String,
     /// The tool that manages the set.
     pub tooling: Option<String>,
 }
 
 impl SetDocument {
-    /// A set with an unknown parent kind.
+    /// Creates the document of a set of which only the name is known.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -101,7 +100,7 @@ impl SetDocument {
         }
     }
 
-    /// The name of the parent as the command line takes it: `secret/web`.
+    /// Returns the parent as the command line names it: `secret/web`.
     pub fn reference(&self) -> String {
         let group = self.group.as_deref().unwrap_or_default();
         GroupKind::new(group, self.kind.as_deref().unwrap_or_default()).object_name(&self.name)
@@ -121,18 +120,18 @@ pub struct ContextAndServer {
     pub context: Option<String>,
     /// The URL of the server, without credentials; empty if it is unknown.
     pub server: String,
-    /// The UID of the cluster; only documents need it.
+    /// The UID of the cluster, which only documents have.
     pub uid: ClusterUid,
 }
 
 /// The end of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum RunEnd<'e> {
-    /// It was complete.
+    /// The run has done everything, or reported why an object failed.
     Complete,
-    /// The user interrupted it.
+    /// The user interrupted the run.
     Interrupted(Resume),
-    /// An error stopped it.
+    /// An error ended the run.
     Failed(&'e Error),
 }
 
@@ -159,7 +158,8 @@ impl From<&Error> for ErrorDocument {
 }
 
 impl ErrorDocument {
-    /// The error of a run, which may be failures that are not about an object of the set, or an interrupt.
+    /// Creates the error of a run that an error or an interrupt ended, or that has failures apart from those of single
+    /// objects; `None` for a run without these.
     pub(super) fn new(end: RunEnd, failures: &[Message]) -> Option<Self> {
         match end {
             RunEnd::Failed(error) => Some(error.into()),

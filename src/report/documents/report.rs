@@ -14,12 +14,12 @@ use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::report::diff::{Comparison, Differences, RecordChange};
 
-/// The cost of a run.
+/// The number of requests and the duration of a run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct RequestsAndSeconds {
-    /// HTTP requests sent, repeated ones included.
+    /// The number of HTTP requests, with repeated ones.
     pub requests: u64,
-    /// Time since the start.
+    /// The time since the start, without open questions.
     pub seconds: f64,
 }
 
@@ -32,7 +32,7 @@ pub(in crate::report) struct Collected {
     pub dry_run: DryRun,
     /// The outcome of each object; empty if no document is printed at the end.
     pub results: Vec<ObjectOutcome>,
-    /// The objects that were not ready in time; `None` if the run did not wait.
+    /// The objects that the run has waited for in vain; `None` if the run did not wait.
     pub waiting: Option<Vec<Awaited>>,
     pub warnings: Vec<String>,
     /// Failures that do not concern an object of the set.
@@ -50,7 +50,7 @@ pub(in crate::report) struct Report<'a> {
     results: Vec<ObjectDocument<'a>>,
     summary: BTreeMap<Action, usize>,
     #[serde(flatten)]
-    of_diff: Option<DiffDocument<'a>>,
+    diff_fields: Option<DiffDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'a [Awaited]>,
     warnings: &'a [String],
@@ -64,7 +64,7 @@ struct ObjectDocument<'a> {
     #[serde(flatten)]
     outcome: &'a ObjectOutcome,
     #[serde(flatten)]
-    of_diff: Option<ComparisonDocument>,
+    diff_fields: Option<ComparisonDocument>,
 }
 
 /// The fields of an object that only `diff` has.
@@ -90,7 +90,7 @@ struct RefusalDocument<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// The document of a run, or of `diff` with what it found.
+    /// Creates the document of a run, or of `diff` if there is `found`.
     pub(in crate::report) fn new(
         set: SetDocument,
         collected: &'a Collected,
@@ -118,7 +118,7 @@ impl<'a> Report<'a> {
             set,
             results,
             summary: actions.map(|action| (action, counts.count(action))).collect(),
-            of_diff: found.map(DiffDocument::from),
+            diff_fields: found.map(DiffDocument::from),
             waiting: collected.waiting.as_deref(),
             warnings: &collected.warnings,
             error: ErrorDocument::new(end, &collected.failures),
@@ -131,7 +131,7 @@ impl<'a> From<&'a ObjectOutcome> for ObjectDocument<'a> {
     fn from(outcome: &'a ObjectOutcome) -> Self {
         Self {
             outcome,
-            of_diff: None,
+            diff_fields: None,
         }
     }
 }
@@ -140,7 +140,7 @@ impl<'a> From<&'a Comparison> for ObjectDocument<'a> {
     fn from(object: &'a Comparison) -> Self {
         Self {
             outcome: &object.outcome,
-            of_diff: Some(ComparisonDocument {
+            diff_fields: Some(ComparisonDocument {
                 drift: object.is_drift(),
                 changes: object.difference.changes(),
                 diff: object.difference.unified(),
@@ -171,7 +171,7 @@ mod tests {
     use crate::event::Resume;
 
     #[test]
-    fn a_document_of_diff_has_the_fields_of_a_run_and_more() {
+    fn a_document_diff_fields_has_the_fields_of_a_run_and_more() {
         let collected = Collected {
             operation: Operation::Diff,
             dry_run: DryRun::Server,

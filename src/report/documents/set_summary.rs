@@ -19,7 +19,7 @@ pub(super) struct SetSummary {
     pub(super) group_kinds: Option<Vec<String>>,
     /// Null if the record cannot be read.
     pub(super) namespaces: Option<Vec<String>>,
-    /// Null if the set could not be read.
+    /// Null if the set could not be read: then the command has failed.
     pub(super) status: Option<RecordStatus>,
     pub(super) faults: Vec<String>,
     /// The runs that have not ended.
@@ -51,8 +51,8 @@ impl SetSummary {
         }
     }
 
-    /// The word for the set's status.
-    pub(super) fn status(&self) -> &'static str {
+    /// Returns the word for the set's status.
+    pub(super) fn status_word(&self) -> &'static str {
         match self.status {
             Some(RecordStatus::Consistent) => "consistent",
             Some(RecordStatus::Unfinished) => "unfinished",
@@ -62,7 +62,7 @@ impl SetSummary {
         }
     }
 
-    /// `3`, or `3+` if there may be more.
+    /// Returns `3`, or `3+` if some collections could not be listed.
     pub(super) fn member_count(&self, members: Option<usize>) -> String {
         match (members, self.visibility) {
             (None, _) => UNKNOWN.to_owned(),
@@ -71,15 +71,15 @@ impl SetSummary {
         }
     }
 
-    /// Returns the runs in words; empty without any.
+    /// Describes the runs that have not ended; empty if there are none.
     pub(super) fn runs_in_words(&self) -> String {
         let now = Timestamp::now();
-        let texts: Vec<String> = self.runs.iter().map(|run| run.text(now)).collect();
+        let texts: Vec<String> = self.runs.iter().map(|run| run.describe(now)).collect();
         texts.join("; ")
     }
 }
 
-/// Text for an unknown value.
+/// The text of a table for an unknown value.
 pub(super) const UNKNOWN: &str = "?";
 
 /// A run that has not ended.
@@ -91,9 +91,9 @@ pub(super) struct RunUnderWay {
     user: Option<String>,
     /// RFC 3339.
     began: String,
-    /// When the run last said that it is alive, RFC 3339.
+    /// The time of the last renewal by the run, RFC 3339.
     renewed: String,
-    /// Running, or abandoned if it has not said so for ten minutes.
+    /// `Running`, or `Abandoned` if the last renewal was more than ten minutes ago.
     state: RunResult,
 }
 
@@ -111,8 +111,8 @@ impl From<(&Run, RunResult)> for RunUnderWay {
 }
 
 impl RunUnderWay {
-    /// Returns the run in words: `apply by ci, began 12s ago`.
-    fn text(&self, now: Timestamp) -> String {
+    /// Describes the run: `apply by ci, began 12s ago`.
+    fn describe(&self, now: Timestamp) -> String {
         let mut text = self.operation.as_str().to_owned();
         if let Some(user) = &self.user {
             text.extend([" by ", user]);
@@ -120,7 +120,7 @@ impl RunUnderWay {
         if self.state == RunResult::Abandoned {
             text.push_str(", abandoned");
         }
-        format!("{text}, began {} ago", age(Some(&self.began), now))
+        format!("{text}, began {} ago", format_age(Some(&self.began), now))
     }
 }
 
@@ -129,30 +129,32 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// Returns the age at `now` of an object created at `created`, RFC 3339; `?` if that is not a time.
-pub(super) fn age(created: Option<&str>, now: Timestamp) -> String {
+/// Formats the age at `now` of an object that was created at `created`, RFC 3339; `?` if `created` is no time.
+pub(super) fn format_age(created: Option<&str>, now: Timestamp) -> String {
     match created.and_then(|text| text.parse::<Timestamp>().ok()) {
-        Some(created) => span((now.as_second() - created.as_second()).max(0)),
+        Some(created) => format_span((now.as_second() - created.as_second()).max(0)),
         None => UNKNOWN.to_owned(),
     }
 }
 
-fn span(seconds: i64) -> String {
-    let single = |unit: i64, letter: char| format!("{}{letter}", seconds / unit);
-    let double = |unit: i64, letter: char, smaller: i64, small: char| match seconds % unit / smaller {
-        0 => single(unit, letter),
-        rest => format!("{}{letter}{rest}{small}", seconds / unit),
+/// Formats a duration as kubectl does (`duration.HumanDuration`): the larger it is, the coarser.
+fn format_span(seconds: i64) -> String {
+    let one_unit = |unit: i64, letter: char| format!("{}{letter}", seconds / unit);
+    let two_units = |unit: i64, letter: char, smaller: i64, small_letter: char| match seconds % unit / smaller
+    {
+        0 => one_unit(unit, letter),
+        rest => format!("{}{letter}{rest}{small_letter}", seconds / unit),
     };
     match seconds {
-        ..120 => single(1, 's'),
-        120..600 => double(MINUTE, 'm', 1, 's'),
-        600..10_800 => single(MINUTE, 'm'),
-        10_800..28_800 => double(HOUR, 'h', MINUTE, 'm'),
-        28_800..172_800 => single(HOUR, 'h'),
-        172_800..691_200 => double(DAY, 'd', HOUR, 'h'),
-        691_200..63_072_000 => single(DAY, 'd'),
-        63_072_000..252_288_000 => double(YEAR, 'y', DAY, 'd'),
-        _ => single(YEAR, 'y'),
+        ..120 => one_unit(1, 's'),
+        120..600 => two_units(MINUTE, 'm', 1, 's'),
+        600..10_800 => one_unit(MINUTE, 'm'),
+        10_800..28_800 => two_units(HOUR, 'h', MINUTE, 'm'),
+        28_800..172_800 => one_unit(HOUR, 'h'),
+        172_800..691_200 => two_units(DAY, 'd', HOUR, 'h'),
+        691_200..63_072_000 => one_unit(DAY, 'd'),
+        63_072_000..252_288_000 => two_units(YEAR, 'y', DAY, 'd'),
+        _ => one_unit(YEAR, 'y'),
     }
 }
 
@@ -176,16 +178,16 @@ mod tests {
             (9 * YEAR + 45 * DAY, "9y"),
         ];
         for (seconds, text) in table {
-            assert_eq!(span(seconds), text);
+            assert_eq!(format_span(seconds), text);
         }
     }
 
     #[test]
     fn ages_count_from_a_time_and_never_backwards() {
         let now = "2026-01-01T00:01:00Z".parse().expect("a time");
-        assert_eq!(age(Some("2026-01-01T00:00:00Z"), now), "60s");
-        assert_eq!(age(Some("2026-01-02T00:00:00Z"), now), "0s");
-        assert_eq!(age(Some("yesterday"), now), "?");
-        assert_eq!(age(None, now), "?");
+        assert_eq!(format_age(Some("2026-01-01T00:00:00Z"), now), "60s");
+        assert_eq!(format_age(Some("2026-01-02T00:00:00Z"), now), "0s");
+        assert_eq!(format_age(Some("yesterday"), now), "?");
+        assert_eq!(format_age(None, now), "?");
     }
 }

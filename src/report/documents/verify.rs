@@ -25,8 +25,8 @@ pub struct VerifyDocument {
     pub sets: Vec<SetListing>,
     findings: Vec<FindingDocument>,
     summary: FindingCounts,
-    /// Resources that could not be listed in all namespaces, and groups that could not be read:
-    /// their objects are unknown.
+    /// Resources that could not be listed in all namespaces, and API groups that could not be discovered. Their objects
+    /// were not checked.
     unread: BTreeSet<String>,
     /// Failed reads and writes.
     pub warnings: Vec<String>,
@@ -35,7 +35,7 @@ pub struct VerifyDocument {
     cost: RequestsAndSeconds,
 }
 
-/// One finding.
+/// A finding in the document of `verify`.
 #[derive(Debug, Serialize)]
 struct FindingDocument {
     #[serde(flatten)]
@@ -54,7 +54,7 @@ struct FindingCounts {
 }
 
 impl VerifyDocument {
-    /// The document of these findings; `error` is that of a run that could not do everything.
+    /// Creates the document of these findings. `error` is the error that ended the command early.
     pub fn new(
         sets: Vec<SetListing>,
         findings: Vec<Finding>,
@@ -101,11 +101,10 @@ impl VerifyDocument {
                 );
             }
         }
-        let offered = self
-            .findings
-            .iter()
-            .filter(|document| document.finding.fix_status == FixStatus::Offered);
-        let offered = offered.count();
+        let findings = self.findings.iter();
+        let offered = findings
+            .filter(|document| document.finding.fix_status == FixStatus::Offered)
+            .count();
         if offered > 0 {
             print_unless_quiet(
                 Label::Hint,
@@ -133,7 +132,7 @@ impl VerifyDocument {
             counts.push("nothing to report".to_owned());
         }
         let counts = format!("{} in {}", counts.join(", "), counted(self.sets.len(), "set"));
-        text_lines::summary(&counts, DryRun::None, self.cost)
+        text_lines::summary_line(&counts, DryRun::None, self.cost)
     }
 }
 
@@ -142,7 +141,7 @@ impl Listing for VerifyDocument {
         finding_lines(self.findings.iter().map(|document| &document.finding), style)
     }
 
-    /// The names of the objects with findings, each once.
+    /// Returns the names of the objects with findings, each once.
     fn names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let objects = self
@@ -166,7 +165,7 @@ impl From<Finding> for FindingDocument {
     }
 }
 
-/// A line for each finding; at a terminal, it is wrapped between words:
+/// Returns a line for each finding, wrapped between words at a terminal:
 /// `error wrong-id secret/web in namespace shop: label … (fixed)`
 pub(in crate::report) fn finding_lines<'f>(
     findings: impl IntoIterator<Item = &'f Finding>,

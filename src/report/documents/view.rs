@@ -1,4 +1,4 @@
-//! The output of `view`: a document, a page with the members as a tree, or a table of them.
+//! The output of `view`: a document, a page with the members as a tree, or a table of the members.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -6,7 +6,7 @@ use std::iter;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::set_summary::{SetSummary, UNKNOWN, age};
+use super::set_summary::{SetSummary, UNKNOWN, format_age};
 use super::{ErrorDocument, Listing, SetDocument};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
@@ -21,9 +21,10 @@ use crate::report::layout::paint::{NameColumn, wrap};
 use crate::report::layout::rows::widest;
 use crate::report::style::{Format, Style, Verbosity};
 
-/// The width of the names of fields, and of the branches of the tree.
-const FIELD: usize = 12;
-const TREE: usize = 6;
+/// The width of the column of field names.
+const FIELD_WIDTH: usize = 12;
+/// The width of the two branches before a member of the tree.
+const TREE_WIDTH: usize = 6;
 
 /// The document of `view`.
 #[derive(Debug, Default, Serialize)]
@@ -31,14 +32,14 @@ const TREE: usize = 6;
 pub struct ViewDocument {
     #[serde(flatten)]
     summary: SetSummary,
-    /// Null if none could be listed.
+    /// Null if no collection could be listed.
     members: Option<Vec<MemberDocument>>,
     /// Warnings about the set, and failed reads.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
 }
 
-/// One member of `view`.
+/// A member in the document of `view`.
 #[derive(Debug, Serialize)]
 struct MemberDocument {
     group: String,
@@ -50,16 +51,14 @@ struct MemberDocument {
     /// The status of kstatus.
     status: State,
     reason: String,
-    /// The rule that decided its status, or that nothing reports it.
+    /// The rule that decided the status.
     rule: String,
     /// `metadata.creationTimestamp`; null if it is unknown.
     created: Option<String>,
 }
 
 impl ViewDocument {
-    /// The document of a set.
-    ///
-    /// `states` are those of its members, by UID.
+    /// Creates the document of a set. `states` has the status of its members by UID.
     pub fn new(
         set: &FoundSet,
         discovery: &Discovery,
@@ -81,7 +80,7 @@ impl ViewDocument {
         }
     }
 
-    /// The document of an error.
+    /// Creates the document of a command that failed.
     pub fn from_error(set: SetDocument, error: &Error) -> Self {
         Self {
             summary: SetSummary {
@@ -95,11 +94,11 @@ impl ViewDocument {
 }
 
 impl Listing for ViewDocument {
-    /// The page of the set, or the table of its members.
+    /// Returns the page of the set, or the table of its members with `-o wide`.
     fn lines(&self, style: Style) -> Vec<String> {
         match style.format {
             Format::Wide => members_table(self.members.iter().flatten()),
-            _ => page(self, style),
+            _ => page_lines(self, style),
         }
     }
 
@@ -132,31 +131,33 @@ impl MemberDocument {
     }
 }
 
-/// The set's fields, and its members by namespace and kind.
-fn page(document: &ViewDocument, style: Style) -> Vec<String> {
+/// Returns the lines of the set's fields, then the tree of its members by namespace and kind.
+fn page_lines(document: &ViewDocument, style: Style) -> Vec<String> {
     let columns = style.output.width();
-    let mut lines = fields(document, columns);
+    let mut lines = field_lines(document, columns);
     let members = document.members.as_deref().unwrap_or_default();
-    let mut leaves = leaves(members, style.verbosity, columns.saturating_sub(TREE)).into_iter();
-    for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
+    let mut leaves = member_leaves(members, style.verbosity, columns.saturating_sub(TREE_WIDTH)).into_iter();
+    for in_namespace in members.chunk_by(|one, other| one.namespace == other.namespace) {
         lines.push(String::new());
-        lines.push(match &place[0].namespace {
+        lines.push(match &in_namespace[0].namespace {
             Some(namespace) => format!("namespace {namespace}"),
             None => "cluster-scoped".to_owned(),
         });
         let mut kinds = Vec::new();
-        for kind in place.chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind)) {
-            let members = branches(leaves.by_ref().take(kind.len()).collect());
-            let name = GroupKind::new(&kind[0].group, &kind[0].kind).to_string();
+        for of_kind in
+            in_namespace.chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind))
+        {
+            let members = to_branches(leaves.by_ref().take(of_kind.len()).collect());
+            let name = GroupKind::new(&of_kind[0].group, &of_kind[0].kind).to_string();
             kinds.push(iter::once(name).chain(members).collect());
         }
-        lines.extend(branches(kinds));
+        lines.extend(to_branches(kinds));
     }
     lines
 }
 
-/// Returns the lines of blocks as branches of a tree.
-fn branches(blocks: Vec<Vec<String>>) -> Vec<String> {
+/// Draws blocks of lines as branches of a tree.
+fn to_branches(blocks: Vec<Vec<String>>) -> Vec<String> {
     let count = blocks.len();
     let mut lines = Vec::new();
     for (number, block) in blocks.into_iter().enumerate() {
@@ -172,14 +173,14 @@ fn branches(blocks: Vec<Vec<String>>) -> Vec<String> {
     lines
 }
 
-/// Returns the lines of each member in the tree, which are aligned on any branch: name, status, age, and the reason. A
-/// reason that does not fit beside them is below them.
-fn leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<Vec<String>> {
+/// Returns the lines of each member: name, status, age, and the reason. They are aligned across all branches of the
+/// tree. A reason that does not fit into the line of its member is on the lines below.
+fn member_leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<Vec<String>> {
     let now = Timestamp::now();
     let mut states = Vec::new();
     for member in members {
         let status = member.status.as_str().to_owned();
-        states.push(vec![status, age(member.created.as_deref(), now)]);
+        states.push(vec![status, format_age(member.created.as_deref(), now)]);
     }
     let states = columns(&states);
     let beside = widest(states.iter().map(String::as_str)) + 3;
@@ -193,7 +194,7 @@ fn leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<
     let width = widest(heads.iter().map(String::as_str));
     let mut leaves = Vec::new();
     for (head, member) in heads.into_iter().zip(members) {
-        let reason = one_line(&reason(member, verbosity));
+        let reason = one_line(&reason_to_show(member, verbosity));
         leaves.push(if reason.is_empty() {
             vec![head]
         } else if width + 3 + reason.chars().count() <= room {
@@ -208,23 +209,24 @@ fn leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<
     leaves
 }
 
-/// The reason, unless the member is Current; with `-v`, the reason in any case and the rule.
-fn reason(member: &MemberDocument, verbosity: Verbosity) -> String {
-    let reason = on_one_line(&member.reason);
+/// Returns the reason of the member's status: empty for a member that is Current, unless `-v` is set. With `-v`, adds
+/// the rule.
+fn reason_to_show(member: &MemberDocument, verbosity: Verbosity) -> String {
+    let reason = join_lines(&member.reason);
     match verbosity {
         Verbosity::Verbose if member.rule.is_empty() || member.rule == reason => reason,
-        Verbosity::Verbose => format!("{reason} [{}]", on_one_line(&member.rule)),
+        Verbosity::Verbose => format!("{reason} [{}]", join_lines(&member.rule)),
         _ if member.status != State::Current => reason,
         _ => String::new(),
     }
 }
 
-/// The reason on one line: messages of conditions may have several.
-fn on_one_line(reason: &str) -> String {
+/// Joins the lines of a reason: it may be the message of a condition, which may have several lines.
+fn join_lines(reason: &str) -> String {
     reason.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The table of members.
+/// Returns the table of members.
 fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<String> {
     let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
     let now = Timestamp::now();
@@ -234,15 +236,15 @@ fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<S
             member.namespace.clone().unwrap_or_default(),
             member.object_name(),
             member.status.as_str().to_owned(),
-            age(member.created.as_deref(), now),
+            format_age(member.created.as_deref(), now),
             member.uid.clone(),
-            on_one_line(&member.reason),
+            join_lines(&member.reason),
         ]);
     }
     columns(&rows)
 }
 
-fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
+fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
     let summary = &document.summary;
     let or_none = |names: Option<&[String]>| match names {
         None => UNKNOWN.to_owned(),
@@ -253,7 +255,7 @@ fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
     if let Some(namespace) = &summary.set.namespace {
         set.extend([" in namespace ", namespace]);
     }
-    let mut status = vec![summary.status()];
+    let mut status = vec![summary.status_word()];
     status.extend(summary.faults.iter().map(String::as_str));
     let mut fields = vec![
         ("Set", set),
@@ -262,7 +264,7 @@ fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
         ("Kinds", or_none(summary.group_kinds.as_deref())),
         ("Namespaces", or_none(summary.namespaces.as_deref())),
         ("Status", status.join("; ")),
-        ("Members", members(document)),
+        ("Members", describe_members(document)),
     ];
     if !summary.runs.is_empty() {
         fields.push(("Runs", summary.runs_in_words()));
@@ -270,8 +272,8 @@ fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, value) in fields {
         let mut name = format!("{name}:");
-        for part in wrap(&one_line(&value), columns.saturating_sub(FIELD)) {
-            lines.push(format!("{name:FIELD$}{part}"));
+        for part in wrap(&one_line(&value), columns.saturating_sub(FIELD_WIDTH)) {
+            lines.push(format!("{name:FIELD_WIDTH$}{part}"));
             name.clear();
         }
     }
@@ -279,7 +281,7 @@ fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
 }
 
 /// `3 (2 Current, 1 InProgress)`
-fn members(document: &ViewDocument) -> String {
+fn describe_members(document: &ViewDocument) -> String {
     let members = document.members.as_deref();
     let count = document.summary.member_count(members.map(<[_]>::len));
     let mut states: BTreeMap<State, usize> = BTreeMap::new();
@@ -314,15 +316,15 @@ mod tests {
             created: None,
         };
         let members = ["blue", "green"].map(member);
-        let shown = leaves(&members, Verbosity::Normal, 74);
+        let shown = member_leaves(&members, Verbosity::Normal, 74);
         for (leaf, end) in shown.iter().zip(["-blue ", "-green "]) {
             assert!(leaf[0].contains(end), "{leaf:?}");
             assert!(leaf[1].starts_with("  some of its Pods"), "{leaf:?}");
             assert!(leaf.iter().all(|line| line.chars().count() <= 74), "{leaf:?}");
         }
-        let whole = leaves(&members, Verbosity::Normal, usize::MAX);
+        let whole = member_leaves(&members, Verbosity::Normal, usize::MAX);
         assert_eq!(whole[0].len(), 1);
         assert!(whole[0][0].starts_with(&members[0].name), "{whole:?}");
-        assert_eq!(leaves(&members, Verbosity::Verbose, usize::MAX), whole);
+        assert_eq!(member_leaves(&members, Verbosity::Verbose, usize::MAX), whole);
     }
 }

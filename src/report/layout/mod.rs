@@ -1,4 +1,4 @@
-//! Lines, rows and tables that fit into a terminal. The tables are here, as kubectl prints them.
+//! Lines, rows and tables that fit into a terminal. This file has the tables, in the style of kubectl.
 
 pub(super) mod paint;
 pub(super) mod rows;
@@ -7,8 +7,8 @@ use paint::{fit, fit_name};
 
 use crate::model::text::one_line;
 
-/// Formats rows as left-aligned columns, three blanks apart, in at most this many characters: drops the
-/// columns with these titles in order, as far as needed, then cuts cells in the middle.
+/// Formats rows as left-aligned columns, three blanks apart, in lines of at most `width` characters. If the rows are
+/// wider, drops the `dispensable` columns one after the other, then cuts cells in the middle.
 pub(super) fn table(mut rows: Vec<Vec<String>>, width: usize, dispensable: &[&str]) -> Vec<String> {
     for title in dispensable {
         if columns(&rows).iter().all(|line| line.chars().count() <= width) {
@@ -30,9 +30,9 @@ pub(super) fn table(mut rows: Vec<Vec<String>>, width: usize, dispensable: &[&st
     columns(&rows).iter().map(|line| fit(line, width)).collect()
 }
 
-/// Formats rows in columns as wide as they need to be.
+/// Formats rows as left-aligned columns that are as wide as their widest cell.
 pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
-    let widths = widths(rows);
+    let widths = natural_widths(rows);
     let mut lines = Vec::new();
     for row in rows {
         let cells = row.iter().zip(&widths);
@@ -44,8 +44,8 @@ pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     lines
 }
 
-/// Returns the natural widths of the columns.
-fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+/// Returns the width of the widest cell of each column.
+fn natural_widths(rows: &[Vec<String>]) -> Vec<usize> {
     let mut widths = Vec::new();
     for row in rows {
         widths.resize(widths.len().max(row.len()), 0);
@@ -56,15 +56,16 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     widths
 }
 
-/// The least width that a column is cut to.
-const NARROW: usize = 12;
+/// The width below which a column is not cut.
+const MIN_COLUMN_WIDTH: usize = 12;
 
-/// Returns the widths of columns that fit into this many characters: the widest ones are cut.
+/// Returns widths of columns that fit into `width` characters: takes from the widest column until they fit, or until
+/// all are at [`MIN_COLUMN_WIDTH`].
 fn fitting_widths(rows: &[Vec<String>], width: usize) -> Vec<usize> {
-    let mut widths = widths(rows);
+    let mut widths = natural_widths(rows);
     while widths.iter().sum::<usize>() + 3 * widths.len().saturating_sub(1) > width {
         match widths.iter_mut().max() {
-            Some(widest) if *widest > NARROW => *widest -= 1,
+            Some(widest) if *widest > MIN_COLUMN_WIDTH => *widest -= 1,
             _ => break,
         }
     }

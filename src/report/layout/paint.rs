@@ -1,4 +1,5 @@
-//! Lines with colors, escaped part by part: foreign text cannot color or move anything.
+//! Lines with colors, and texts cut to a width. The parts of a line are escaped one by one, so that text from the
+//! cluster or from manifests cannot change colors or move the cursor.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,7 +17,7 @@ pub(in crate::report) enum Color {
     /// Warnings.
     BoldYellow,
     Red,
-    /// Deletions and losses.
+    /// Bold red: deletions and losses.
     Danger,
     Cyan,
 }
@@ -36,7 +37,7 @@ impl Color {
         }
     }
 
-    /// The text in this color, if it has one.
+    /// Returns the text in this color; unchanged if colors are off.
     pub(in crate::report) fn paint(self, text: &str, colors: Colors) -> String {
         match self.code() {
             Some(code) if colors == Colors::On && !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
@@ -50,12 +51,12 @@ impl Color {
 pub(in crate::report) struct Line(Vec<(Color, String)>);
 
 impl Line {
-    /// A line in one color.
+    /// Creates a line in one color.
     pub(in crate::report) fn new(color: Color, text: impl Into<String>) -> Self {
         Self::default().with(color, text)
     }
 
-    /// The line with one more part.
+    /// Returns the line with one more part.
     pub(in crate::report) fn with(mut self, color: Color, text: impl Into<String>) -> Self {
         self.push(color, text);
         self
@@ -66,25 +67,25 @@ impl Line {
         self.0.push((color, text.into()));
     }
 
-    /// The line as text for a terminal or a file.
+    /// Returns the escaped text of the line, with colors if they are on, and without blanks at its end.
     pub(in crate::report) fn text(&self, colors: Colors) -> String {
         let plain: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
         let plain = plain.trim_end();
         if colors == Colors::Off {
             return one_line(plain);
         }
-        let mut left = plain.len();
+        let mut bytes_left = plain.len();
         let mut line = String::new();
         for (color, text) in &self.0 {
-            let text = &text[..text.len().min(left)];
-            left -= text.len();
+            let text = &text[..text.len().min(bytes_left)];
+            bytes_left -= text.len();
             line.push_str(&color.paint(&one_line(text), colors));
         }
         line
     }
 }
 
-/// The text, cut off with `…` if it is wider than this.
+/// Cuts the end of a text off, with `…` in its place, if the text is wider than `width`.
 pub(in crate::report) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -93,7 +94,8 @@ pub(in crate::report) fn fit(text: &str, width: usize) -> String {
     format!("{head}…")
 }
 
-/// Cuts the beginning off: the end of a path is the most specific part.
+/// Cuts the beginning of a path off, with `…` in its place, if the path is wider than `width`: the end is more
+/// specific.
 pub(in crate::report) fn fit_left(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -106,7 +108,7 @@ pub(in crate::report) fn fit_left(text: &str, width: usize) -> String {
     format!("…{tail}")
 }
 
-/// Wraps the text to this width at blanks, but not within the backquotes of a command, which is copied.
+/// Wraps a text to `width` at blanks. A command in backquotes is not wrapped, because users copy it.
 pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut is_quoted = false;
@@ -129,26 +131,28 @@ pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The name, cut in the middle if it is wider than this: its kind and its end distinguish it from others.
+/// Cuts a name in the middle if it is wider than `width`: its kind at the beginning and its end distinguish it from
+/// others.
 pub(in crate::report) fn fit_name(name: &str, width: usize) -> String {
     NameColumn::cut_at_third(width).fit(name)
 }
 
-/// A column of names. Those that are wider are all cut at the same place.
+/// A column of names. Names that are wider than the column are all cut at the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::report) struct NameColumn {
-    /// The width of the widest name, once they are cut.
+    /// The width of the widest name after cutting.
     pub(in crate::report) width: usize,
-    /// How much of its beginning a name keeps.
+    /// The number of characters that a cut name keeps of its beginning.
     head: usize,
 }
 
 impl NameColumn {
-    /// Returns a column of at most this width, cut where different names look different, if there is such a place.
-    pub(in crate::report) fn new<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Self {
+    /// Creates a column of at most `max_width`. Names are cut at a third, or at the nearest place to it that leaves all
+    /// names different; at a third if there is no such place.
+    pub(in crate::report) fn new<'n>(names: impl IntoIterator<Item = &'n str>, max_width: usize) -> Self {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let longest = names.iter().map(|name| name.chars().count()).max();
-        let usual = Self::cut_at_third(most.min(longest.unwrap_or_default()));
+        let usual = Self::cut_at_third(max_width.min(longest.unwrap_or_default()));
         let mut heads: Vec<usize> = (0..usual.width).collect();
         heads.sort_by_key(|head| head.abs_diff(usual.head));
         let columns = heads.into_iter().map(|head| Self { head, ..usual });
@@ -166,7 +170,7 @@ impl NameColumn {
         Self { width, head }
     }
 
-    /// The name, cut if it is wider than the column.
+    /// Returns the name, cut if it is wider than the column.
     pub(in crate::report) fn fit(self, name: &str) -> String {
         let length = name.chars().count();
         if length <= self.width {
@@ -179,22 +183,23 @@ impl NameColumn {
     }
 }
 
-/// The least of a difference that is shown, in characters.
-const DIFFERENCE: usize = 12;
+/// The number of characters that are shown from the place on where two texts differ, if they are cut.
+const MIN_SHOWN_DIFFERENCE: usize = 12;
 
-/// Cuts two texts off that are shown one above the other: of what both begin with, as much as hides their difference.
+/// Cuts two texts that are shown one above the other to `width`, so that their difference is seen: cuts the end off,
+/// or, if that would hide the difference, a part of the beginning that both have in common.
 pub(in crate::report) fn fit_pair(first: &str, second: &str, width: usize) -> [String; 2] {
     let texts = [first, second];
     let [one, other] = texts.map(|text| text.chars().count());
     let longest = one.max(other);
     let pairs = first.chars().zip(second.chars());
     let common = pairs.take_while(|(one, other)| one == other).count();
-    if longest <= width || common + DIFFERENCE < width {
+    if longest <= width || common + MIN_SHOWN_DIFFERENCE < width {
         return texts.map(|text| fit(text, width));
     }
-    // As much of the beginning as there is room for, if the rest fits.
-    let least = common.saturating_sub(width / 3);
-    let left_out = (longest + 1).saturating_sub(width).clamp(1, least.max(1));
+    // Only as much of the beginning is cut off as the longer text is too wide. A third of the width shows common text.
+    let most = common.saturating_sub(width / 3).max(1);
+    let left_out = (longest + 1).saturating_sub(width).clamp(1, most);
     texts.map(|text| {
         let rest: String = text.chars().skip(left_out).collect();
         fit(&format!("…{rest}"), width)

@@ -3,24 +3,26 @@
 use super::paint::{Color, Line, NameColumn, fit, fit_name, wrap};
 use crate::model::identity::ObjectKey;
 
-/// The widest column of names, and of namespaces.
-pub(in crate::report) const NAMES: usize = 36;
-const NAMESPACE: usize = 16;
-/// The indentation of what is below a row.
+/// The most characters of the column of names, unless the terminal has room for wider ones.
+pub(in crate::report) const MAX_NAME_WIDTH: usize = 36;
+/// The most characters of the column of namespaces.
+const MAX_NAMESPACE_WIDTH: usize = 16;
+/// The indentation of the lines below a row.
 const INDENT: &str = "        ";
 
-/// Objects, or a text about the run.
+/// A row about an object, about several objects of one kind, or about the run.
 pub(in crate::report) struct PlanRow {
+    /// The sign before the row.
     pub(in crate::report) mark: (char, Color),
-    /// The object, or several of one namespace and kind; `None` if the text is about the run.
+    /// The object, or the names of several objects of one namespace and kind; `None` if the row is about the run.
     pub(in crate::report) object: Option<ObjectKey>,
     pub(in crate::report) text: String,
-    /// What is below the text.
+    /// The lines below the text.
     pub(in crate::report) details: Vec<String>,
 }
 
 impl PlanRow {
-    /// A row without details.
+    /// Creates a row without details.
     pub(in crate::report) fn new(
         mark: (char, Color),
         object: Option<&ObjectKey>,
@@ -34,7 +36,7 @@ impl PlanRow {
         }
     }
 
-    /// A row about the run.
+    /// Creates a row about the run.
     pub(in crate::report) fn for_run(sign: char, text: String) -> Self {
         Self::new((sign, Color::Plain), None, text)
     }
@@ -42,10 +44,10 @@ impl PlanRow {
     fn lines(&self, widths: &Widths) -> Vec<Line> {
         let (sign, color) = self.mark;
         let sign = Line::new(color, format!("  {sign} "));
-        let [room, below] = [4, INDENT.len()].map(|margin| widths.all.saturating_sub(margin));
+        let [room, below] = [4, INDENT.len()].map(|margin| widths.terminal.saturating_sub(margin));
         let mut lines = Vec::new();
         if let Some(key) = &self.object {
-            let head = widths.head(key);
+            let head = widths.name_and_namespace(key);
             if format!("{head}{}", self.text).trim_end().chars().count() <= room {
                 lines.push(sign.with(Color::Plain, head).with(Color::Danger, &self.text));
             } else {
@@ -66,36 +68,39 @@ impl PlanRow {
 
 /// The widths of the columns, and of the terminal.
 struct Widths {
+    /// The column to which names are cut.
     names: NameColumn,
+    /// The width to which names are padded.
     name: usize,
     namespace: usize,
-    all: usize,
+    terminal: usize,
 }
 
 impl Widths {
-    fn new(rows: &[PlanRow], all: usize) -> Self {
+    fn new(rows: &[PlanRow], terminal: usize) -> Self {
         let rows = rows
             .iter()
             .filter_map(|row| Some((row.object.as_ref()?, &row.text)));
         let names: Vec<String> = rows.clone().map(|(key, _)| key.object_name()).collect();
         let namespaces = rows.clone().filter_map(|(key, _)| key.namespace.as_deref());
-        let namespace = widest(namespaces).min(NAMESPACE);
+        let namespace = widest(namespaces).min(MAX_NAMESPACE_WIDTH);
+        // The margin of 4, and 3 blanks behind the name and behind the namespace.
         let others = 10 + namespace + widest(rows.map(|(_, text)| text.as_str()));
-        let least = NAMES.min(all.saturating_sub(4));
-        let most = all.saturating_sub(others).max(least);
+        let least = MAX_NAME_WIDTH.min(terminal.saturating_sub(4));
+        let most = terminal.saturating_sub(others).max(least);
         let column = NameColumn::new(names.iter().map(String::as_str), most);
         Self {
             name: widest(names.iter().map(String::as_str))
-                .min(NAMES)
+                .min(MAX_NAME_WIDTH)
                 .min(column.width),
             names: column,
             namespace,
-            all,
+            terminal,
         }
     }
 
-    /// The name and the namespace.
-    fn head(&self, key: &ObjectKey) -> String {
+    /// Returns the columns of the name and the namespace.
+    fn name_and_namespace(&self, key: &ObjectKey) -> String {
         let (width, namespace_width) = (self.name, self.namespace);
         let name = self.names.fit(&key.object_name());
         match &key.namespace {

@@ -3,8 +3,8 @@
 use super::page::{Counted, Item, Page, Part};
 use super::text::code;
 use super::{
-    end_messages, end_word, failures_part, headline, in_words, kept_part, line, losses_part, taken_in_part,
-    warnings_part, with_errors,
+    end_messages, end_word, failures_part, failures_word, headline, headline_phrases, kept_part, losses_part,
+    object_line, taken_in_part, warnings_part,
 };
 use crate::error::ErrorKind;
 use crate::model::message::Message;
@@ -14,7 +14,7 @@ use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
 use crate::report::text_lines;
 
-/// Returns the page.
+/// Returns the page of a run.
 pub(in crate::report) fn render_run(
     (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
@@ -26,8 +26,8 @@ pub(in crate::report) fn render_run(
         .entries
         .iter()
         .partition(|entry| entry.effect == Effect::Failed);
-    let late = collected.waiting.iter().flatten().map(text_lines::awaited);
-    let late: Vec<Message> = late.map(Message::new).collect();
+    let not_ready = collected.waiting.iter().flatten().map(text_lines::awaited_line);
+    let not_ready: Vec<Message> = not_ready.map(Message::new).collect();
     let lost = match collected.dry_run {
         DryRun::None => "Data was lost",
         DryRun::Client | DryRun::Server => "Data would be lost",
@@ -37,13 +37,13 @@ pub(in crate::report) fn render_run(
         _ => "Errors",
     };
     let counts = view.counts("skipped");
-    let ended = end_word(end).or(with_errors(&collected.failures));
-    let mut words = in_words(&counts, Effect::done, ended, view.no_changes());
-    if !late.is_empty() {
-        words.push(format!("{} not ready", late.len()));
+    let ended = end_word(end).or(failures_word(&collected.failures));
+    let mut words = headline_phrases(&counts, Effect::done, ended, view.no_changes());
+    if !not_ready.is_empty() {
+        words.push(format!("{} not ready", not_ready.len()));
     }
     if let Some(last) = words.last_mut() {
-        last.push_str(text_lines::suffix(collected.dry_run));
+        last.push_str(text_lines::dry_run_suffix(collected.dry_run));
     }
     let mut parts = vec![
         Part::messages(errors, end_messages(end, &collected.failures)),
@@ -51,14 +51,14 @@ pub(in crate::report) fn render_run(
             format!("{key} {}", effect.done())
         }),
         failures_part("Failed", &failing),
-        Part::messages("Not ready", late),
+        Part::messages("Not ready", not_ready),
         warnings_part(&collected.warnings),
         taken_in_part(taken),
     ];
     parts.extend(
         changed
             .chunk_by(|one, other| one.effect == other.effect)
-            .map(list),
+            .map(effect_part),
     );
     parts.push(kept_part(&view, "skipped"));
     Page {
@@ -68,27 +68,28 @@ pub(in crate::report) fn render_run(
     }
 }
 
-/// The objects with one effect.
-fn list(entries: &[&Entry]) -> Part {
+/// Returns the part with the objects of one effect.
+fn effect_part(entries: &[&Entry]) -> Part {
     let effect = entries[0].effect;
     let (count, word) = (entries.len(), effect.done());
-    let more = match effect {
+    let explanation = match effect {
         Effect::Renamed => ": pruned, and created under another name",
         _ => "",
     };
-    let items = entries.iter().filter_map(|entry| item(entry)).collect();
-    Part::collapsed(&format!("{count} {word}{more}"), items)
+    let items = entries.iter().filter_map(|entry| to_item(entry)).collect();
+    Part::collapsed(&format!("{count} {word}{explanation}"), items)
 }
 
-fn item(entry: &Entry) -> Option<Item> {
+/// Returns the line of an object; `None` for the parent, which has no outcome.
+fn to_item(entry: &Entry) -> Option<Item> {
     let (outcome, word) = (entry.outcome?, entry.effect.done());
     Some(match entry.effect {
         Effect::Renamed => {
             let [old, new] = [&entry.key, &outcome.subject.key()].map(|key| code(&key.to_string()));
             Item::line(&format!("{old} as {new}"), Counted::Object(word))
         }
-        Effect::Recreated | Effect::Pruned => line(&entry.key, &outcome.reason, word),
-        // The reasons of the others are why they were sent.
-        _ => line(&entry.key, "", word),
+        Effect::Recreated | Effect::Pruned => object_line(&entry.key, &outcome.reason, word),
+        // The reason of any other outcome only says why the request was sent.
+        _ => object_line(&entry.key, "", word),
     })
 }

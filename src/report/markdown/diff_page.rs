@@ -1,19 +1,20 @@
 //! The page of `diff`, for a pull request.
 
-use super::page::{Counted, Item, Page, Part, collapsed_item, title};
+use super::page::{Counted, Item, Page, Part, collapsed_item, item_title};
 use super::text::{code, fence};
 use super::{
-    end_messages, end_word, failures_part, headline, in_words, kept_part, losses_part, taken_in_part,
-    warnings_part, with_errors,
+    end_messages, end_word, failures_part, failures_word, headline, headline_phrases, kept_part, losses_part,
+    taken_in_part, warnings_part,
 };
 use crate::plan::Refusal;
 use crate::report::diff::Differences;
 use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
 
+/// The advice on how to see what was left out.
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 
-/// Returns the page.
+/// Returns the page of a plan.
 pub(in crate::report) fn render_diff(
     (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
@@ -39,16 +40,16 @@ pub(in crate::report) fn render_diff(
         failures_part("Would fail", &failing),
         warnings_part(warned),
         taken_in_part(taken),
-        Part::objects(changing.into_iter().chain(&view.parent).map(item).collect()),
+        Part::objects(changing.into_iter().chain(&view.parent).map(to_item).collect()),
         kept_part(&view, "kept"),
     ];
     let refused = (!found.refusals.is_empty()).then_some("refused");
-    let ended = end_word(end).or(refused).or(with_errors(&found.failures));
+    let ended = end_word(end).or(refused).or(failures_word(&found.failures));
     let counts = view.counts("kept");
     Page {
         headline: headline(
             (set, place),
-            &in_words(&counts, Effect::intended, ended, view.no_changes()),
+            &headline_phrases(&counts, Effect::intended, ended, view.no_changes()),
             &counts.others,
         ),
         parts,
@@ -56,24 +57,27 @@ pub(in crate::report) fn render_diff(
     }
 }
 
-/// An object that would change, with its diff.
-fn item(entry: &Entry) -> Item {
+/// Returns the item of an object that would change, with its diff below.
+fn to_item(entry: &Entry) -> Item {
     let verb = entry.effect.verb();
     let diff = fence("diff", &entry.difference.hunks());
     let Some(outcome) = entry.outcome else {
-        let title = format!("{}, the set's parent", title(verb, &entry.key.object_name(), ""));
+        let title = format!(
+            "{}, the set's parent",
+            item_title(verb, &entry.key.object_name(), "")
+        );
         return collapsed_item(&title, &diff, Counted::Object("parent"));
     };
     let key = entry.key.to_string();
     let counted = Counted::Object(entry.effect.intended());
     if let Some(change) = entry.ownership() {
         return Item {
-            text: format!("\n<p>{}</p>\n", title(verb, &key, &change)),
+            text: format!("\n<p>{}</p>\n", item_title(verb, &key, &change)),
             brief: None,
             counted,
         };
     }
-    let (reason, mark) = match entry.effect {
+    let (reason, comment) = match entry.effect {
         Effect::Recreated | Effect::Pruned => (outcome.reason.clone(), None),
         Effect::Renamed => (format!("pruned, and created as {}", outcome.subject.name), None),
         _ if outcome.taken_in => (String::new(), Some(format!("{key} {}", outcome.reason))),
@@ -83,8 +87,8 @@ fn item(entry: &Entry) -> Item {
     if let Some(position) = &outcome.source {
         below.extend(["From ", &code(&position.to_string()), "\n\n"]);
     }
-    if let Some(mark) = mark {
-        below.extend([&code(&mark), "\n\n"]);
+    if let Some(comment) = comment {
+        below.extend([&code(&comment), "\n\n"]);
     }
-    collapsed_item(&title(verb, &key, &reason), &(below + &diff), counted)
+    collapsed_item(&item_title(verb, &key, &reason), &(below + &diff), counted)
 }

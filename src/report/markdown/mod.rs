@@ -1,7 +1,7 @@
 //! The Markdown of `diff` and `apply`, for pull requests and job summaries.
 //!
-//! Pure: values in, text out. The most dangerous comes first. All text of others is code, so that it
-//! cannot be a link, HTML or a mention of a user.
+//! The most dangerous comes first. All text from the cluster and from manifests is in code spans, so that it cannot be
+//! a link, HTML or a mention of a user.
 
 mod apply_page;
 mod diff_page;
@@ -19,19 +19,21 @@ use text::{code, short_code};
 
 use super::documents::{ContextAndServer, INTERRUPTED, RunEnd, SetDocument};
 use super::plan_view::{Effect, EffectCounts, Entry, PlanView};
-use super::text_lines::{self, title};
+use super::text_lines::{self, set_title};
 use crate::error::Exit;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 
-/// The most bytes of a page for a comment. GitHub takes 65,536 characters; the rest is for lines around it.
+/// The most bytes of a page for a comment. GitHub accepts 65,536 characters; the others are for lines that the user's
+/// pipeline adds.
 pub const BYTES_OF_COMMENT: usize = 64_512;
 
-/// The most bytes of the set and of the context in the headline.
-const SET: usize = 250;
-const CONTEXT: usize = 100;
+/// The most bytes of the set's name in the headline.
+const MAX_SET_BYTES: usize = 250;
+/// The most bytes of the context in the headline.
+const MAX_CONTEXT_BYTES: usize = 100;
 
-/// The word of the headline, if the end is not an ordinary one.
+/// Returns how the headline names the end of a run; `None` if the run is complete.
 fn end_word(end: RunEnd) -> Option<&'static str> {
     match end {
         RunEnd::Failed(error) => Some(match error.exit() {
@@ -44,7 +46,7 @@ fn end_word(end: RunEnd) -> Option<&'static str> {
     }
 }
 
-/// The messages of the end, and these failures.
+/// Returns the messages of the error or the interrupt that ended the run, and the failures.
 fn end_messages(end: RunEnd, failures: &[Message]) -> Vec<Message> {
     let mut messages = match end {
         RunEnd::Failed(error) => error.messages.clone(),
@@ -55,13 +57,14 @@ fn end_messages(end: RunEnd, failures: &[Message]) -> Vec<Message> {
     messages
 }
 
-/// The word of the headline for failures that are not about an object.
-fn with_errors(failures: &[Message]) -> Option<&'static str> {
+/// Returns how the headline mentions failures that are not about an object; `None` without any.
+fn failures_word(failures: &[Message]) -> Option<&'static str> {
     (!failures.is_empty()).then_some("with errors")
 }
 
-/// The counts of the headline in these words, and the end.
-fn in_words(
+/// Returns the phrases of the headline: the counts of effects, each with its `word`, and the end. If there are none,
+/// returns `nothing`.
+fn headline_phrases(
     counts: &EffectCounts,
     word: fn(Effect) -> &'static str,
     end: Option<&'static str>,
@@ -79,13 +82,13 @@ fn in_words(
     counts
 }
 
-/// The first lines. `counts` and `others` are text of this program.
+/// Returns the first lines of a page. `counts` and `others` are not escaped, so they must be text of this program.
 fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], others: &[String]) -> String {
-    let title = short_code(&title(set), SET);
+    let title = short_code(&set_title(set), MAX_SET_BYTES);
     let mut line = format!("### ApplySet {title}: {}\n", counts.join(", "));
     let mut below = others.to_vec();
     if let Some(context) = &place.context {
-        below.push(format!("context {}", short_code(context, CONTEXT)));
+        below.push(format!("context {}", short_code(context, MAX_CONTEXT_BYTES)));
     }
     if !below.is_empty() {
         line = format!("{line}\n{}\n", below.join(" · "));
@@ -93,7 +96,7 @@ fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], 
     line
 }
 
-/// The warnings of a run; one that was repeated is shown once.
+/// Returns the part with the warnings of a run. Equal warnings are one line, with their number.
 fn warnings_part(warnings: &[String]) -> Part {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut first = Vec::new();
@@ -111,7 +114,7 @@ fn warnings_part(warnings: &[String]) -> Part {
     Part::messages("Warnings", messages.collect())
 }
 
-/// Objects that existed in no set.
+/// Returns the part with the objects that were in no set and have joined this one.
 fn taken_in_part(lines: Vec<String>) -> Part {
     Part::messages(
         "Taken into the set",
@@ -119,7 +122,8 @@ fn taken_in_part(lines: Vec<String>) -> Part {
     )
 }
 
-/// The objects whose data are lost; `text` is of the effect, the object as code, and the loss.
+/// Returns the part with the objects whose data is lost. `text` makes a line from the effect, the object as code, and
+/// the loss.
 fn losses_part(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> String) -> Part {
     let losses = entries.iter().filter_map(|entry| {
         let text = text(entry.effect, &code(&entry.key.to_string()), entry.loss.as_ref()?);
@@ -128,21 +132,21 @@ fn losses_part(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> 
     Part::list(title, losses.collect())
 }
 
-/// The messages of objects that fail.
+/// Returns the part with the messages of objects that fail.
 fn failures_part(title: &str, entries: &[&Entry]) -> Part {
     let outcomes = entries.iter().filter_map(|entry| entry.outcome);
-    Part::messages(title, outcomes.filter_map(text_lines::detail).collect())
+    Part::messages(title, outcomes.filter_map(text_lines::outcome_message).collect())
 }
 
-/// The objects that are kept, in this word.
+/// Returns the part with the objects that are kept; `word` says so.
 fn kept_part(view: &PlanView, word: &'static str) -> Part {
     let kept = view.kept.iter();
-    let items = kept.map(|outcome| line(&outcome.subject.key(), &outcome.reason, word));
+    let items = kept.map(|outcome| object_line(&outcome.subject.key(), &outcome.reason, word));
     Part::collapsed(&format!("{} {word}", view.kept.len()), items.collect())
 }
 
 /// `- configmap/web in namespace shop: reason`
-fn line(key: &ObjectKey, reason: &str, word: &'static str) -> Item {
+fn object_line(key: &ObjectKey, reason: &str, word: &'static str) -> Item {
     let mut line = code(&key.to_string());
     if !reason.is_empty() {
         line = format!("{line}: {}", code(reason));

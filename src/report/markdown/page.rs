@@ -9,19 +9,19 @@ use super::text::{code, html_code};
 use crate::model::message::Message;
 use crate::model::text::counted;
 
-/// The room for the line about what was left out.
-const LAST_LINE: usize = 400;
+/// The bytes that are kept for the line about what was left out.
+const LAST_LINE_BYTES: usize = 400;
 
-/// A page.
+/// A page of Markdown.
 pub(in crate::report) struct Page {
-    /// Its beginning, which is always there: at most 600 bytes.
+    /// The beginning of the page, at most 600 bytes, which is never left out.
     pub(super) headline: String,
     pub(super) parts: Vec<Part>,
     /// The advice on how to see what was left out.
     pub(super) advice: &'static str,
 }
 
-/// A list, or the objects.
+/// A part of a page: items between an opening and a closing text.
 #[derive(Default)]
 pub(super) struct Part {
     open: String,
@@ -29,15 +29,15 @@ pub(super) struct Part {
     close: &'static str,
 }
 
-/// One object or message.
+/// An object or a message on a page.
 pub(super) struct Item {
     pub(super) text: String,
-    /// The same without the diff.
+    /// The text without the diff; `None` if there is no diff.
     pub(super) brief: Option<String>,
     pub(super) counted: Counted,
 }
 
-/// The word for an item that is left out.
+/// How the last line counts items that were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
     /// `2 messages`
@@ -55,7 +55,7 @@ enum Form {
 }
 
 impl Item {
-    /// A line of a list.
+    /// Creates a line of a list.
     pub(super) fn line(text: &str, counted: Counted) -> Self {
         Self {
             text: format!("- {text}\n"),
@@ -82,7 +82,7 @@ impl Item {
 }
 
 impl Part {
-    /// A list below this title. `title` is text of this program.
+    /// Creates a list below a title. `title` is not escaped, so it must be text of this program.
     pub(super) fn list(title: &str, items: Vec<Item>) -> Self {
         Self {
             open: format!("\n**{title}**\n\n"),
@@ -91,7 +91,7 @@ impl Part {
         }
     }
 
-    /// A list below a title that opens it.
+    /// Creates a list that is hidden until the reader opens its title. `title` must be text of this program.
     pub(super) fn collapsed(title: &str, items: Vec<Item>) -> Self {
         Self {
             open: format!("\n<details>\n<summary>{title}</summary>\n\n"),
@@ -100,16 +100,16 @@ impl Part {
         }
     }
 
-    /// A list of messages. A hint that several of them have is below the last of these.
+    /// Creates a list of messages. A hint that several messages have is only below the last of these.
     pub(super) fn messages(title: &str, mut messages: Vec<Message>) -> Self {
         let mut seen = BTreeSet::new();
         for message in messages.iter_mut().rev() {
             message.hints.retain(|hint| seen.insert(hint.clone()));
         }
-        Self::list(title, messages.iter().map(message).collect())
+        Self::list(title, messages.iter().map(message_item).collect())
     }
 
-    /// Objects, one below the other.
+    /// Creates a part without a title.
     pub(super) fn objects(items: Vec<Item>) -> Self {
         Self {
             items,
@@ -117,12 +117,13 @@ impl Part {
         }
     }
 
-    fn frame(&self) -> usize {
+    /// Returns the bytes of the opening and closing text.
+    fn frame_bytes(&self) -> usize {
         self.open.len() + self.close.len()
     }
 }
 
-fn message(message: &Message) -> Item {
+fn message_item(message: &Message) -> Item {
     let mut text = format!("- {}\n", code(&message.text));
     // Writing into memory does not fail.
     for detail in &message.details {
@@ -138,7 +139,7 @@ fn message(message: &Message) -> Item {
     }
 }
 
-/// Returns an object that opens: a line, and the diff below it. `title` is HTML.
+/// Returns the item of an object whose diff is hidden until the reader opens its title. `title` is HTML.
 pub(super) fn collapsed_item(title: &str, below: &str, counted: Counted) -> Item {
     Item {
         text: format!("\n<details>\n<summary>{title}</summary>\n\n{below}\n</details>\n"),
@@ -148,7 +149,7 @@ pub(super) fn collapsed_item(title: &str, below: &str, counted: Counted) -> Item
 }
 
 /// `<b>prune</b> <code>configmap/web in namespace shop</code>: <code>reason</code>`
-pub(super) fn title(action: &str, object: &str, reason: &str) -> String {
+pub(super) fn item_title(action: &str, object: &str, reason: &str) -> String {
     let mut title = format!("<b>{action}</b> {}", html_code(object));
     if !reason.is_empty() {
         let _ = write!(title, ": {}", html_code(reason));
@@ -165,15 +166,16 @@ impl Page {
         if text.len() <= limit {
             return text;
         }
-        let forms = self.forms(limit.saturating_sub(self.headline.len() + LAST_LINE));
+        let forms = self.choose_forms(limit.saturating_sub(self.headline.len() + LAST_LINE_BYTES));
         self.render(&forms) + &self.last_line(&forms, limit)
     }
 
-    /// Chooses the forms of all items: each is mentioned, if there is room, before one is shown in full.
-    fn forms(&self, mut room: usize) -> Vec<Vec<Form>> {
+    /// Chooses the form of each item within `room` bytes. First gives every item its shortest form, then spends the
+    /// rest of the room on full forms, in the order of the page.
+    fn choose_forms(&self, mut room: usize) -> Vec<Vec<Form>> {
         let mut forms = Vec::new();
         for part in &self.parts {
-            let mut frame = part.frame();
+            let mut frame = part.frame_bytes();
             let mut chosen = Vec::new();
             for item in &part.items {
                 let form = item.least();

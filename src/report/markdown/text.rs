@@ -1,23 +1,24 @@
-//! Text of others within Markdown. Whatever it holds, it stays text: all of it is code, in which
-//! neither Markdown, HTML, links nor mentions of users mean anything.
+//! Text from the cluster and from manifests within Markdown. It is always written as code, so that Markdown, HTML,
+//! links and mentions of users in it have no effect.
 
 use crate::model::text::{one_line, printable_text};
 
-/// The most bytes of one message or name.
-const LONGEST: usize = 2000;
+/// The most bytes of a message or name; the end of a longer one is cut off.
+const MAX_TEXT_BYTES: usize = 2000;
 
-/// The most backticks in a row on a page. GitHub's parser (cmark-gfm) knows no delimiter of a code span with more than
-/// 80, and keeps the length of a fence in one byte.
+/// The most backticks in a row on a page. Delimiters have to be longer than any run of backticks in their text, and
+/// GitHub's parser (cmark-gfm) accepts no delimiter of a code span with more than 80, and no fence with more than 255.
 const MAX_BACKTICKS: usize = 16;
 
 /// Returns the text as a code span, for paragraphs and lists.
 pub(super) fn code(text: &str) -> String {
-    let text = clip(&without_long_runs(&one_line(text)), LONGEST);
+    let text = clip(&break_long_runs(&one_line(text)), MAX_TEXT_BYTES);
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
     let ticks = "`".repeat(longest_run(&text) + 1);
-    // One space at both ends is not shown.
+    // Markdown removes one space at both ends, so a text that begins or ends with a space or a backtick gets another
+    // one.
     let space = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
         " "
     } else {
@@ -26,15 +27,15 @@ pub(super) fn code(text: &str) -> String {
     format!("{ticks}{space}{text}{space}{ticks}")
 }
 
-/// Returns the text as a code span of a headline: `limit` bytes at most, with other marks in place of
-/// backticks.
+/// Returns the text as a code span of a headline: at most `limit` bytes of it, with apostrophes in place of backticks,
+/// so that the delimiters stay short.
 pub(super) fn short_code(text: &str, limit: usize) -> String {
     code(&clip(&one_line(text).replace('`', "'"), limit))
 }
 
-/// Returns the text as HTML, for lines within which Markdown means nothing.
+/// Returns the text as an HTML `code` element, for lines of HTML, in which Markdown is not parsed.
 pub(super) fn html_code(text: &str) -> String {
-    let text = clip(&one_line(text), LONGEST);
+    let text = clip(&one_line(text), MAX_TEXT_BYTES);
     let escaped = text
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -44,9 +45,9 @@ pub(super) fn html_code(text: &str) -> String {
     format!("<code>{escaped}</code>")
 }
 
-/// Returns the lines as a block of code behind a fence that is longer than any within.
+/// Returns the lines as a code block, with a fence that is longer than any run of backticks in the lines.
 pub(super) fn fence(language: &str, lines: &str) -> String {
-    let lines = without_long_runs(&printable_text(lines));
+    let lines = break_long_runs(&printable_text(lines));
     let fence = "`".repeat(longest_run(&lines).max(2) + 1);
     let end = if lines.is_empty() || lines.ends_with('\n') {
         ""
@@ -56,8 +57,8 @@ pub(super) fn fence(language: &str, lines: &str) -> String {
     format!("{fence}{language}\n{lines}{end}{fence}\n")
 }
 
-/// Returns the text with the backticks escaped for which no delimiter is long enough.
-fn without_long_runs(text: &str) -> String {
+/// Returns the text with every [`MAX_BACKTICKS`]th backtick in a row escaped.
+fn break_long_runs(text: &str) -> String {
     let mut run = 0;
     let mut written = String::with_capacity(text.len());
     for character in text.chars() {
@@ -78,7 +79,7 @@ fn longest_run(text: &str) -> usize {
     runs.max().unwrap_or_default()
 }
 
-/// Returns the text, cut to this many bytes between two characters.
+/// Cuts the end of a text off between two characters, with `…` in its place, if the text has more than `limit` bytes.
 fn clip(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -139,7 +140,7 @@ mod tests {
             }
         }
         assert_eq!(
-            without_long_runs(&"`".repeat(17)),
+            break_long_runs(&"`".repeat(17)),
             format!("{}\\u{{60}}`", "`".repeat(15))
         );
     }

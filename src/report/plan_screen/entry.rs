@@ -1,4 +1,4 @@
-//! One object that changes, and its lines.
+//! The lines of one object that changes: its name, and its fields below.
 
 use serde_json::Value;
 
@@ -13,25 +13,27 @@ use crate::report::layout::paint::{Color, Line, fit, fit_left, fit_name, fit_pai
 use crate::report::plan_view::{Effect, Entry};
 
 /// The most lines about the fields of one object.
-const LINES: usize = 24;
-/// The widest column of paths.
-const PATH: usize = 28;
-/// The indentation of fields, and of values below their field.
+const MAX_FIELD_LINES: usize = 24;
+/// The most characters of the column of paths.
+const MAX_PATH_WIDTH: usize = 28;
+/// The indentation of fields.
 const INDENT: &str = "        ";
-const DEEPER: &str = "          ";
+/// The indentation of values that are below their field.
+const VALUE_INDENT: &str = "          ";
 
-/// Returns whether fields are shown; of the parent, the record is not.
+/// Returns whether fields of the object are shown. The record of the parent is not: the last line of the screen has it.
 pub(super) fn has_fields(entry: &Entry) -> bool {
-    !changes(entry).is_empty()
+    !changed_fields(entry).is_empty()
 }
 
-/// Returns the lines of an entry, in a column of names with this width.
-pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
+/// Returns the lines of an entry. Its name is padded to `name_width`.
+pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> Vec<Line> {
     let name = fit_name(&entry.key.object_name(), columns.saturating_sub(4));
-    let room = columns.saturating_sub(4 + width.max(name.chars().count()) + 2);
-    let [note, shown] = note(entry, room);
+    let room = columns.saturating_sub(4 + name_width.max(name.chars().count()) + 2);
+    let [note, shown] = describe_beside_name(entry, room);
     let (sign, color) = entry.effect.sign_and_color();
-    let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:width$}"));
+    let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:name_width$}"));
+    // A description that does not fit beside the name is below. In very little room, even a cut position would not fit.
     let is_below = shown.chars().count() > room || (room < 12 && !shown.is_empty());
     let below = columns.saturating_sub(INDENT.len());
     let indented = |color, text: &str| Line::new(color, format!("{INDENT}{}", fit(text, below)));
@@ -40,7 +42,10 @@ pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
     } else {
         vec![head.with(Color::Dim, format!("  {shown}"))]
     };
-    for text in recreation(entry).iter().flat_map(|text| wrap(text, below)) {
+    for text in describe_recreation(entry)
+        .iter()
+        .flat_map(|text| wrap(text, below))
+    {
         lines.push(indented(Color::Danger, &text));
     }
     if let Some(error) = entry.outcome.and_then(|outcome| outcome.error.as_ref()) {
@@ -51,8 +56,9 @@ pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
     lines
 }
 
-/// The note beside the name, and the same in this room: of a position in the manifests, the end matters most.
-fn note(entry: &Entry, room: usize) -> [String; 2] {
+/// Returns the text beside the name, in full and cut to `room`. Only a position in the manifests is cut, at its
+/// beginning, because its end matters most.
+fn describe_beside_name(entry: &Entry, room: usize) -> [String; 2] {
     let fact = match (entry.outcome, entry.ownership()) {
         (None, _) => "the set's parent".to_owned(),
         (Some(_), Some(change)) => change,
@@ -67,7 +73,7 @@ fn note(entry: &Entry, room: usize) -> [String; 2] {
     [fact.clone(), fact]
 }
 
-fn changes(entry: &Entry) -> Vec<FieldChange> {
+fn changed_fields(entry: &Entry) -> Vec<FieldChange> {
     let (Some(live), Some(predicted)) = (&entry.difference.live, &entry.difference.predicted) else {
         return Vec::new();
     };
@@ -77,7 +83,7 @@ fn changes(entry: &Entry) -> Vec<FieldChange> {
     };
     changes.retain(|change| match entry.effect {
         Effect::Renamed => change.path != "metadata.name",
-        _ if entry.outcome.is_none() => !is_record(&change.path),
+        _ if entry.outcome.is_none() => !is_in_record(&change.path),
         _ => true,
     });
     changes
@@ -85,23 +91,26 @@ fn changes(entry: &Entry) -> Vec<FieldChange> {
 
 /// Returns the lines of each change.
 fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
-    let membership = membership(entry).into_iter();
-    let mut lines: Vec<Vec<Line>> = membership
+    let mut lines: Vec<Vec<Line>> = describe_membership(entry)
+        .into_iter()
         .map(|text| vec![Line::new(Color::Plain, format!("{INDENT}{text}"))])
         .collect();
-    let changes = changes(entry);
+    let changes = changed_fields(entry);
     let room = columns.saturating_sub(INDENT.len());
     let widths = changes
         .iter()
-        .filter(|change| change.values().is_some())
+        .filter(|change| change.single_line_values().is_some())
         .map(|change| change.path.chars().count());
-    let width = widths.filter(|width| *width <= PATH).max().unwrap_or_default();
+    let width = widths
+        .filter(|width| *width <= MAX_PATH_WIDTH)
+        .max()
+        .unwrap_or_default();
     lines.extend(changes.iter().map(|change| change.lines(width, room)));
     lines
 }
 
-/// Returns the note about the set's label, which is not shown as a field.
-fn membership(entry: &Entry) -> Option<&'static str> {
+/// Describes a change of the set's label, which is not shown as a field; `None` if the label does not change.
+fn describe_membership(entry: &Entry) -> Option<&'static str> {
     let objects = [&entry.difference.live, &entry.difference.predicted];
     match objects.map(|object| object.as_ref()?["metadata"]["labels"][PART_OF_LABEL].as_str()) {
         _ if entry.effect != Effect::Changed || entry.outcome.is_none() => None,
@@ -112,7 +121,7 @@ fn membership(entry: &Entry) -> Option<&'static str> {
 }
 
 /// `will be deleted and created again: spec.template: field is immutable`
-fn recreation(entry: &Entry) -> Option<String> {
+fn describe_recreation(entry: &Entry) -> Option<String> {
     let outcome = entry.outcome.filter(|_| entry.effect == Effect::Recreated)?;
     let mut text = "will be deleted and created again".to_owned();
     if let Some(loss) = &entry.loss {
@@ -127,15 +136,20 @@ fn recreation(entry: &Entry) -> Option<String> {
 }
 
 /// Returns whether the field is part of the parent's record.
-fn is_record(path: &str) -> bool {
+fn is_in_record(path: &str) -> bool {
     let key = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
     matches!(key, Some(("metadata.labels" | "metadata.annotations", key)) if is_applyset_key(key))
 }
 
-/// Returns the lines of the first changes, each with all of its lines, and the number of the others.
+/// Returns the lines of the first changes, and a line with the number of the other lines. A change is shown with all of
+/// its lines or not at all.
 fn limit_changes(changes: Vec<Vec<Line>>) -> Vec<Line> {
     let count: usize = changes.iter().map(Vec::len).sum();
-    let most = if count > LINES { LINES - 1 } else { count };
+    let most = if count > MAX_FIELD_LINES {
+        MAX_FIELD_LINES - 1
+    } else {
+        count
+    };
     let mut shown = Vec::new();
     for lines in changes {
         if shown.len() + lines.len() > most {
@@ -152,8 +166,8 @@ fn limit_changes(changes: Vec<Vec<Line>>) -> Vec<Line> {
 }
 
 impl FieldChange {
-    /// Formats each value on one line, with its sign; `None` if one has line breaks.
-    fn values(&self) -> Option<Vec<(char, String)>> {
+    /// Formats the values on one line each, with their signs; `None` if a value has several lines.
+    fn single_line_values(&self) -> Option<Vec<(char, String)>> {
         let mut values = Vec::new();
         for (sign, value) in [('-', &self.before), ('+', &self.after)] {
             let Some(value) = value else { continue };
@@ -167,7 +181,7 @@ impl FieldChange {
     }
 
     fn lines(&self, width: usize, room: usize) -> Vec<Line> {
-        let Some(mut values) = self.values() else {
+        let Some(mut values) = self.single_line_values() else {
             return self.text_lines(room);
         };
         let lengths = values.iter().map(|(_, value)| value.chars().count() + 2);
@@ -197,7 +211,7 @@ impl FieldChange {
         Line::new(Color::Plain, format!("{INDENT}{}", fit_left(&self.path, room)))
     }
 
-    /// Formats the lines that differ in a text of several lines.
+    /// Formats the lines that differ between two texts of several lines.
     fn text_lines(&self, room: usize) -> Vec<Line> {
         let [before, after] = [&self.before, &self.after].map(|value| match value {
             Some(Value::String(text)) => text.clone(),
@@ -220,5 +234,5 @@ fn color_of(sign: char) -> Color {
 }
 
 fn value_line(sign: char, text: &str) -> Line {
-    Line::new(color_of(sign), format!("{DEEPER}{sign} {text}"))
+    Line::new(color_of(sign), format!("{VALUE_INDENT}{sign} {text}"))
 }

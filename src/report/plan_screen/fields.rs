@@ -1,5 +1,5 @@
-//! The fields that change in an object, as a person reads them: `containers[web].image`, and lists
-//! by the names of their items.
+//! The fields that change in an object, as a person reads them: `containers[web].image`. Items of lists are compared by
+//! their names, not by their places.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,8 @@ impl FieldChange {
     }
 }
 
-/// Fields that name the items of a list, the first one that does so in both states.
-const NAMES: [&str; 8] = [
+/// Fields that may name the items of a list. The first of these counts that names the items of both states.
+const NAMING_FIELDS: [&str; 8] = [
     "name",
     "mountPath",
     "containerPort",
@@ -39,26 +39,26 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Fields of metadata that are not shown.
-const HIDDEN: [&str; 4] = [
+const HIDDEN_METADATA: [&str; 4] = [
     "uid",
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 ];
 
-/// Returns the fields that differ, without those that are of no interest: the set's own label, the UID,
-/// and the times of creation and deletion.
+/// Returns the fields that differ, without the set's own label and [`HIDDEN_METADATA`].
 pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
     let mut found = Vec::new();
     let [live, predicted] = [live, predicted].map(without_hidden);
-    walk("", Some(&live), Some(&predicted), &mut found);
+    compare("", Some(&live), Some(&predicted), &mut found);
     for change in &mut found {
-        change.path = short(&change.path);
+        change.path = shorten(&change.path);
     }
     found
 }
 
-/// Returns the old object without the finalizers that the new one does not have: they go with it.
+/// Returns the live object without the finalizers that the predicted one lacks. When an object is recreated, these are
+/// gone with the old object, so they are no change of the new one.
 pub(super) fn without_old_finalizers(live: &Value, predicted: &Value) -> Value {
     let mut live = live.clone();
     let new = predicted["metadata"]["finalizers"].as_array();
@@ -76,7 +76,7 @@ pub(super) fn without_old_finalizers(live: &Value, predicted: &Value) -> Value {
 fn without_hidden(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        for field in HIDDEN {
+        for field in HIDDEN_METADATA {
             metadata.remove(field);
         }
         if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
@@ -89,15 +89,16 @@ fn without_hidden(object: &Value) -> Value {
     object
 }
 
-/// Returns the path without the parts that all objects have in common.
-fn short(path: &str) -> String {
+/// Returns the path without the prefix that most fields of an object have in common.
+fn shorten(path: &str) -> String {
     let shortened = ["spec.template.spec.", "spec."]
         .into_iter()
         .find_map(|prefix| path.strip_prefix(prefix));
     shortened.unwrap_or(path).to_owned()
 }
 
-fn walk(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<FieldChange>) {
+/// Adds the fields below `path` that differ to `found`.
+fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<FieldChange>) {
     if before == after {
         return;
     }
@@ -113,12 +114,12 @@ fn walk(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut V
             let keys = before.into_iter().flatten().chain(added).map(|(key, _)| key);
             for key in keys {
                 let [before, after] = [before, after].map(|object| object?.get(key));
-                walk(&join(path, key), before, after, found);
+                compare(&join(path, key), before, after, found);
             }
         }
-        (Some(Value::Array(before)), Some(Value::Array(after))) => items(path, before, after, found),
-        (Some(Value::Array(before)), None) if is_named(before) => items(path, before, &[], found),
-        (None, Some(Value::Array(after))) if is_named(after) => items(path, &[], after, found),
+        (Some(Value::Array(before)), Some(Value::Array(after))) => compare_items(path, before, after, found),
+        (Some(Value::Array(before)), None) if is_named(before) => compare_items(path, before, &[], found),
+        (None, Some(Value::Array(after))) if is_named(after) => compare_items(path, &[], after, found),
         _ => found.push(FieldChange::new(path, before, after)),
     }
 }
@@ -135,7 +136,9 @@ fn join(path: &str, key: &str) -> String {
     joined
 }
 
-fn items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
+/// Compares two lists: by the names of their items, or by their places if both have the same length. Otherwise, adds
+/// the items between the common beginning and the common end as removed and added.
+fn compare_items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
     if let Some(field) = naming_field(before, after) {
         let name = |item: &Value| plain(&item[field]);
         let names: BTreeSet<String> = before.iter().map(name).collect();
@@ -143,13 +146,13 @@ fn items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldCha
         for name in before.iter().chain(added).map(name) {
             let [before, after] =
                 [before, after].map(|items| items.iter().find(|item| plain(&item[field]) == name));
-            walk(&format!("{path}[{name}]"), before, after, found);
+            compare(&format!("{path}[{name}]"), before, after, found);
         }
         return;
     }
     if before.len() == after.len() {
         for (index, (before, after)) in before.iter().zip(after).enumerate() {
-            walk(&format!("{path}[{index}]"), Some(before), Some(after), found);
+            compare(&format!("{path}[{index}]"), Some(before), Some(after), found);
         }
         return;
     }
@@ -176,7 +179,7 @@ fn naming_field(before: &[Value], after: &[Value]) -> Option<&'static str> {
     if before.is_empty() && after.is_empty() {
         return None;
     }
-    NAMES
+    NAMING_FIELDS
         .into_iter()
         .find(|field| names_all(field, before) && names_all(field, after))
 }

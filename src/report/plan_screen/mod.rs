@@ -1,7 +1,6 @@
-//! `diff` at a terminal: a summary, the changes by namespace, and last the prunes.
+//! The screen of `diff` at a terminal: a summary, the changes by namespace, and the prunes at the end.
 //!
-//! Pure: differences in, lines out. Only the full text has the bodies of new and pruned objects, and
-//! defaults.
+//! The contents of new and pruned objects, and fields that the server defaults, are only in the text of `--full`.
 
 mod entry;
 mod fields;
@@ -11,41 +10,41 @@ use std::collections::BTreeMap;
 
 use super::diff::{Differences, RecordChange};
 use super::layout::paint::{Color, Line, fit};
-use super::layout::rows::{self, NAMES, PlanRow, widest};
+use super::layout::rows::{self, MAX_NAME_WIDTH, PlanRow, widest};
 use super::plan_view::{Effect, Entry, PlanView, WARNED};
 use crate::model::text::counted;
 
 /// The hint at the end of the last line.
-const FULL: &str = "full text: --full";
+const FULL_TEXT_HINT: &str = "full text: --full";
 
-/// The lines of the screen, below this header.
-pub(super) fn lines(header: Line, found: &Differences, columns: usize) -> Vec<Line> {
+/// Returns the lines of the screen, with `header` as the first one.
+pub(super) fn screen_lines(header: Line, found: &Differences, columns: usize) -> Vec<Line> {
     let view = PlanView::from_differences(found);
-    let mut lines = vec![header, plan(&view)];
+    let mut lines = vec![header, plan_line(&view)];
     let parent = view.parent.iter().filter(|parent| entry::has_fields(parent));
     let (pruned, changed): (Vec<&Entry>, Vec<&Entry>) = view
         .entries
         .iter()
         .chain(parent)
         .partition(|entry| entry.effect == Effect::Pruned);
-    for (namespace, entries) in by_namespace(changed) {
+    for (namespace, entries) in group_by_namespace(changed) {
         lines.push(Line::default());
         let title = namespace.unwrap_or("cluster-scoped");
         lines.push(Line::new(Color::Cyan, title));
         let names: Vec<String> = entries.iter().map(|entry| entry.key.object_name()).collect();
-        let width = widest(names.iter().map(String::as_str)).min(NAMES);
+        let width = widest(names.iter().map(String::as_str)).min(MAX_NAME_WIDTH);
         for entry in entries {
-            lines.extend(entry::lines(entry, width, columns));
+            lines.extend(entry::entry_lines(entry, width, columns));
         }
     }
     lines.push(Line::default());
-    lines.extend(prunes(pruned, columns));
-    lines.push(last(&found.record, columns));
+    lines.extend(prune_lines(pruned, columns));
+    lines.push(last_line(&found.record, columns));
     lines
 }
 
 /// `Plan: +2 create  ~3 change  -4 PRUNE  (25 unchanged)`
-fn plan(view: &PlanView) -> Line {
+fn plan_line(view: &PlanView) -> Line {
     let counts = view.counts("kept");
     let mut line = counts.line("PRUNE");
     if counts.effects.is_empty() {
@@ -54,8 +53,9 @@ fn plan(view: &PlanView) -> Line {
     line.with(Color::Plain, counts.in_parentheses())
 }
 
-/// Cluster-scoped objects first.
-fn by_namespace<'e>(mut entries: Vec<&'e Entry<'e>>) -> BTreeMap<Option<&'e str>, Vec<&'e Entry<'e>>> {
+/// Groups entries by namespace, and sorts each group by effect and name. `None` has the cluster-scoped objects, and is
+/// first.
+fn group_by_namespace<'e>(mut entries: Vec<&'e Entry<'e>>) -> BTreeMap<Option<&'e str>, Vec<&'e Entry<'e>>> {
     entries.sort_by_cached_key(|entry| (entry.effect, entry.key.object_name()));
     let mut groups: BTreeMap<Option<&str>, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -67,7 +67,8 @@ fn by_namespace<'e>(mut entries: Vec<&'e Entry<'e>>) -> BTreeMap<Option<&'e str>
     groups
 }
 
-fn prunes(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
+/// Returns the lines about pruned objects, those with a loss first.
+fn prune_lines(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
     if pruned.is_empty() {
         return Vec::new();
     }
@@ -86,14 +87,14 @@ fn prunes(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
 }
 
 /// `record: no change          full text: --full`
-fn last(record: &RecordChange, columns: usize) -> Line {
-    let room = columns.saturating_sub(FULL.len() + 2);
-    let record = fit(&format!("record: {}", record_text(record)), room);
-    let gap = 10.min(columns.saturating_sub(FULL.len() + record.chars().count()));
-    Line::new(Color::Plain, record).with(Color::Dim, format!("{}{FULL}", " ".repeat(gap)))
+fn last_line(record: &RecordChange, columns: usize) -> Line {
+    let room = columns.saturating_sub(FULL_TEXT_HINT.len() + 2);
+    let record = fit(&format!("record: {}", describe_record(record)), room);
+    let gap = 10.min(columns.saturating_sub(FULL_TEXT_HINT.len() + record.chars().count()));
+    Line::new(Color::Plain, record).with(Color::Dim, format!("{}{FULL_TEXT_HINT}", " ".repeat(gap)))
 }
 
-fn record_text(record: &RecordChange) -> String {
+fn describe_record(record: &RecordChange) -> String {
     let (before, after) = match (&record.before, &record.after) {
         (_, None) => return "unknown".to_owned(),
         (None, Some(after)) => {

@@ -53,7 +53,7 @@ fn screen(objects: Vec<Comparison>) -> Vec<String> {
 }
 
 fn texts(found: &Differences) -> Vec<String> {
-    let lines = lines(Line::new(Color::Bold, "secret/shop"), found, 80);
+    let lines = screen_lines(Line::new(Color::Bold, "secret/shop"), found, 80);
     lines.iter().map(|line| line.text(Colors::Off)).collect()
 }
 

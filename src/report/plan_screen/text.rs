@@ -6,11 +6,11 @@ use crate::compare::diff;
 use crate::report::layout::paint::{fit, fit_pair};
 
 /// The most lines that are shown of one text.
-const LINES: usize = 10;
-/// The most lines that are shown of what replaces other lines, and of these, if not all fit.
-const SIDE: usize = 4;
+const MAX_LINES: usize = 10;
+/// The most removed lines, and the most added lines, that are shown of one block if the whole text does not fit.
+const MAX_LINES_PER_SIDE: usize = 4;
 
-/// Lines that are deleted and added in one place, or stay as they are.
+/// Lines that are deleted and added in one place, or lines that do not change.
 #[derive(Default)]
 struct Block {
     deleted: Vec<String>,
@@ -18,27 +18,27 @@ struct Block {
     equal: Vec<String>,
 }
 
-/// Returns the lines that differ, each with its sign and one line of context, and the number of the
-/// others. No line has more characters than `width`.
+/// Returns the lines that differ and one line of context around them, each with its sign, and a line with the number of
+/// lines that are not shown. Lines are cut to `width` characters.
 pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, String)> {
-    let blocks = blocks(before, after);
+    let blocks = diff_blocks(before, after);
     let count: usize = blocks.iter().map(Block::len).sum();
-    if count <= LINES {
+    if count <= MAX_LINES {
         return blocks
             .iter()
-            .flat_map(|block| block.lines(width, LINES))
+            .flat_map(|block| block.lines(width, MAX_LINES))
             .collect();
     }
     let mut lines = Vec::new();
     let mut more = count;
     for block in blocks {
         let side = if block.deleted.is_empty() || block.added.is_empty() {
-            (LINES - 1 - lines.len()).max(1)
+            (MAX_LINES - 1 - lines.len()).max(1)
         } else {
-            SIDE
+            MAX_LINES_PER_SIDE
         };
         let shown = block.lines(width, side);
-        if lines.len() + shown.len() >= LINES {
+        if lines.len() + shown.len() >= MAX_LINES {
             break;
         }
         more -= block.len();
@@ -50,7 +50,7 @@ pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, Strin
     lines
 }
 
-fn blocks(before: &str, after: &str) -> Vec<Block> {
+fn diff_blocks(before: &str, after: &str) -> Vec<Block> {
     let diff = diff::lines(before, after);
     let mut blocks = Vec::new();
     for (index, group) in diff.grouped_ops(1).iter().enumerate() {
@@ -82,7 +82,8 @@ impl Block {
         self.deleted.len() + self.added.len() + self.equal.len()
     }
 
-    /// Returns at most this number of lines of each sign, what is deleted beside what replaces it.
+    /// Returns at most `most` lines of each sign. A deleted line and the line that replaces it are cut at the same
+    /// place.
     fn lines(&self, width: usize, most: usize) -> Vec<(char, String)> {
         let mut deleted = self.deleted.clone();
         let mut added = self.added.clone();
@@ -120,8 +121,8 @@ mod tests {
         );
         let long = "line\n".repeat(50);
         let lines = shown("", &long);
-        assert_eq!(lines.len(), LINES - 1);
-        assert_eq!(lines[LINES - 2], "+… 42 more lines: --full");
+        assert_eq!(lines.len(), MAX_LINES - 1);
+        assert_eq!(lines[MAX_LINES - 2], "+… 42 more lines: --full");
     }
 
     #[test]

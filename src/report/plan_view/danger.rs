@@ -1,4 +1,4 @@
-//! What a plan loses, and what else needs consent.
+//! The rows about consequences of a plan: lost data, and all else that needs consent.
 
 use super::Effect;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -7,42 +7,43 @@ use crate::plan::{Refusal, describe_released_copies, loses_data as is_lost_with}
 use crate::report::layout::paint::Color;
 use crate::report::layout::rows::PlanRow;
 
-/// The mark of a consequence.
+/// The sign and color of a row about a consequence.
 pub(in crate::report) const WARNED: (char, Color) = ('!', Color::Danger);
-/// The losses of data, by a prune and by a recreation.
-const DATA: &str = "DATA IS LOST";
-pub(super) const DATA_OF_IT: &str = "its data will be lost";
+/// The loss of data by a prune.
+const DATA_IS_LOST: &str = "DATA IS LOST";
+/// The loss of data by a recreation.
+pub(super) const ITS_DATA_IS_LOST: &str = "its data will be lost";
 
-/// Returns what is lost with an object of this kind.
-pub(super) fn loss(effect: Effect, key: &ObjectKey) -> Option<&'static str> {
+/// Describes what is lost if an object of this kind is pruned or recreated; `None` if only the object itself is.
+pub(super) fn describe_loss(effect: Effect, key: &ObjectKey) -> Option<&'static str> {
     let kind = (key.group_kind.group.as_str(), key.group_kind.kind.as_str());
     match (effect, kind) {
-        (Effect::Pruned, ("", "PersistentVolumeClaim" | "PersistentVolume")) => Some(DATA),
+        (Effect::Pruned, ("", "PersistentVolumeClaim" | "PersistentVolume")) => Some(DATA_IS_LOST),
         (Effect::Pruned, ("", "Namespace")) => Some("with everything in it"),
         (Effect::Pruned, ("apiextensions.k8s.io", "CustomResourceDefinition")) => {
             Some("with all objects of its kind")
         }
-        (Effect::Recreated, _) if is_lost_with(&key.group_kind) => Some(DATA_OF_IT),
+        (Effect::Recreated, _) if is_lost_with(&key.group_kind) => Some(ITS_DATA_IS_LOST),
         _ => None,
     }
 }
 
-/// Returns whether the data of an object of this kind are lost.
+/// Returns whether data is lost if an object of this kind is pruned or recreated.
 pub(in crate::report) fn loses_data(effect: Effect, key: &ObjectKey) -> bool {
-    matches!(loss(effect, key), Some(DATA | DATA_OF_IT))
+    matches!(describe_loss(effect, key), Some(DATA_IS_LOST | ITS_DATA_IS_LOST))
 }
 
-/// Returns the row about what is lost with this object.
+/// Returns the row about what is lost with an object; `None` if nothing else is lost.
 pub(in crate::report) fn loss_row(effect: Effect, key: &ObjectKey) -> Option<PlanRow> {
-    let loss = loss(effect, key)?;
+    let loss = describe_loss(effect, key)?;
     Some(match effect {
         Effect::Recreated => PlanRow::new(effect.sign_and_color(), Some(key), format!("RECREATE: {loss}")),
         _ => PlanRow::new(WARNED, Some(key), loss),
     })
 }
 
-/// Returns the row about the consequence that a refusal warns of; `None` if the plan shows it.
-pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<PlanRow> {
+/// Returns the row about the consequence that a refusal warns of; `None` if the line of the plan shows it.
+pub(in crate::report) fn consequence_row(refusal: &Refusal) -> Option<PlanRow> {
     let object = match refusal {
         Refusal::DeletesSet { .. } => return None,
         Refusal::RepairsParent { parent, .. } => Some(parent),
@@ -72,11 +73,11 @@ pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<PlanRow> {
     Some(PlanRow { details, ..row })
 }
 
-/// Returns the text of the row, with a colon before details.
+/// Returns the text of [`consequence_row`]; it ends with a colon if details follow.
 pub(super) fn consequence_text(refusal: &Refusal) -> String {
     let objects = |objects: &[ObjectKey]| counted(objects.len(), "object");
     match refusal {
-        Refusal::PrunesStorage { .. } => DATA.to_owned(),
+        Refusal::PrunesStorage { .. } => DATA_IS_LOST.to_owned(),
         Refusal::HoldsOthers { lost, .. } if lost.is_empty() => {
             "also deletes what could not be listed:".to_owned()
         }
@@ -119,8 +120,7 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
     }
 }
 
-/// Formats the first of these objects, and the number of the others. A namespace that all of them share
-/// is left out.
+/// Formats the first of these objects, and the number of the others. Objects in `namespace` are named without it.
 fn list_first(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
     with_more(objects.iter().map(|key| match &key.namespace {
         place if place.as_ref() == namespace => key.object_name(),

@@ -3,7 +3,7 @@
 use crate::event::Action;
 use crate::report::layout::paint::{Color, Line};
 
-/// The effect of a plan or a run on an object; what hurts most is first.
+/// The effect of a plan or a run on an object. The order is that of screens: the most dangerous effect is first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::report) enum Effect {
     Failed,
@@ -16,7 +16,7 @@ pub(in crate::report) enum Effect {
 }
 
 impl Effect {
-    /// The effect of this action; `None` if it has none.
+    /// Returns the effect of an action; `None` if the action does not change the object.
     pub(in crate::report) const fn from_action(action: Action) -> Option<Self> {
         match action {
             Action::Created | Action::Adopted => Some(Self::Created),
@@ -39,6 +39,7 @@ impl Effect {
         }
     }
 
+    /// Returns the phrases for a plan and for a run.
     const fn words(self) -> [&'static str; 2] {
         match self {
             Self::Failed => ["would fail", "failed"],
@@ -60,14 +61,14 @@ impl Effect {
         self.words()[1]
     }
 
-    /// `prune`
+    /// `prune`; `fail` for `would fail`.
     pub(in crate::report) fn verb(self) -> &'static str {
         let (_, verb) = self.intended().split_once(' ').unwrap_or_default();
         verb
     }
 }
 
-/// The effects of a plan, in the order of all summaries.
+/// The effects in the order of all summaries. A rename is counted as a prune and a creation.
 const COUNTED: [Effect; 5] = [
     Effect::Created,
     Effect::Changed,
@@ -78,14 +79,14 @@ const COUNTED: [Effect; 5] = [
 
 /// How many objects a plan or a run changes, and in which way. A renamed object counts as pruned and as created.
 pub(in crate::report) struct EffectCounts {
-    /// The effects that there are.
+    /// The effects with a count above 0.
     pub(in crate::report) effects: Vec<(usize, Effect)>,
     /// `2 renamed`, `24 unchanged`, `2 kept`
     pub(in crate::report) others: Vec<String>,
 }
 
 impl EffectCounts {
-    /// The words if nothing changes.
+    /// The text if nothing changes.
     pub(in crate::report) const NOTHING: &str = "no changes";
 
     pub(in crate::report) fn new(count: impl Fn(Effect) -> usize, others: [(usize, &str); 2]) -> Self {
@@ -104,13 +105,13 @@ impl EffectCounts {
         }
     }
 
-    /// `Plan: +2 create  ~3 change  -4 PRUNE`, with this verb for prunes.
-    pub(in crate::report) fn line(&self, deletion: &str) -> Line {
+    /// `Plan: +2 create  ~3 change  -4 PRUNE`, with `prune_verb` for prunes.
+    pub(in crate::report) fn line(&self, prune_verb: &str) -> Line {
         let mut line = Line::new(Color::Plain, "Plan: ");
         for (place, (count, effect)) in self.effects.iter().enumerate() {
             let (sign, color) = effect.sign_and_color();
             let verb = match effect {
-                Effect::Pruned => deletion.to_owned(),
+                Effect::Pruned => prune_verb.to_owned(),
                 _ if color == Color::Danger => effect.verb().to_uppercase(),
                 _ => effect.verb().to_owned(),
             };

@@ -1,13 +1,11 @@
-//! What a plan does to each object, once for all writers: the changes with what hurts first, what is
-//! lost, and the counts.
-//!
-//! Pure. Writers only lay it out.
+//! The effects of a plan or a run on each object, with their losses and counts. The screen of `diff`, the pages and the
+//! prompt show the same effects; they differ only in the layout.
 
 mod danger;
 mod effect;
 mod renames;
 
-pub(super) use danger::{WARNED, consequence, loses_data, loss_row};
+pub(super) use danger::{WARNED, consequence_row, loses_data, loss_row};
 pub(super) use effect::{Effect, EffectCounts};
 
 use std::borrow::Cow;
@@ -18,37 +16,38 @@ use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
-use danger::{DATA_OF_IT, consequence_text, loss};
+use danger::{ITS_DATA_IS_LOST, consequence_text, describe_loss};
 
 /// A plan as `diff` shows it, or a run as `apply` does.
 #[derive(Default)]
 pub(super) struct PlanView<'a> {
-    /// The objects that change, what hurts first.
+    /// The objects that change, the most dangerous effect first.
     pub(super) entries: Vec<Entry<'a>>,
-    /// The parent, which no count includes.
+    /// The parent, if it changes. No count includes it.
     pub(super) parent: Option<Entry<'a>>,
+    /// The outcomes of the objects that are kept.
     pub(super) kept: Vec<&'a ObjectOutcome>,
     unchanged: usize,
 }
 
-/// One object that changes.
+/// An object that changes.
 pub(super) struct Entry<'a> {
     pub(super) effect: Effect,
-    /// The object; the old one of a rename.
+    /// The key of the object; for a rename, that of the old object.
     pub(super) key: ObjectKey,
-    /// Its outcome; that of the new one of a rename, and `None` for the parent.
+    /// The outcome; for a rename, that of the new object; `None` for the parent.
     pub(super) outcome: Option<&'a ObjectOutcome>,
-    /// Empty for a run.
+    /// The difference between the live and the predicted object; empty for a run, which has no prediction.
     pub(super) difference: Cow<'a, Difference>,
     ownership: Option<&'a OwnershipChange>,
     /// The refusal that stops the change.
     pub(super) refusal: Option<&'a Refusal>,
-    /// What is lost with the object, or why it has to stay.
+    /// What is lost with the object; for a refused prune, the consequence that the refusal warns of.
     pub(super) loss: Option<Cow<'static, str>>,
 }
 
 impl<'a> PlanView<'a> {
-    /// The view of a plan.
+    /// Creates the view of a plan.
     pub(super) fn from_differences(found: &'a Differences) -> Self {
         let refused = found.refusals_by_object();
         let objects = found.objects.iter().map(|object| {
@@ -61,7 +60,7 @@ impl<'a> PlanView<'a> {
         }
     }
 
-    /// The view of a run.
+    /// Creates the view of a run.
     pub(super) fn from_outcomes(outcomes: &'a [ObjectOutcome]) -> Self {
         Self::new(outcomes.iter().map(|outcome| (outcome, None, None)))
     }
@@ -71,17 +70,17 @@ impl<'a> PlanView<'a> {
     ) -> Self {
         let mut view = Self::default();
         for (outcome, object, refusal) in objects {
-            match effect(outcome, refusal) {
+            match find_effect(outcome, refusal) {
                 Some(effect) => view.entries.push(Entry::new(effect, outcome, object, refusal)),
                 None if outcome.action == Action::Unchanged => view.unchanged += 1,
                 None => view.kept.push(outcome),
             }
         }
-        let renames = renames::pairs(&view.entries);
+        let renames = renames::find_renames(&view.entries);
         let mut entries: Vec<Option<Entry>> = view.entries.into_iter().map(Some).collect();
         for (old, new) in renames {
             if let (Some(old), Some(new)) = (entries[old].take(), entries[new].take()) {
-                entries.push(Some(new.in_place_of(old)));
+                entries.push(Some(new.into_rename_of(old)));
             }
         }
         view.entries = entries.into_iter().flatten().collect();
@@ -117,8 +116,8 @@ impl<'a> Entry<'a> {
                 (Effect::Pruned, Some(refusal)) => {
                     Some(consequence_text(refusal).trim_end_matches(':').to_owned().into())
                 }
-                (Effect::Recreated, _) if outcome.claims == Claims::Lost => Some(DATA_OF_IT.into()),
-                _ => loss(effect, &key).map(Cow::from),
+                (Effect::Recreated, _) if outcome.claims == Claims::Lost => Some(ITS_DATA_IS_LOST.into()),
+                _ => describe_loss(effect, &key).map(Cow::from),
             },
             effect,
             key,
@@ -129,8 +128,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The rename of an object that this one replaces.
-    fn in_place_of(self, old: Self) -> Self {
+    /// Joins the prune of `old` and this creation to a rename.
+    fn into_rename_of(self, old: Self) -> Self {
         Self {
             effect: Effect::Renamed,
             key: old.key,
@@ -139,7 +138,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The set's parent; `None` if it does not change.
+    /// Creates the entry of the set's parent; `None` if the parent does not change.
     pub(super) fn from_parent(difference: &'a Difference) -> Option<Self> {
         let predicted = difference.predicted.as_ref().filter(|_| !difference.is_empty())?;
         Some(Self {
@@ -156,14 +155,15 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The change of field ownership, if nothing else of the object changes.
+    /// Describes the change of field ownership, if nothing else of the object changes.
     pub(super) fn ownership(&self) -> Option<String> {
         self.ownership.map(|change| format!("ownership only: {change}"))
     }
 }
 
-/// Returns the effect on an object; `None` if there is none. A refused prune is a prune.
-fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> {
+/// Returns the effect on an object; `None` if the object does not change. A refused prune has the action `Failed`, and
+/// its effect is a prune.
+fn find_effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> {
     match (outcome.action, refusal) {
         (Action::Failed, Some(Refusal::HoldsDesired { .. } | Refusal::OwnsUndetachable { .. })) => {
             Some(Effect::Pruned)

@@ -1,7 +1,7 @@
-//! Objects that get a new name because their content changes: kustomize appends a hash to the names
-//! of its ConfigMaps and Secrets.
+//! Finds objects that get a new name because their content changes: kustomize appends a hash to the names of its
+//! ConfigMaps and Secrets.
 //!
-//! Pure, and for display only: counts and documents keep a creation and a prune.
+//! Renames are for display only: counts and documents have a creation and a prune.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,13 @@ use crate::model::generated_name::without_generated_suffix;
 use crate::model::identity::GroupKind;
 use crate::plan::loses_data;
 
-/// Pairs each pruned object with the created one that replaces it: the same kind, namespace and stem,
-/// and no other of either. An object whose data would be lost is never replaced. Returns the places of
-/// both.
-pub(super) fn pairs(entries: &[Entry]) -> Vec<(usize, usize)> {
-    let created = by_stem(entries, Effect::Created);
-    by_stem(entries, Effect::Pruned)
+/// Pairs each pruned object with the created one that replaces it, and returns the indexes of both. The two have the
+/// same kind, namespace and name without the generated suffix, and no other pruned or created object has these too:
+/// otherwise, the pair would be a guess. An object with which data would be lost is in no pair, so that its prune is
+/// shown.
+pub(super) fn find_renames(entries: &[Entry]) -> Vec<(usize, usize)> {
+    let created = group_by_stem(entries, Effect::Created);
+    group_by_stem(entries, Effect::Pruned)
         .into_iter()
         .filter_map(
             |(stem, pruned)| match (pruned.as_slice(), created.get(&stem)?.as_slice()) {
@@ -27,14 +28,16 @@ pub(super) fn pairs(entries: &[Entry]) -> Vec<(usize, usize)> {
         .collect()
 }
 
+/// Kind, namespace, and name without its generated suffix.
 type Stem<'k> = (&'k GroupKind, Option<&'k str>, &'k str);
 
-fn by_stem<'k>(entries: &'k [Entry], effect: Effect) -> BTreeMap<Stem<'k>, Vec<usize>> {
+/// Returns the indexes of the entries with this effect, by stem.
+fn group_by_stem<'k>(entries: &'k [Entry], effect: Effect) -> BTreeMap<Stem<'k>, Vec<usize>> {
     let mut by_stem: BTreeMap<Stem<'k>, Vec<usize>> = BTreeMap::new();
     for (place, entry) in entries.iter().enumerate() {
         let key = &entry.key;
         if entry.effect == effect
-            && !holds_more(entry)
+            && !is_costly_to_lose(entry)
             && let Some(stem) = without_generated_suffix(&key.name)
         {
             let stem = (&key.group_kind, key.namespace.as_deref(), stem);
@@ -44,8 +47,8 @@ fn by_stem<'k>(entries: &'k [Entry], effect: Effect) -> BTreeMap<Stem<'k>, Vec<u
     by_stem
 }
 
-/// Returns whether more is lost with the object than itself: data, or the members of a set whose parent it is.
-fn holds_more(entry: &Entry) -> bool {
+/// Returns whether more than the object is lost with it: data, a set whose parent it is, or what a refusal warns of.
+fn is_costly_to_lose(entry: &Entry) -> bool {
     let live = entry.difference.live.as_ref();
     let labels = live.and_then(|live| live["metadata"]["labels"].as_object());
     let is_parent = labels.is_some_and(|labels| labels.contains_key(ID_LABEL));
@@ -84,7 +87,7 @@ mod tests {
             };
             let mut entries = of(Effect::Pruned, pruned);
             entries.extend(of(Effect::Created, created));
-            pairs(&entries)
+            find_renames(&entries)
         };
         let (old, new) = (("ConfigMap", "app-5m2k8t4h9b"), ("ConfigMap", "app-bfh72cttk6"));
         assert_eq!(pair(&[("Secret", "x"), old], &[new]), [(1, 2)]);

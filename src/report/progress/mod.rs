@@ -1,7 +1,7 @@
-//! A progress bar on standard error while objects are applied and pruned, or a cluster is searched,
-//! and the list of objects that are waited for.
+//! Draws a progress bar on standard error while objects are applied or pruned or a cluster is searched, and the list of
+//! objects that a run waits for.
 //!
-//! Both are drawn only at a terminal, removed before anything is printed, and at the end.
+//! Both are drawn only at a terminal. They are removed while something else is printed, and at the end.
 
 pub(super) mod wait_screen;
 
@@ -18,15 +18,15 @@ use crate::model::text::one_line;
 use wait_screen::WaitScreen;
 
 /// The most characters of the message next to the bar.
-const MESSAGE: usize = 60;
+const MAX_MESSAGE: usize = 60;
 
-/// Redraws per second.
-const REDRAWS: u8 = 10;
+/// The most redraws per second.
+const REDRAWS_PER_SECOND: u8 = 10;
 
-/// The one bar that is drawn: there is one terminal, and signals print to it, too.
+/// The bar that is drawn. A static, because the thread that handles signals prints to the same terminal.
 static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Runs `print` with nothing drawn.
+/// Runs `print` while the bar is removed from the terminal.
 pub(super) fn without_progress<T>(print: impl FnOnce() -> T) -> T {
     let bar = DRAWN.lock().ok().and_then(|drawn| drawn.clone());
     match bar {
@@ -35,12 +35,13 @@ pub(super) fn without_progress<T>(print: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Removes what is drawn, for good.
+/// Removes the bar from the terminal for good.
 pub fn clear() {
-    show(None);
+    set_drawn(None);
 }
 
-fn show(bar: Option<&ProgressBar>) {
+/// Makes `bar` the bar that is drawn, and removes the former one.
+fn set_drawn(bar: Option<&ProgressBar>) {
     if let Ok(mut drawn) = DRAWN.lock()
         && let Some(former) = std::mem::replace(&mut *drawn, bar.cloned())
     {
@@ -48,7 +49,7 @@ fn show(bar: Option<&ProgressBar>) {
     }
 }
 
-/// The bar of the current phase, if it is drawn.
+/// The bar of the current phase, or the list of the objects that the run waits for.
 pub(super) struct PhaseBar {
     progress: Progress,
     device: Device,
@@ -68,15 +69,15 @@ impl PhaseBar {
         }
     }
 
-    /// Draws the bar of a phase; that of a wait begins with `wait`.
+    /// Draws the bar of a phase. The bar of a wait is drawn by [`PhaseBar::begin_wait`], once the objects are known.
     pub(super) fn begin(&mut self, phase: Phase, total: usize) {
         self.clear();
         self.phase = Some(phase);
         if self.progress == Progress::Hidden || total == 0 || phase == Phase::Waiting {
             return;
         }
-        self.bar = draw(&phase.to_string(), total);
-        show(Some(&self.bar));
+        self.bar = draw_phase(&phase.to_string(), total);
+        set_drawn(Some(&self.bar));
     }
 
     /// Draws the objects that are waited for, below the summary of the writes.
@@ -88,7 +89,7 @@ impl PhaseBar {
         self.bar = draw_wait(&screen, done);
         self.waiting = Some(screen);
         self.redraw();
-        show(Some(&self.bar));
+        set_drawn(Some(&self.bar));
     }
 
     /// Returns whether the objects that are waited for are drawn.
@@ -98,11 +99,11 @@ impl PhaseBar {
 
     /// Advances the bar by a finished object, if the phase counts it.
     ///
-    /// `planned` is its planned action: a phase reports unchanged and kept objects, but does not count
-    /// them.
+    /// `planned` is the object's planned outcome. A phase reports unchanged and kept objects too, but the total of the
+    /// bar does not have them.
     pub(super) fn advance(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
         let is_counted = match (self.phase, planned) {
-            // The bar counts what has arrived.
+            // The bar of a wait counts the objects that have reached their goal.
             _ if self.shows_wait() => false,
             (_, Some(planned)) if planned.action == Action::Unchanged || !planned.reason.is_empty() => false,
             (Some(Phase::Pruning | Phase::Deleting), _) => matches!(
@@ -138,7 +139,7 @@ impl PhaseBar {
             Some((key, elapsed)) => format!("{phase} {key} for {} s", elapsed.as_secs()),
             None => phase,
         };
-        let text: String = one_line(&text).chars().take(MESSAGE).collect();
+        let text: String = one_line(&text).chars().take(MAX_MESSAGE).collect();
         self.bar.set_message(text);
     }
 
@@ -152,7 +153,7 @@ impl PhaseBar {
 
     fn redraw(&self) {
         if let Some(screen) = &self.waiting {
-            // The summary of the writes, the bar, and the line below.
+            // Three lines are for the summary of the writes, the bar, and the line below the objects.
             let rows = self.device.rows().saturating_sub(3);
             self.bar.set_position(screen.arrived() as u64);
             self.bar
@@ -168,7 +169,7 @@ impl PhaseBar {
     }
 }
 
-/// The bar of a search through all kinds of a cluster; removed when it is dropped.
+/// The bar of a search through all kinds of a cluster. It is removed when this is dropped.
 pub struct SearchBar(ProgressBar);
 
 impl SearchBar {
@@ -177,8 +178,8 @@ impl SearchBar {
         if progress == Progress::Hidden {
             return Self(ProgressBar::hidden());
         }
-        let bar = draw("looking", total);
-        show(Some(&bar));
+        let bar = draw_phase("looking", total);
+        set_drawn(Some(&bar));
         Self(bar)
     }
 
@@ -197,15 +198,18 @@ impl Drop for SearchBar {
     }
 }
 
-fn bar(total: usize) -> ProgressBar {
-    ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS))
+fn new_bar(total: usize) -> ProgressBar {
+    ProgressBar::with_draw_target(
+        Some(total as u64),
+        ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_SECOND),
+    )
 }
 
-fn draw(message: &str, total: usize) -> ProgressBar {
-    let bar = bar(total);
-    if let Ok(style) =
-        ProgressStyle::with_template(&format!("{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {BACK}"))
-    {
+fn draw_phase(message: &str, total: usize) -> ProgressBar {
+    let bar = new_bar(total);
+    if let Ok(style) = ProgressStyle::with_template(&format!(
+        "{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {CURSOR_BACK}"
+    )) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_message(message.to_owned());
@@ -213,12 +217,12 @@ fn draw(message: &str, total: usize) -> ProgressBar {
     bar
 }
 
-/// Moves the cursor from the end of a full line, where indicatif leaves it, so that the terminal's `^C` does not begin
-/// another line: the bar would stay.
-const BACK: &str = "\x1b[4D";
+/// Moves the cursor back from the end of a full line, where indicatif leaves it. Otherwise, the terminal would print
+/// the `^C` of an interrupt on the next line, and the bar would not be removed.
+const CURSOR_BACK: &str = "\x1b[4D";
 
 fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
-    let bar = bar(screen.rows.len());
+    let bar = new_bar(screen.rows.len());
     let template = format!(
         "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
         screen.goal
@@ -226,10 +230,10 @@ fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template(&template) {
         let limit = screen.limit;
         let clock = move |state: &ProgressState, out: &mut dyn fmt::Write| {
-            let elapsed = clock(state.elapsed());
-            // An error of drawing is not reported.
+            let elapsed = format_clock(state.elapsed());
+            // A bar that cannot be drawn is no reason to stop.
             let _ = match limit {
-                Some(limit) => write!(out, "{elapsed} of {}", self::clock(limit)),
+                Some(limit) => write!(out, "{elapsed} of {}", format_clock(limit)),
                 None => write!(out, "{elapsed}"),
             };
         };
@@ -241,8 +245,8 @@ fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
 }
 
 /// `0:42`, `1:02:03`
-fn clock(time: Duration) -> String {
-    // Right after the start, the remaining time is still shown as the full limit.
+fn format_clock(time: Duration) -> String {
+    // Right after the start, a few milliseconds are missing from the limit, which is still shown in full.
     let seconds = (time + Duration::from_millis(100)).as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match hours {
@@ -259,8 +263,8 @@ mod tests {
     fn clocks_have_minutes_and_hours_if_there_are_any() {
         let table = [(0, "0:00"), (42, "0:42"), (300, "5:00"), (3_723, "1:02:03")];
         for (seconds, text) in table {
-            assert_eq!(clock(Duration::from_secs(seconds)), text);
+            assert_eq!(format_clock(Duration::from_secs(seconds)), text);
         }
-        assert_eq!(clock(Duration::from_millis(299_990)), "5:00");
+        assert_eq!(format_clock(Duration::from_millis(299_990)), "5:00");
     }
 }

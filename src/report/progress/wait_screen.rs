@@ -1,7 +1,5 @@
-//! The objects that a run waits for, as they are drawn at a terminal: failures first, as many as
-//! fit, each with its reason.
-//!
-//! Pure: statuses in, lines out.
+//! The lines about the objects that a run waits for at a terminal: as many objects as fit, failed ones first, each with
+//! its reason.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,9 +10,10 @@ use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
 use crate::report::layout::paint::{NameColumn, fit};
 
-/// The widest column of names, and of namespaces.
-const NAME: usize = 32;
-const NAMESPACE: usize = 16;
+/// The most characters of the column of names.
+const MAX_NAME_WIDTH: usize = 32;
+/// The most characters of the column of namespaces.
+const MAX_NAMESPACE_WIDTH: usize = 16;
 
 /// The hint below the objects.
 const HOW_TO_STOP: &str = "Ctrl-C stops waiting; the same command continues";
@@ -24,7 +23,7 @@ pub(in crate::report) struct WaitScreen {
     pub(super) rows: Vec<Row>,
     indexes: HashMap<ObjectKey, usize>,
     pub(super) limit: Option<Duration>,
-    /// The word for objects that have arrived.
+    /// The word for objects that have reached their goal: `ready` or `gone`.
     pub(super) goal: &'static str,
 }
 
@@ -61,6 +60,7 @@ impl WaitScreen {
         }
     }
 
+    /// Counts the objects that have reached their goal.
     pub(in crate::report) fn arrived(&self) -> usize {
         self.rows.iter().filter(|row| row.has_arrived).count()
     }
@@ -75,17 +75,20 @@ impl WaitScreen {
         }
     }
 
-    /// Returns the lines for a terminal of this width, up to this number.
-    pub(in crate::report) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+    /// Returns at most `max_lines` lines of `columns` characters.
+    pub(in crate::report) fn lines(&self, columns: usize, max_lines: usize) -> Vec<String> {
         let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
         pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
         // The last line explains how to stop.
-        let shown = rows.saturating_sub(1).max(1).min(pending.len());
+        let shown = max_lines.saturating_sub(1).max(1).min(pending.len());
         let more = pending.len() - shown;
         let pending = &pending[..shown];
-        let namespaces = NameColumn::new(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
+        let namespaces = NameColumn::new(
+            pending.iter().map(|row| row.namespace.as_str()),
+            MAX_NAMESPACE_WIDTH,
+        );
         let namespace_width = namespaces.width;
-        let most = NAME.min(columns.saturating_sub(namespace_width + 6));
+        let most = MAX_NAME_WIDTH.min(columns.saturating_sub(namespace_width + 6));
         let names = NameColumn::new(pending.iter().map(|row| row.name.as_str()), most);
         let name_width = names.width;
         let mut lines = Vec::new();

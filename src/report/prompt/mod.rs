@@ -1,4 +1,4 @@
-//! The prompt: the consequences, and the answer that confirms.
+//! The prompt: shows the consequences of a plan, and reads the answer that confirms it.
 
 mod screen;
 
@@ -15,20 +15,18 @@ use crate::model::identity::ObjectKey;
 use crate::plan::{Refusal, SkipReason};
 use screen::AnswerWanted;
 
-/// Everything that a prompt shows.
+/// A question to the user, with everything that the prompt shows.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// The set; `None` if the command is about several.
+    /// The set; `None` if the command is about several sets.
     pub set: Option<SetDocument>,
-    /// The cluster.
     pub place: ContextAndServer,
     /// The refusals that need consent.
     pub refusals: Vec<Refusal>,
-    /// The plan, if there is one.
+    /// The plan; `None` if the command does not plan objects.
     pub outline: Option<PlanOutline>,
-    /// What the command has written before.
     pub written: WrittenBefore,
-    /// The terminal.
+    /// The terminal on which the question is shown.
     pub device: Device,
     pub colors: Colors,
 }
@@ -37,14 +35,15 @@ pub struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrittenBefore {
     Nothing,
-    /// What was confirmed by an earlier answer.
+    /// The changes that an earlier answer has confirmed.
     Confirmed,
 }
 
-/// The question that waits for its answer, as far as an interrupt reports it.
+/// What was written before the question that waits for its answer; `None` if no question is open. The thread that
+/// handles signals reads it, to report what an interrupt leaves.
 static OPEN: Mutex<Option<WrittenBefore>> = Mutex::new(None);
 
-/// Returns what was written before the question that waits for its answer; `None` if there is none.
+/// Returns what was written before the question that waits for its answer; `None` if no question is open.
 pub(super) fn open() -> Option<WrittenBefore> {
     OPEN.lock().ok().and_then(|open| *open)
 }
@@ -58,27 +57,27 @@ fn set_open(written: Option<WrittenBefore>) {
 /// The part of a plan that a prompt shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanOutline {
-    /// Objects that it may create.
+    /// Objects that the plan may create.
     pub created: Vec<ObjectKey>,
-    /// Members that it changes.
+    /// Members that the plan changes.
     pub changed: Vec<ObjectKey>,
-    /// Those of them that it deletes and creates again if the server refuses the change.
+    /// The changed members that the plan deletes and creates again if the server refuses the change.
     pub recreatable: Vec<ObjectKey>,
-    /// Members that it deletes and creates again.
+    /// Members that the plan deletes and creates again.
     pub recreated: Vec<ObjectKey>,
-    /// Members that it deletes.
+    /// Members that the plan deletes.
     pub removed: Vec<ObjectKey>,
-    /// Members that it leaves as they are.
+    /// The number of members that the plan does not change.
     pub unchanged: usize,
-    /// Objects with the set's label that it keeps although the manifests do not hold them, each with the reason.
+    /// Objects with the set's label that are not in the manifests and that the plan keeps, each with the reason.
     pub kept: Vec<(ObjectKey, SkipReason)>,
-    /// Objects that join or leave the set, if the command changes nothing else.
+    /// Objects that join or leave the set; `None` if the command also applies or deletes objects.
     pub relabeled: Option<Vec<ObjectKey>>,
 }
 
 impl Question {
-    /// The objects with this effect.
-    pub(super) fn with(&self, effect: Effect) -> &[ObjectKey] {
+    /// Returns the objects on which the plan has this effect.
+    pub(super) fn objects_with(&self, effect: Effect) -> &[ObjectKey] {
         match (effect, &self.outline) {
             (Effect::Created, Some(outline)) => &outline.created,
             (Effect::Changed, Some(outline)) => &outline.changed,
@@ -90,7 +89,7 @@ impl Question {
 }
 
 impl PlanOutline {
-    /// Returns the same, if it is known that these objects, and no others, are deleted and created again.
+    /// Returns the outline of a plan of which it is known that it recreates exactly these objects.
     #[must_use]
     pub fn with_recreated(mut self, recreated: Vec<ObjectKey>) -> Self {
         self.created.retain(|key| !recreated.contains(key));
@@ -110,13 +109,13 @@ pub fn confirm(question: &Question) -> bool {
     }
     text.extend(["\n", &screen::prompt(question).text(question.colors), " "]);
     progress::clear();
-    discard_typed();
+    discard_earlier_input();
     set_open(Some(question.written));
     write_stderr(&text);
-    let (answer, is_ended) = read(&mut io::stdin().lock(), &wanted);
+    let (answer, is_line_ended) = read_answer(&mut io::stdin().lock(), &wanted);
     set_open(None);
-    // The next message would be on the line of the prompt.
-    if !is_ended {
+    // Without a line break in the input, the next message would be on the line of the prompt.
+    if !is_line_ended {
         write_stderr("\n");
     }
     if answer == Answer::Other {
@@ -125,35 +124,35 @@ pub fn confirm(question: &Question) -> bool {
     answer == Answer::Confirmed
 }
 
-/// What an answer means.
+/// The meaning of what the user has typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Confirmed,
-    /// No answer, or a no.
+    /// An empty line, the end of the input, or a no.
     Declined,
-    /// Anything else, which stops the run as well.
+    /// Anything else. It declines as well, and a note says what would have confirmed.
     Other,
 }
 
-/// Discards what was typed before the question was shown, which does not answer it.
+/// Discards what the user typed before the question was shown: it does not answer the question.
 #[cfg(unix)]
-fn discard_typed() {
+fn discard_earlier_input() {
     use rustix::termios::{QueueSelector, tcflush};
     // Fails only if standard input is not a terminal, and then nothing is typed.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
 }
 
 #[cfg(not(unix))]
-fn discard_typed() {}
+fn discard_earlier_input() {}
 
 /// Reads the answer. Returns what it means, and whether its line has ended.
 ///
-/// Standard error is not locked: warnings may be printed while the prompt is open.
-fn read(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (Answer, bool) {
+/// Does not lock standard error, because warnings may be printed while the prompt is open.
+fn read_answer(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (Answer, bool) {
     let mut typed = String::new();
     let is_read = answers.read_line(&mut typed).is_ok();
     let answer = match typed.trim() {
-        typed if is_read && wanted.is(typed) => Answer::Confirmed,
+        typed if is_read && wanted.accepts(typed) => Answer::Confirmed,
         "" => Answer::Declined,
         typed if ["n", "no"].contains(&typed.to_ascii_lowercase().as_str()) => Answer::Declined,
         _ => Answer::Other,

@@ -1,7 +1,4 @@
-//! The lines of a prompt: the plan, the losses, and the other members that would be deleted, by
-//! namespace and kind.
-//!
-//! Pure.
+//! The lines of a prompt: the counts of the plan, the dangers, and the other objects by effect, namespace and kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,31 +7,31 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, first_listed};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
-use crate::report::layout::rows::{self, NAMES, PlanRow};
-use crate::report::plan_view::{Effect, EffectCounts, consequence, loses_data, loss_row};
+use crate::report::layout::rows::{self, MAX_NAME_WIDTH, PlanRow};
+use crate::report::plan_view::{Effect, EffectCounts, consequence_row, loses_data, loss_row};
 use crate::report::text_lines::{self, header};
 
-/// Limit of kept objects that are named.
-const KEPT: usize = 5;
+/// The most kept objects that are named.
+const MAX_KEPT: usize = 5;
 
 /// The answer that confirms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerWanted {
     /// `yes`
     Yes,
-    /// One of these names of the set.
+    /// One of these spellings of the set's name.
     SetName(Vec<String>),
 }
 
 impl AnswerWanted {
-    pub(super) fn is(&self, answer: &str) -> bool {
+    pub(super) fn accepts(&self, answer: &str) -> bool {
         match self {
             Self::Yes => answer == "yes",
             Self::SetName(names) => names.iter().any(|name| name == answer),
         }
     }
 
-    /// Returns the message for another answer.
+    /// Returns the note after another answer.
     pub(super) fn expected(&self) -> String {
         match self {
             Self::Yes => "only `yes` confirms".to_owned(),
@@ -47,25 +44,25 @@ impl AnswerWanted {
 }
 
 /// The subject of the first line.
-fn title(question: &Question) -> String {
+fn question_title(question: &Question) -> String {
     match &question.set {
-        Some(set) => text_lines::title(set),
+        Some(set) => text_lines::set_title(set),
         None => "records to repair".to_owned(),
     }
 }
 
-/// The lines of the question: the set and the cluster first.
+/// Returns the lines above the question, the set and the cluster first.
 pub(super) fn lines(question: &Question) -> Vec<Line> {
     let columns = question.device.columns();
-    let mut lines = vec![header(&title(question), &question.place, columns)];
+    let mut lines = vec![header(&question_title(question), &question.place, columns)];
     lines.extend(plan_line(question));
     lines.push(Line::default());
-    let dangers = dangers(question);
-    let mut others = others(question, &dangers);
+    let mut rows = danger_rows(question);
+    let mut others = other_rows(question, &rows);
+    // The lines around these rows take about 10. Even on a small terminal, some rows are shown.
     let room = question.device.rows().saturating_sub(10).max(6);
     let hidden = others.len().saturating_sub(room);
     others.truncate(room);
-    let mut rows = dangers;
     rows.extend(others);
     if hidden > 0 {
         let more = counted(hidden, "more kind");
@@ -79,52 +76,52 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
     lines
 }
 
-/// The objects that no danger names, by effect, namespace and kind.
-fn others(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
+/// Returns the rows about the objects that no danger names, one for each effect, namespace and kind.
+fn other_rows(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
     let effects = [
         Effect::Pruned,
         Effect::Recreated,
         Effect::Changed,
         Effect::Created,
     ];
-    let (named, mut rows) = (objects_of(dangers), Vec::new());
+    let (named, mut rows) = (named_objects(dangers), Vec::new());
     for effect in effects {
-        let keys = question.with(effect).iter();
-        rows.extend(fold(effect, keys.filter(|key| !named.contains(key))));
+        let keys = question.objects_with(effect).iter();
+        rows.extend(rows_by_kind(effect, keys.filter(|key| !named.contains(key))));
     }
     // Of an inventory, the objects that need consent are listed as a danger.
     let mut refusals = question.refusals.iter();
     if !refusals.any(|refusal| matches!(refusal, Refusal::ReachesOutside { .. })) {
         let outline = question.outline.iter();
         let relabeled = outline.flat_map(|outline| outline.relabeled.iter().flatten());
-        rows.extend(fold(Effect::Changed, relabeled));
+        rows.extend(rows_by_kind(Effect::Changed, relabeled));
     }
     rows
 }
 
-fn objects_of(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
+fn named_objects(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
     rows.iter().filter_map(|row| row.object.as_ref()).collect()
 }
 
-/// The first of the kept objects, and the number of the others. Objects that a run does not concern are
-/// only counted, in the line of the plan.
+/// Returns the rows about the first kept objects, and one with the number of the others. Objects whose reason is not
+/// worth a report are only counted, in the line of the plan.
 fn kept_rows(question: &Question) -> Vec<PlanRow> {
     let kept = question.outline.iter().flat_map(|outline| &outline.kept);
     let named = kept.filter(|(_, reason)| reason.is_reported());
     let mut rows: Vec<PlanRow> = named
         .map(|(key, reason)| PlanRow::for_run('=', format!("{key}: {}", reason.cause())))
         .collect();
-    let more = rows.len().saturating_sub(KEPT);
-    rows.truncate(KEPT);
+    let more = rows.len().saturating_sub(MAX_KEPT);
+    rows.truncate(MAX_KEPT);
     if more > 0 {
         rows.push(PlanRow::for_run(' ', format!("… and {more} more kept")));
     }
     rows
 }
 
-/// The question, which names the answer that confirms.
+/// Returns the line of the question, which names the answer that confirms.
 pub(super) fn prompt(question: &Question) -> Line {
-    let lossy = data_losses(question);
+    let lossy = count_data_losses(question);
     let of_these = match lossy {
         0 => String::new(),
         1 => "1 of these loses data. ".to_owned(),
@@ -137,39 +134,44 @@ pub(super) fn prompt(question: &Question) -> Line {
     }
 }
 
-fn data_losses(question: &Question) -> usize {
+/// Counts the objects whose data would be lost.
+fn count_data_losses(question: &Question) -> usize {
     let refused = question.refusals.iter().filter(|refusal| refusal.is_data_loss());
     let refused: BTreeSet<&ObjectKey> = refused.filter_map(Refusal::object).collect();
     let mut losses = refused.len();
     for effect in [Effect::Pruned, Effect::Recreated] {
-        let lost = question.with(effect).iter().filter(|key| loses_data(effect, key));
+        let lost = question
+            .objects_with(effect)
+            .iter()
+            .filter(|key| loses_data(effect, key));
         losses += lost.filter(|key| !refused.contains(key)).count();
     }
     losses
 }
 
-/// A loss of data or the deletion of a whole set must not be confirmed by reflex.
+/// Returns the answer that confirms. For a loss of data, or if all members are deleted, that is the name of the set, so
+/// that nobody confirms by reflex; otherwise it is `yes`.
 pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
     let is_grave = question.refusals.iter().any(|refusal| {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
     });
     match &question.set {
-        Some(set) if is_grave || data_losses(question) > 0 => {
-            let full = set.kind.as_ref().map(|_| set.reference());
-            AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(full).collect())
+        Some(set) if is_grave || count_data_losses(question) > 0 => {
+            let reference = set.kind.as_ref().map(|_| set.reference());
+            AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(reference).collect())
         }
         _ => AnswerWanted::Yes,
     }
 }
 
-/// What needs consent, losses of data first.
-fn dangers(question: &Question) -> Vec<PlanRow> {
-    let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence).collect();
-    let named = objects_of(&dangers);
-    let planned = question.with(Effect::Pruned).iter();
+/// Returns the rows about everything that needs consent, losses of data first.
+fn danger_rows(question: &Question) -> Vec<PlanRow> {
+    let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence_row).collect();
+    let named = named_objects(&dangers);
+    let planned = question.objects_with(Effect::Pruned).iter();
     let pruned = planned.filter(|key| !named.contains(key));
     let mut losses: Vec<PlanRow> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();
-    let recreated = question.with(Effect::Recreated).iter();
+    let recreated = question.objects_with(Effect::Recreated).iter();
     losses.extend(recreated.filter_map(|key| loss_row(Effect::Recreated, key)));
     dangers.extend(losses);
     dangers.sort_by_key(|danger| match &danger.object {
@@ -183,17 +185,17 @@ fn dangers(question: &Question) -> Vec<PlanRow> {
 fn plan_line(question: &Question) -> Option<Line> {
     let outline = question.outline.as_ref()?;
     if let Some(relabeled) = &outline.relabeled {
-        return joins(question, relabeled.len());
+        return join_line(question, relabeled.len());
     }
     let mut refusals = question.refusals.iter();
     let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
     let verb = if deletes_set { "DELETE" } else { "PRUNE" };
     let others = [(outline.unchanged, "unchanged"), (outline.kept.len(), "kept")];
-    let counts = EffectCounts::new(|effect| question.with(effect).len(), others);
+    let counts = EffectCounts::new(|effect| question.objects_with(effect).len(), others);
     let mut line = counts.line(verb);
-    // A kept object keeps the parent, which records it.
+    // If an object is kept, the parent stays, because its record has the object.
     let ends_set = deletes_set && outline.kept.is_empty();
-    match (counts.effects.last(), members(outline)) {
+    match (counts.effects.last(), count_members(outline)) {
         (None, _) if ends_set => line.push(Color::Danger, "DELETE the set"),
         (None, _) => line.push(Color::Plain, EffectCounts::NOTHING),
         (Some((_, Effect::Recreated | Effect::Pruned)), members) => {
@@ -207,14 +209,14 @@ fn plan_line(question: &Question) -> Option<Line> {
     Some(line.with(Color::Plain, counts.in_parentheses()))
 }
 
-/// Counts the members that there are before the run.
-fn members(outline: &PlanOutline) -> usize {
+/// Counts the members before the run.
+fn count_members(outline: &PlanOutline) -> usize {
     let kept = outline.kept.iter().filter(|(_, reason)| reason.is_of_member());
     outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()
 }
 
 /// `Plan: 3 objects join the set`; nothing for objects that leave it, since a danger counts them.
-fn joins(question: &Question, count: usize) -> Option<Line> {
+fn join_line(question: &Question, count: usize) -> Option<Line> {
     let mut refusals = question.refusals.iter();
     let leave = refusals.any(|refusal| matches!(refusal, Refusal::ForgetsSet { .. }));
     let join = if count == 1 { "joins" } else { "join" };
@@ -222,11 +224,11 @@ fn joins(question: &Question, count: usize) -> Option<Line> {
     (!leave).then(|| Line::new(Color::Plain, text))
 }
 
-/// The room for ` and 123 more`.
-const AND_MORE: usize = 13;
+/// The number of characters that ` and 123 more` takes.
+const AND_MORE_WIDTH: usize = 13;
 
 /// Returns a row for the objects of each namespace and kind.
-fn fold<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
+fn rows_by_kind<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
     let mut folded: BTreeMap<(Option<&str>, &GroupKind), Vec<&str>> = BTreeMap::new();
     for key in keys {
         let place = (key.namespace.as_deref(), &key.group_kind);
@@ -237,7 +239,7 @@ fn fold<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<Pl
         let objects = ObjectKey {
             group_kind: kind.clone(),
             namespace: namespace.map(str::to_owned),
-            name: names_of(kind, names),
+            name: join_names(kind, names),
         };
         rows.push(PlanRow::new(effect.sign_and_color(), Some(&objects), ""));
     }
@@ -245,15 +247,15 @@ fn fold<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<Pl
 }
 
 /// `pg, redis and 3 more`
-fn names_of(kind: &GroupKind, mut names: Vec<&str>) -> String {
+fn join_names(kind: &GroupKind, mut names: Vec<&str>) -> String {
     names.sort_unstable();
     let width = |text: &str| kind.object_name(text).chars().count();
     let all = names.join(", ");
-    if width(&all) <= NAMES {
+    if width(&all) <= MAX_NAME_WIDTH {
         return all;
     }
     let shown = (2..=names.len())
-        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE <= NAMES)
+        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE_WIDTH <= MAX_NAME_WIDTH)
         .last()
         .unwrap_or(1);
     let text = names[..shown].join(", ");
@@ -263,11 +265,11 @@ fn names_of(kind: &GroupKind, mut names: Vec<&str>) -> String {
     }
 }
 
-/// Limit of objects that are named.
-const NAMED: usize = 10;
+/// The most objects that are named.
+const MAX_NAMED: usize = 10;
 
-/// Returns the lines that name these objects, those whose data would be lost first. None of these is left
-/// out, however many there are.
+/// Returns the lines that name the objects that may be recreated. The objects whose data would be lost come first, and
+/// all of them are named.
 fn recreation_lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
     let Some(first) = recreatable.first() else {
         return Vec::new();
@@ -286,7 +288,7 @@ fn recreation_lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
             others.push(name);
         }
     }
-    let most = NAMED.max(lossy.len());
+    let most = MAX_NAMED.max(lossy.len());
     let names = first_listed(most, lossy.into_iter().chain(others));
     let count = recreatable.len();
     let text = format!("{count} of the changes may delete and create again: {names}");

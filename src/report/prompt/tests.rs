@@ -211,8 +211,8 @@ fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
         ..PlanOutline::default()
     };
     let question = question(Vec::new(), Some(outline));
-    assert!(!wanted_answer(&question).is("yes"));
-    assert!(wanted_answer(&question).is("shop"));
+    assert!(!wanted_answer(&question).accepts("yes"));
+    assert!(wanted_answer(&question).accepts("shop"));
     assert_eq!(
         shown(&question).last().map(String::as_str),
         Some("1 of these loses data. Type the set's name to continue, Enter to stop:")
@@ -386,14 +386,17 @@ fn only_the_wanted_answer_confirms() {
         ("", &name, Answer::Declined, false),
     ] {
         assert_eq!(
-            read(&mut typed.as_bytes(), wanted),
+            read_answer(&mut typed.as_bytes(), wanted),
             (answer, is_ended),
             "{typed:?} {wanted:?}"
         );
     }
     // A set may have the name of an answer.
     let named = AnswerWanted::SetName(vec!["no".to_owned()]);
-    assert_eq!(read(&mut "no\n".as_bytes(), &named), (Answer::Confirmed, true));
+    assert_eq!(
+        read_answer(&mut "no\n".as_bytes(), &named),
+        (Answer::Confirmed, true)
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! All field conflicts of a run in one place, with the ways out of them.
+//! Prints all field conflicts of a run together, with the ways to resolve them.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::report::output::print_message;
 use crate::report::style::Colors;
 use crate::report::text_lines::Label;
 
-/// The conflicts that are shown in full. Output documents have all of them.
-const SHOWN: usize = 20;
+/// The most conflicts that are shown. Output documents have all of them.
+const MAX_SHOWN: usize = 20;
 
-/// The objects with a rule to copy.
-const RULES: usize = 5;
+/// The most objects for which a rule of `--ignore` is shown.
+const MAX_RULES: usize = 5;
 
-/// The width in which a line should fit.
+/// The width beyond which a line is divided.
 const COLUMNS: usize = 80;
 
 /// The field conflicts of a run.
@@ -25,7 +25,7 @@ const COLUMNS: usize = 80;
 pub(super) struct FieldConflicts(Vec<FieldConflict>);
 
 impl FieldConflicts {
-    /// Keeps the conflicts of an outcome, and returns whether it has any: then they are its error.
+    /// Collects the conflicts of an outcome. Returns whether it has any; its error then need not be printed by itself.
     pub(super) fn add(&mut self, outcome: &ObjectOutcome) -> bool {
         let conflicts = outcome.error.iter().flat_map(|error| error.conflicts.iter());
         let before = self.0.len();
@@ -37,6 +37,7 @@ impl FieldConflicts {
     pub(super) fn print(&self, colors: Colors) {
         let Some(message) = self.message() else { return };
         print_message(Label::Error, &message, colors);
+        // A user copies the rules, so they have no label and are not wrapped.
         for line in self.rules() {
             print_message(Label::Plain, &line.into(), colors);
         }
@@ -50,8 +51,8 @@ impl FieldConflicts {
         let mut message = Message::new(format!(
             "Apply failed with {count}: other field managers own these fields"
         ))
-        .with_details(self.0.iter().take(SHOWN).flat_map(lines));
-        let more = self.0.len().saturating_sub(SHOWN);
+        .with_details(self.0.iter().take(MAX_SHOWN).flat_map(conflict_lines));
+        let more = self.0.len().saturating_sub(MAX_SHOWN);
         if more > 0 {
             let more = format!("and {}; -o json lists all", counted(more, "more conflict"));
             message = message.with_details([more]);
@@ -66,7 +67,7 @@ impl FieldConflicts {
         Some(message)
     }
 
-    /// Returns rules for a file of `--ignore`, an object after the other.
+    /// Returns the lines of rules for a file of `--ignore`, sorted by object.
     fn rules(&self) -> Vec<String> {
         let mut objects: BTreeMap<&ObjectKey, Vec<&Pointer>> = BTreeMap::new();
         for conflict in &self.0 {
@@ -74,22 +75,22 @@ impl FieldConflicts {
                 objects.entry(&conflict.object).or_default().push(pointer);
             }
         }
-        let more = objects.len().saturating_sub(RULES);
-        let rules = objects.into_iter().take(RULES).flat_map(|(key, pointers)| {
+        let more = objects.len().saturating_sub(MAX_RULES);
+        let rules = objects.into_iter().take(MAX_RULES).flat_map(|(key, pointers)| {
             let paths = pointers
                 .into_iter()
-                .map(|pointer| format!("  - {}", plain(&pointer.to_string())));
+                .map(|pointer| format!("  - {}", to_yaml_scalar(&pointer.to_string())));
             std::iter::once("- paths:".to_owned())
                 .chain(paths)
-                .chain([format!("  target: {}", target(key))])
+                .chain([format!("  target: {}", rule_target(key))])
         });
         let more = (more > 0).then(|| format!("# and the same for {}", counted(more, "more object")));
         rules.chain(more).collect()
     }
 }
 
-/// The lines of one conflict.
-fn lines(conflict: &FieldConflict) -> Vec<String> {
+/// Returns the lines of one conflict.
+fn conflict_lines(conflict: &FieldConflict) -> Vec<String> {
     let FieldConflict { field, owner, .. } = conflict;
     let subject = format!("{}: {}", conflict.place, conflict.object);
     let line = format!("{subject}: {field}");
@@ -111,28 +112,31 @@ fn lines(conflict: &FieldConflict) -> Vec<String> {
     lines
 }
 
-/// The target of a rule for one object.
-fn target(key: &ObjectKey) -> String {
+/// Returns the target of a rule that applies to one object only.
+fn rule_target(key: &ObjectKey) -> String {
     let namespace = match &key.namespace {
-        Some(namespace) => format!(", namespace: {}", exactly(namespace)),
+        Some(namespace) => format!(", namespace: {}", to_exact_pattern(namespace)),
         None => String::new(),
     };
     // An empty pattern would match every group.
     let group = match key.group_kind.group.as_str() {
         "" => String::new(),
-        group => format!("group: {}, ", exactly(group)),
+        group => format!("group: {}, ", to_exact_pattern(group)),
     };
-    let kind = exactly(&key.group_kind.kind);
-    format!("{{{group}kind: {kind}, name: {}{namespace}}}", exactly(&key.name))
+    let kind = to_exact_pattern(&key.group_kind.kind);
+    format!(
+        "{{{group}kind: {kind}, name: {}{namespace}}}",
+        to_exact_pattern(&key.name)
+    )
 }
 
-/// A text as a regular expression that matches it alone.
-fn exactly(text: &str) -> String {
-    plain(&regex::escape(text).replace("\\-", "-"))
+/// Returns a regular expression that matches only this text, as a YAML scalar.
+fn to_exact_pattern(text: &str) -> String {
+    to_yaml_scalar(&regex::escape(text).replace("\\-", "-"))
 }
 
-/// A text as a YAML scalar, in quotation marks if it needs them.
-fn plain(text: &str) -> String {
+/// Returns the text as a YAML scalar, in quotation marks if it needs them.
+fn to_yaml_scalar(text: &str) -> String {
     let is_plain = text
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"/._~-\\".contains(&byte));

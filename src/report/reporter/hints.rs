@@ -1,5 +1,5 @@
-//! Tracks what was printed: a hint is printed once, below the first message that has it. Equal messages
-//! and warnings are counted, and equal warnings of objects are one line.
+//! Avoids repetition: a hint is printed once, below the first message that has it. Of similar messages only the first
+//! are printed, and the others are counted; equal warnings are one line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,31 +11,32 @@ use crate::report::output::print_message;
 use crate::report::style::Colors;
 use crate::report::text_lines::Label;
 
-/// The messages of one group that are printed in full.
-const SHOWN_ALIKE: usize = 3;
+/// The number of messages of one group that are printed in full.
+const SHOWN_PER_GROUP: usize = 3;
 
-/// The hints, groups of messages and warnings that were printed.
+/// The hints, messages and warnings of a run so far.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
+    /// The hints that were printed.
     printed: BTreeSet<String>,
     /// The kinds that the user may let a run recreate: one hint names all of them.
     recreatable: BTreeSet<RecreatableKind>,
-    /// The subjects of each group, those that were printed included.
-    alike: BTreeMap<String, Vec<String>>,
+    /// The subjects of the messages of each group, with those that were printed.
+    groups: BTreeMap<String, Vec<String>>,
     /// The number of times that each warning was given.
     warnings: BTreeMap<String, usize>,
-    /// The objects of each warning that is printed in the end.
-    of_objects: BTreeMap<String, Vec<String>>,
+    /// The objects of each warning; these warnings are printed at the end.
+    warned_objects: BTreeMap<String, Vec<String>>,
 }
 
 impl Hints {
-    /// Returns the message as it is to be printed: without hints that were printed before. `None` if
-    /// enough messages of its group were printed; `rest` counts it.
+    /// Returns the message without the hints that were printed before. Returns `None` if enough messages of its group
+    /// were printed; [`Hints::print_rest`] then prints the number of the others.
     pub(super) fn without_repeats(&mut self, message: &Message) -> Option<Message> {
         if let Some(group) = &message.group {
-            let subjects = self.alike.entry(group.to_string()).or_default();
+            let subjects = self.groups.entry(group.to_string()).or_default();
             subjects.push(message.subject().to_owned());
-            if subjects.len() > SHOWN_ALIKE {
+            if subjects.len() > SHOWN_PER_GROUP {
                 return None;
             }
         }
@@ -55,12 +56,13 @@ impl Hints {
         *count == 1
     }
 
-    /// Keeps a warning about an object.
+    /// Collects a warning about an object.
     pub(super) fn add_warning(&mut self, object: String, text: String) {
-        self.of_objects.entry(text).or_default().push(object);
+        self.warned_objects.entry(text).or_default().push(object);
     }
 
-    /// Prints the warnings about objects, equal ones as one line, and those that were repeated.
+    /// Prints the warnings about objects, equal ones as one line, and the other warnings that were given more than
+    /// once.
     pub(super) fn print_warnings(&self, colors: Colors) {
         let repeated = self.warnings.iter().filter(|(_, count)| **count > 1);
         let repeated = repeated.map(|(text, count)| format!("{text} ({count} times)"));
@@ -70,15 +72,17 @@ impl Hints {
     }
 
     fn warnings_of_objects(&self) -> impl Iterator<Item = String> {
-        self.of_objects.iter().map(|(text, objects)| match &objects[..] {
-            [object] => format!("{object}: {text}"),
-            objects => format!("{text} ({})", counted(objects.len(), "object")),
-        })
+        self.warned_objects
+            .iter()
+            .map(|(text, objects)| match &objects[..] {
+                [object] => format!("{object}: {text}"),
+                objects => format!("{text} ({})", counted(objects.len(), "object")),
+            })
     }
 
-    /// Prints the messages that were only counted, and the hint for all objects that may be recreated.
+    /// Prints the messages that were only counted, and one hint for all objects that the user may let a run recreate.
     pub(super) fn print_rest(&self, colors: Colors) {
-        for message in self.rest() {
+        for message in self.counted_messages() {
             print_message(Label::Error, &message, colors);
         }
         for hint in recreation_hints(&self.recreatable) {
@@ -86,18 +90,18 @@ impl Hints {
         }
     }
 
-    fn rest(&self) -> Vec<Message> {
-        let rest = self.alike.iter().filter_map(|(group, subjects)| {
-            let more = subjects.get(SHOWN_ALIKE..).filter(|more| !more.is_empty())?;
+    fn counted_messages(&self) -> Vec<Message> {
+        let messages = self.groups.iter().filter_map(|(group, subjects)| {
+            let more = subjects.get(SHOWN_PER_GROUP..).filter(|more| !more.is_empty())?;
             let count = counted(more.len(), "more object");
             Some(Message::new(format!("{count}: {group}")).with_details(with_more(more)))
         });
-        rest.collect()
+        messages.collect()
     }
 }
 
-/// Keeps a hint that consecutive messages share only on the last of these.
-pub(in crate::report) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
+/// Removes a hint from a message if the next message has the same hint, so that it is printed below the last of these.
+pub(in crate::report) fn keep_shared_hints_on_last(mut messages: Vec<Message>) -> Vec<Message> {
     for place in 1..messages.len() {
         let (before, after) = messages.split_at_mut(place);
         if let (Some(one), Some(next)) = (before.last_mut(), after.first()) {
@@ -107,12 +111,12 @@ pub(in crate::report) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Me
     messages
 }
 
-/// The objects that were taken in so far, by reason.
+/// The objects that have joined the set so far, by reason.
 #[derive(Debug, Default)]
 pub(in crate::report) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
 
 impl TakenIn {
-    /// Adds the object of this outcome if it was taken in.
+    /// Adds the object of an outcome if it has joined the set.
     pub(super) fn add(&mut self, outcome: &ObjectOutcome) {
         if outcome.joined_set() {
             let objects = self.0.entry(outcome.reason.clone()).or_default();
@@ -120,7 +124,7 @@ impl TakenIn {
         }
     }
 
-    /// One line for each reason.
+    /// Returns a line for each reason.
     pub(in crate::report) fn lines(&self) -> Vec<String> {
         let lines = self.0.iter().map(|(reason, keys)| match keys.as_slice() {
             [key] => format!("{key} {reason}"),
@@ -153,7 +157,7 @@ mod tests {
         ] {
             assert_eq!(hints.without_repeats(&message), Some(shown));
         }
-        assert_eq!(hints.rest(), []);
+        assert_eq!(hints.counted_messages(), []);
     }
 
     #[test]
@@ -199,7 +203,7 @@ mod tests {
                 .with_prefix(format_args!("configmap/{number}: "));
             assert_eq!(hints.without_repeats(&message).is_some(), number < 3, "{number}");
         }
-        let rest = hints.rest();
+        let rest = hints.counted_messages();
         assert_eq!(rest.len(), 1);
         assert_eq!(rest[0].text, "12 more objects: conflict with \"helm\"");
         assert_eq!(rest[0].details.len(), 11);
@@ -224,7 +228,7 @@ mod tests {
             message("d", "try"),
             Message::new("e"),
         ];
-        assert_eq!(shared_hints_last(messages), expected);
+        assert_eq!(keep_shared_hints_on_last(messages), expected);
     }
 
     fn outcome(number: usize, reason: &str) -> ObjectOutcome {

@@ -17,7 +17,7 @@ use super::output::{print, print_document, print_line, print_message, save_docum
 use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
-use super::text_lines::{self, Label, header, title};
+use super::text_lines::{self, Label, header, set_title};
 use super::{document, prompt};
 use crate::cluster::apiserver::{ApiServer, LastWrite};
 use crate::error::Exit;
@@ -32,36 +32,36 @@ use conflicts::FieldConflicts;
 use hints::{Hints, TakenIn};
 use objects_without_result::{ObjectsWithoutResult, Unfinished};
 
-/// Consumes the events of a run.
+/// Prints the events of a run, and collects them for its summary and document.
 pub struct Reporter {
     pub(super) style: Style,
-    /// The file for a page that fits in a comment.
+    /// The file for a page that fits in a comment; `None` if the user wants only the page on standard output.
     pub brief_out: Option<PathBuf>,
     pub(super) bars: PhaseBar,
     pub(super) summary: Summary,
     /// True once a line about the set's parent was printed; the summary does not count it.
     has_parent_line: bool,
     pub(super) collected: Collected,
-    /// Objects that were planned and not reported yet.
+    /// The planned objects whose results were not reported yet.
     without_result: ObjectsWithoutResult,
-    /// The parents that the run writes, and that have no result.
+    /// The parents that the run writes. They have no result of their own.
     parents: Vec<Subject>,
-    /// Objects that are not done, because the run or a part of it ended before their turn.
+    /// The objects to which no request was sent, because the run or a part of it ended before their turn.
     not_sent: Vec<ObjectKey>,
-    /// Hints and messages that were printed: many objects may fail for one reason.
+    /// The hints and messages that were printed. Many objects may fail for one reason, which is not repeated for each.
     hints: Hints,
-    /// Fields that other managers own, of all objects.
+    /// The field conflicts of all objects.
     conflicts: FieldConflicts,
-    /// Objects that existed outside of any set and are members now.
+    /// The objects that existed outside of any set and have joined this one.
     pub(super) taken_in: TakenIn,
-    /// Pruned objects that finalizers hold.
-    still_deleted: Vec<ObjectKey>,
-    /// The start of the run, later moved by the time that the user took to answer.
+    /// The pruned objects that still exist because of finalizers.
+    still_being_deleted: Vec<ObjectKey>,
+    /// The start of the run, moved forward by the time that the user took to answer questions.
     started: Cell<Instant>,
 }
 
 impl Reporter {
-    /// A reporter for one run.
+    /// Creates the reporter of one run.
     pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
         Self {
             style,
@@ -83,7 +83,7 @@ impl Reporter {
             hints: Hints::default(),
             conflicts: FieldConflicts::default(),
             taken_in: TakenIn::default(),
-            still_deleted: Vec::new(),
+            still_being_deleted: Vec::new(),
             started: Cell::new(Instant::now()),
         }
     }
@@ -93,26 +93,26 @@ impl Reporter {
         self.started.set(self.started.get() + time);
     }
 
-    /// Names the set and the cluster of a plan at a terminal.
-    pub fn name_place(&self, set: &SetDocument, place: &ContextAndServer) {
+    /// Prints the set and the cluster at a terminal, above a dry run.
+    pub fn print_header(&self, set: &SetDocument, place: &ContextAndServer) {
         if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
-            let line = header(&title(set), place, self.style.messages.columns());
+            let line = header(&set_title(set), place, self.style.messages.columns());
             write_stderr(&format!("{}\n", line.text(self.style.colors)));
         }
     }
 
-    /// Forgets the planned objects: the run makes another plan before it has written anything.
+    /// Forgets the planned objects, because the run plans again before it has written anything.
     pub fn forget_plan(&mut self) {
         self.without_result = ObjectsWithoutResult::default();
         self.parents.clear();
     }
 
-    /// Consumes one event.
+    /// Prints or collects one event.
     pub fn event(&mut self, event: Event) {
         match event {
             Event::Phase { phase, total } => {
                 if self.style.verbosity == Verbosity::Verbose {
-                    super::note(&text_lines::phase(phase, total), self.style);
+                    super::note(&text_lines::phase_line(phase, total), self.style);
                 }
                 if phase == Phase::Waiting {
                     self.collected.waiting.get_or_insert_default();
@@ -141,7 +141,7 @@ impl Reporter {
                 }
             }
             Event::Parent(parent, action) => {
-                self.parent_note(&text_lines::parent(&parent, action, self.collected.dry_run));
+                self.parent_note(&text_lines::parent_line(&parent, action, self.collected.dry_run));
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
@@ -152,9 +152,9 @@ impl Reporter {
         }
     }
 
-    /// Reports each planned object without a result at the end of a run. It is skipped for this reason, unless
-    /// it was sent to `server`, and so may have changed. Returns what is left; `None` if that is nothing.
-    pub fn end(&mut self, reason: &str, server: Option<&ApiServer>) -> Option<Unfinished> {
+    /// Reports each planned object without a result at the end of a run: as skipped for this reason, or as failed if a
+    /// write of the object was sent to `server` and may have taken effect. Returns what is left; `None` if nothing is.
+    pub fn report_unfinished(&mut self, reason: &str, server: Option<&ApiServer>) -> Option<Unfinished> {
         let server = server.filter(|_| self.collected.dry_run == DryRun::None);
         let mut unfinished = Unfinished {
             failed: self.summary.count(Action::Failed),
@@ -167,7 +167,8 @@ impl Reporter {
         for outcome in self.without_result.take(&not_done) {
             let key = outcome.subject.key();
             let path = outcome.subject.resource.path_of(&key);
-            // The beginning or the end of the run was written to a parent.
+            // A parent may be a planned object too. Its last write, of the beginning or the end of the run, is then no
+            // write of the object.
             let is_done = |write: &LastWrite| {
                 *write == LastWrite::Done && self.parents.iter().any(|parent| parent.key() == key)
             };
@@ -177,7 +178,7 @@ impl Reporter {
                     self.report_not_sent(outcome, &not_done);
                     continue;
                 }
-                // An object of the manifests is deleted only to be created again.
+                // An object with a source is in the manifests, so the run has deleted it only to create it again.
                 Some(LastWrite::Deleted) if outcome.source.is_some() => {
                     unfinished.deleted.push(key);
                     Message::new("deleted, not created again")
@@ -205,7 +206,7 @@ impl Reporter {
         (unfinished != Unfinished::default()).then_some(unfinished)
     }
 
-    /// Prints a note that says what became of the set's parent.
+    /// Prints a note about a change of the set's parent.
     pub fn parent_note(&mut self, text: &str) {
         self.has_parent_line = true;
         super::note(text, self.style);
@@ -214,12 +215,12 @@ impl Reporter {
     fn report_object(&mut self, outcome: ObjectOutcome) {
         let planned = self.without_result.remove(&outcome);
         if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
-            self.still_deleted.push(outcome.subject.key());
+            self.still_being_deleted.push(outcome.subject.key());
         }
         self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
             Format::Lines => self.print_object_line(&outcome),
-            Format::Names if outcome.action != Action::Failed => print(&text_lines::name(&outcome)),
+            Format::Names if outcome.action != Action::Failed => print(&text_lines::object_name(&outcome)),
             _ => {}
         }
         self.print_detail(
@@ -234,17 +235,17 @@ impl Reporter {
                 | Action::Adopted => Verbosity::Verbose,
             },
         );
-        self.keep(outcome);
+        self.collect(outcome);
     }
 
-    /// Prints the reason or the error of an outcome from this verbosity on. Conflicts, and objects that are taken
-    /// in, are reported together at the end.
+    /// Prints the reason or the error of an outcome if the user wants at least this verbosity. Field conflicts and
+    /// objects that have joined the set are only collected, and printed together at the end.
     pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
         self.taken_in.add(outcome);
         let is_reported_later = self.conflicts.add(outcome) || outcome.joined_set();
         if !is_reported_later
             && self.style.verbosity >= verbosity
-            && let Some(detail) = text_lines::detail(outcome)
+            && let Some(detail) = text_lines::outcome_message(outcome)
         {
             let label = match outcome.action {
                 Action::Failed => Label::Error,
@@ -277,18 +278,18 @@ impl Reporter {
         if self.style.format == Format::Lines && self.style.unchanged == UnchangedLines::Shown {
             self.print_object_line(&outcome);
         }
-        self.keep(outcome);
+        self.collect(outcome);
     }
 
     fn print_object_line(&self, outcome: &ObjectOutcome) {
         let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
         if self.style.verbosity > Verbosity::Quiet && !is_folded {
-            let line = text_lines::line(outcome, self.collected.dry_run);
+            let line = text_lines::outcome_line(outcome, self.collected.dry_run);
             print_line(&line, self.style.output_colors);
         }
     }
 
-    fn keep(&mut self, outcome: ObjectOutcome) {
+    fn collect(&mut self, outcome: ObjectOutcome) {
         self.summary.add(outcome.action);
         if matches!(self.style.format, Format::Json | Format::Yaml | Format::Markdown) {
             self.collected.results.push(outcome);
@@ -296,13 +297,13 @@ impl Reporter {
     }
 
     fn report_awaited(&mut self, awaited: Awaited) {
-        let text = text_lines::awaited(&awaited);
+        let text = text_lines::awaited_line(&awaited);
         self.bars.update(&awaited);
         let (label, verbosity) = match awaited.wait_status {
             WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
                 (Label::Note, Verbosity::Verbose)
             }
-            // The screen shows it.
+            // The screen of the wait shows the object.
             WaitStatus::Slow if self.bars.shows_wait() => (Label::Note, Verbosity::Verbose),
             WaitStatus::Slow => (Label::Note, Verbosity::Normal),
             WaitStatus::Missed => (Label::Error, Verbosity::Quiet),
@@ -316,7 +317,7 @@ impl Reporter {
         }
     }
 
-    /// Prints a message unless enough of its group were printed.
+    /// Prints a message, unless enough messages of its group were printed.
     pub(super) fn print_unless_repeated(&mut self, label: Label, message: &Message) {
         if let Some(shown) = self.hints.without_repeats(message) {
             print_message(label, &shown, self.style.colors);
@@ -330,27 +331,26 @@ impl Reporter {
         self.collected.warnings.push(text);
     }
 
-    /// Returns whether the end of the run is printed. With exit code 2, only people read it.
+    /// Returns whether the end of the run is printed as a document or page. After a mistake in the command line or the
+    /// manifests, only the error is, except in Markdown, which people read.
     pub fn is_end_printed(&self, end: RunEnd) -> bool {
         self.style.format == Format::Markdown
             || !matches!(end, RunEnd::Failed(error) if error.exit() == Exit::Usage)
     }
 
-    /// Prints the end of a run after this many requests, whether it failed or not.
-    ///
-    /// `set` is the set as far as it is known.
+    /// Prints the end of a run, whether it failed or not: what was collected, the summary, and the page or document.
     pub fn finish(mut self, (set, place): (SetDocument, &ContextAndServer), end: RunEnd, requests: u64) {
         let cost = self.cost(requests);
         self.bars.clear();
         self.print_rest();
-        // A run that has waited has reported them.
+        // A run that has waited has reported the objects that are still being deleted.
         if self.collected.waiting.is_none()
             && self.collected.dry_run == DryRun::None
-            && let Some(line) = text_lines::still_being_deleted(&self.still_deleted)
+            && let Some(line) = text_lines::still_being_deleted_line(&self.still_being_deleted)
         {
             super::note(&line, self.style);
         }
-        // At a question, the interrupt has reported the end.
+        // If an interrupt came while a question was open, `print_interrupted` has reported the end.
         if !matches!(end, RunEnd::Failed(_)) && prompt::open().is_none() {
             self.print_summary(end, cost);
         }
@@ -362,7 +362,7 @@ impl Reporter {
         document(&report, place, self.style);
     }
 
-    /// The cost so far. The time that the user took to answer does not count.
+    /// Returns the cost so far. The time that the user took to answer questions does not count.
     pub(super) fn cost(&self, requests: u64) -> RequestsAndSeconds {
         RequestsAndSeconds {
             requests,
@@ -370,7 +370,8 @@ impl Reporter {
         }
     }
 
-    /// Prints a page, and writes the one for a comment. That is first: with a page, there are both.
+    /// Writes the page for a comment to its file, then prints the page. A script that reads the printed page can rely
+    /// on the file.
     pub(super) fn print_page(&self, page: &Page) {
         if let Some(file) = &self.brief_out {
             save_document(file, &page.text(BYTES_OF_COMMENT));
@@ -378,7 +379,8 @@ impl Reporter {
         print_document(&page.text(self.style.max_bytes));
     }
 
-    /// Prints what was collected until the end.
+    /// Prints what was collected for the end: counted messages, field conflicts, warnings, and objects that joined the
+    /// set.
     pub(super) fn print_rest(&self) {
         self.hints.print_rest(self.style.colors);
         self.conflicts.print(self.style.colors);

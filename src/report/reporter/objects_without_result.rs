@@ -1,6 +1,5 @@
-//! Tracks the planned objects without a reported result.
-//!
-//! Pure. No planned object may be missing from the results of a run that ends early.
+//! Tracks the planned objects without a reported result, so that none of them is missing from the results of a run that
+//! ends early.
 
 use std::collections::HashMap;
 use std::{fmt, mem};
@@ -9,17 +8,17 @@ use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, listed};
 
-/// Planned objects, each with its outcome if the run ends before it.
+/// The planned objects without a result, each with its outcome if the run ends before its turn.
 #[derive(Debug, Default)]
 pub(super) struct ObjectsWithoutResult {
-    /// `None` for those that were reported.
+    /// The planned objects in their order; `None` for those that were reported.
     outcomes: Vec<Option<ObjectOutcome>>,
-    /// The number of those that were not reported.
+    /// The number of objects that were not reported.
     left: usize,
-    /// All before this index were reported.
+    /// All objects before this index were reported.
     next: usize,
-    /// The indexes by key of those that were not reported when the first was reported out of turn. A large
-    /// set is unchanged for the most part, and all of that is reported in the order of the plan.
+    /// The indexes by key. They are computed only when an object is reported out of turn: most objects of a large set
+    /// do not change, and these are reported in the order of the plan.
     indexes: Option<HashMap<ObjectKey, usize>>,
 }
 
@@ -71,14 +70,14 @@ impl ObjectsWithoutResult {
         let outcome = self.outcomes[index].take()?;
         self.left -= 1;
         if self.left == 0 {
-            // Frees memory for the document, which may be large and is made next.
+            // Frees memory before the document of the run is created, which may be large.
             *self = Self::default();
         }
         Some(outcome)
     }
 
-    /// Removes the objects that were not processed, and returns their outcomes. An outcome with a
-    /// reason of its own keeps it.
+    /// Removes the objects that were not processed, and returns their outcomes. They have the reason of `not_done`,
+    /// unless they have a reason of their own.
     pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
         let mut left: Vec<ObjectOutcome> = match &not_done.scope {
             NotDoneScope::All => mem::take(self).outcomes.into_iter().flatten().collect(),
@@ -99,29 +98,29 @@ impl ObjectsWithoutResult {
     }
 }
 
-/// What a run leaves that ended early.
+/// What a run that ended early leaves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// Objects to which no request was sent.
     pub(super) not_sent: Vec<ObjectKey>,
-    /// Objects to which a write was sent, without an answer that says what became of it.
+    /// Objects of which a write was sent whose result is unknown.
     pub(super) unanswered: Vec<ObjectKey>,
     /// Objects that were deleted to be created again, and were not.
     pub(super) deleted: Vec<ObjectKey>,
-    /// The number of objects that failed with an answer.
+    /// The number of objects that failed for a known reason.
     pub(super) failed: usize,
 }
 
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
-            part(
+            describe_part(
                 "request",
                 "with unknown outcome, which may have taken effect",
                 &self.unanswered,
             ),
-            part("object", "deleted and not created again", &self.deleted),
-            part("request", "not sent", &self.not_sent),
+            describe_part("object", "deleted and not created again", &self.deleted),
+            describe_part("request", "not sent", &self.not_sent),
             (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "object"))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -129,8 +128,8 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// Says what became of these objects, or of the requests to them; `None` without any.
-fn part(counted_as: &str, what: &str, keys: &[ObjectKey]) -> Option<String> {
+/// Counts and lists objects that a run has left in the same state; `None` if there are none.
+fn describe_part(counted_as: &str, what: &str, keys: &[ObjectKey]) -> Option<String> {
     let count = counted(keys.len(), counted_as);
     (!keys.is_empty()).then(|| format!("{count} {what}: {}", listed(keys)))
 }

@@ -1,4 +1,4 @@
-//! The counts of a run, below its lines and above a wait.
+//! The summary of a run: the counts of its actions, printed at the end and above a wait.
 
 use super::Reporter;
 use crate::event::Action;
@@ -10,7 +10,7 @@ use crate::report::style::Verbosity;
 use crate::report::text_lines::{self, Label, sign_and_color};
 
 impl Reporter {
-    /// Prints the counts with signs at a terminal, and with the requests elsewhere.
+    /// Prints the summary: with signs and colors at a terminal, and with the number of requests elsewhere or with `-v`.
     pub(super) fn print_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
         if self.style.messages.is_terminal() && self.style.verbosity == Verbosity::Normal {
             let line = self.terminal_summary(end, cost);
@@ -23,7 +23,7 @@ impl Reporter {
     /// Prints the counts with the cost of the run, unless `--quiet` is set.
     pub(in crate::report) fn print_full_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
         if self.style.verbosity > Verbosity::Quiet {
-            let line = text_lines::summary(&self.counts(end), self.collected.dry_run, cost);
+            let line = text_lines::summary_line(&self.counts(end), self.collected.dry_run, cost);
             print_message(Label::Plain, &line.into(), self.style.colors);
         }
     }
@@ -31,7 +31,7 @@ impl Reporter {
     /// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
     pub(super) fn terminal_summary(&self, end: RunEnd, cost: RequestsAndSeconds) -> Line {
         let mut actions = self.actions();
-        // What does not change comes after what does.
+        // Objects that the run has not changed come last.
         actions.sort_by_key(|action| matches!(action, Action::Unchanged | Action::Skipped | Action::Failed));
         let mut line = Line::default();
         for (index, action) in actions.iter().enumerate() {
@@ -43,7 +43,7 @@ impl Reporter {
         if actions.is_empty() {
             line.push(Color::Plain, self.counts(end));
         }
-        let dry_run = text_lines::suffix(self.collected.dry_run);
+        let dry_run = text_lines::dry_run_suffix(self.collected.dry_run);
         line.with(Color::Plain, format!("{dry_run}       {:.1} s", cost.seconds))
     }
 
@@ -61,7 +61,7 @@ impl Reporter {
         }
     }
 
-    /// The actions of the command that there were.
+    /// Returns the actions that have a count above 0.
     fn actions(&self) -> Vec<Action> {
         let mut actions = self.collected.operation.actions();
         actions.retain(|action| self.summary.count(*action) > 0);

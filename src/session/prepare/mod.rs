@@ -32,20 +32,22 @@ use crate::settings::ApplyOptions;
 
 pub use prepared::Prepared;
 
-/// The source of the objects.
+/// Where the manifests of a plan come from.
 pub enum Input {
-    /// From the sources that the options name.
+    /// The sources that the options name.
     Sources,
-    /// The same, and the manifests are kept for a saved plan, whose digests have this salt.
-    Kept(Salt),
-    /// From a saved plan.
+    /// The sources that the options name. [`Prepared::manifests`] gets the manifests for a saved plan, whose digests
+    /// have this salt.
+    SourcesToSave(Salt),
+    /// The manifests of a saved plan, with the values of Secrets restored from the sources (`apply --plan`).
     Saved {
         manifests: Manifests,
         /// The namespace of manifests without one.
         namespace: String,
     },
-    /// From a saved plan, to be compared with the cluster. No source is read.
-    Compared(Box<SavedPlan>),
+    /// The manifests of a saved plan, which is compared with the cluster. No source is read, so values of Secrets are
+    /// those of the live Secrets if their digests match.
+    SavedToCompare(Box<SavedPlan>),
 }
 
 /// The set and the desired objects, before their state is read.
@@ -53,11 +55,13 @@ struct ResolvedSet {
     cluster: Cluster,
     named: NamedSet,
     desired: Desired,
-    manifests: Vec<SavedManifest>,
+    /// The manifests for a saved plan; empty for a plan that is not saved.
+    manifests_to_save: Vec<SavedManifest>,
     recreate: Recreate,
 }
 
-/// Makes a plan that may be executed, once the user agrees to it. An outdated plan was made from the same manifests.
+/// Makes a plan that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests
+/// and the answer about the user's permissions are used again.
 pub async fn to_write(
     run: &mut CommandRun,
     shared: &GlobalFlags,
@@ -72,46 +76,47 @@ pub async fn to_write(
         }
         Some(outdated) => {
             let user = outdated.user;
-            (ResolvedSet::again(outdated).await?, user)
+            (ResolvedSet::from_outdated(outdated).await?, user)
         }
     };
     let server = resolved.cluster.server.clone();
-    // A first apply always writes, so the answer is needed, whatever the lists show.
-    let is_asked = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
+    // A first apply always writes, so the program asks about permissions while it lists. Other runs ask only once the
+    // plan shows that they write.
+    let needs_permissions = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
     let asking = async {
-        if is_asked && user == Administrator::NotAsked {
-            // The history of the set names the user.
+        if needs_permissions && user == Administrator::NotAsked {
+            // The history of the set names the user, so the name is asked for in the same round trip.
             (user, _) = join(administrator(&server), user_name(&server)).await;
         }
     };
     let planning = read_and_plan(&mut resolved, options, options.take_over);
-    let (made, ()) = join(planning, asking).await;
-    let (state, policy, plan) = made?;
+    let (planned, ()) = join(planning, asking).await;
+    let (state, policy, plan) = planned?;
     let mut prepared = combine(resolved, options, state, policy, plan);
     prepared.user = user;
     Ok(prepared)
 }
 
 impl ResolvedSet {
-    /// The set and the objects of a plan that is made again.
-    async fn again(mut outdated: Prepared) -> Result<Self, Error> {
+    /// Takes the set and the desired objects over from an outdated plan, and discovers the server again.
+    async fn from_outdated(mut outdated: Prepared) -> Result<Self, Error> {
         outdated.cluster.discover_again().await?;
         Ok(Self {
             cluster: outdated.cluster,
             named: outdated.named,
             desired: outdated.desired,
-            manifests: outdated.manifests,
+            manifests_to_save: outdated.manifests,
             recreate: outdated.policy.recreate,
         })
     }
 }
 
-/// Makes a plan for `diff`, which may have refusals. It may be of another tool's set, since `diff`
-/// changes nothing.
+/// Makes a plan for `diff`. The plan may have refusals, and the set may belong to another tool even without
+/// `--take-over`, since `diff` changes nothing.
 ///
 /// # Errors
 ///
-/// No plan can be made, for example with an invalid record.
+/// No plan can be made, for example because the record is invalid.
 pub async fn to_show(
     run: &mut CommandRun,
     connection: Connection,
@@ -121,7 +126,8 @@ pub async fn to_show(
     let mut resolved = resolve(run, connection, options, input).await?;
     let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
     if options.take_over == Risk::Refused {
-        // It was taken over only to be shown: a later write needs the flag.
+        // The plan takes the set over only to be shown. The refusal comes first in the list, and says that a write
+        // needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
     let prepared = combine(resolved, options, state, policy, plan);
@@ -129,18 +135,20 @@ pub async fn to_show(
     Ok(prepared)
 }
 
+/// Connects the manifests with the cluster: reads both, names the set, and resolves the desired objects.
 async fn resolve(
     run: &mut CommandRun,
     mut connection: Connection,
     options: &ApplyOptions,
     input: Input,
 ) -> Result<ResolvedSet, Error> {
-    let mut kept = Vec::new();
+    let mut manifests_to_save = Vec::new();
+    // Secrets with a value that neither the saved plan nor the live Secret has.
     let mut incomplete = BTreeSet::new();
     let hooks = options.policy.hooks;
     let divide = |manifests| Manifests::separate_hooks(manifests, hooks);
     let (mut cluster, manifests) = match input {
-        Input::Sources | Input::Kept(_) => {
+        Input::Sources | Input::SourcesToSave(_) => {
             let (cluster, manifests) = discover_with(
                 connection,
                 options.sources.clone(),
@@ -150,9 +158,9 @@ async fn resolve(
                 Some(&options.set),
             )
             .await?;
-            if let Input::Kept(salt) = input {
-                refuse_to_keep(&manifests)?;
-                kept = manifests
+            if let Input::SourcesToSave(salt) = input {
+                check_secrets_can_be_read_again(&manifests)?;
+                manifests_to_save = manifests
                     .all()
                     .map(|manifest| SavedManifest::new(manifest, &salt))
                     .collect();
@@ -166,19 +174,19 @@ async fn resolve(
             cluster.add_definitions(&manifests.applied).await?;
             (cluster, manifests)
         }
-        Input::Compared(plan) => {
+        Input::SavedToCompare(plan) => {
             connection.namespace.clone_from(&plan.set.namespace);
             let mut cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
             let manifests;
             (manifests, incomplete) =
-                state_for_saved_plan::manifests(&cluster, &plan, options.writing.concurrency).await?;
+                state_for_saved_plan::fill_in_manifests(&cluster, &plan, options.writing.concurrency).await?;
             let manifests = divide(manifests);
             cluster.add_definitions(&manifests.applied).await?;
             (cluster, manifests)
         }
     };
     open_connections_for_new_set(&cluster, &manifests);
-    let recreate = recreate(
+    let recreate = resolve_recreate(
         &options.policy.recreate,
         &options.recreate_kinds,
         &cluster.discovery,
@@ -202,14 +210,18 @@ async fn resolve(
         cluster,
         named,
         desired,
-        manifests: kept,
+        manifests_to_save,
         recreate,
     })
 }
 
-/// Refuses Secrets that a saved plan would lose: their values are not saved, but read from their files
-/// again. Standard input and pipes cannot be read again, and URLs may hold passwords.
-fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
+/// Checks that `apply --plan` can read the values of all Secrets again, because a saved plan does not have them.
+///
+/// # Errors
+///
+/// A Secret comes from standard input or a pipe, which cannot be read again, or from a URL: the plan does not name
+/// URLs, since they may hold passwords.
+fn check_secrets_can_be_read_again(manifests: &Manifests) -> Result<(), Error> {
     match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
         Some(manifest) => Err(Error::usage(
@@ -222,7 +234,7 @@ fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
     }
 }
 
-/// Reads the state and makes the plan. Returns the policy that the plan was made under, too.
+/// Reads the state and makes the plan. Also returns the policy under which the plan was made.
 async fn read_and_plan(
     resolved: &mut ResolvedSet,
     options: &ApplyOptions,
@@ -249,7 +261,7 @@ async fn read_and_plan(
         ..options.policy.clone()
     };
     if state.former_tooling.is_some() {
-        // Every member is taken from the former tool, changed or not.
+        // Unchanged members are applied too, so that their fields and labels pass from the former tool to this one.
         policy.unchanged = UnchangedMembers::Sent;
     }
     let plan = plan::plan(&named.set, desired, &state.observed, &policy);
@@ -257,14 +269,14 @@ async fn read_and_plan(
     Ok((state, policy, plan))
 }
 
-/// Reports what the state and the plan say.
+/// Reports the notes and warnings of the state and of the plan.
 pub fn report(run: &mut CommandRun, prepared: &Prepared) {
     run.report_notes(prepared.state.notes.clone());
     run.report_warnings(&prepared.state.warnings);
     run.report_warnings(&prepared.plan.edges.ignored);
 }
 
-/// Combines everything that was read and decided.
+/// Combines what was read with the plan.
 fn combine(
     resolved: ResolvedSet,
     options: &ApplyOptions,
@@ -283,32 +295,34 @@ fn combine(
         cluster,
         named,
         desired,
-        manifests,
+        manifests_to_save,
+        // `policy` has it.
         recreate: _,
     } = resolved;
     let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
-    prepared.manifests = manifests;
+    prepared.manifests = manifests_to_save;
     prepared
 }
 
-/// Returns the choice of `--recreate` with its kinds, which are named as kubectl names resources: `Job`, `jobs`,
-/// `jobs.batch`. `discovery` has the kinds of the server and those that the manifests define.
+/// Resolves the kinds of `--recreate`, which the user names as for kubectl: `Job`, `jobs`, `jobs.batch`. Without kinds,
+/// returns `without_kinds`. `discovery` has the kinds of the server and those that the manifests define.
 ///
 /// # Errors
 ///
-/// A kind does not exist, or is never recreated. The message names its objects among the `manifests`.
-pub fn recreate(
-    base: &Recreate,
+/// A kind does not exist, or is never recreated. The message about a kind that is never recreated names its objects
+/// among the `manifests`.
+pub fn resolve_recreate(
+    without_kinds: &Recreate,
     kinds: &[String],
     discovery: &Discovery,
     manifests: &[Manifest],
 ) -> Result<Recreate, Error> {
     if kinds.is_empty() {
-        return Ok(base.clone());
+        return Ok(without_kinds.clone());
     }
     let kinds = kinds.iter().map(|kind| match discovery.resource_argument(kind) {
         KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
-            Err(never_recreated(&resource.group_kind(), manifests))
+            Err(never_recreated_error(&resource.group_kind(), manifests))
         }
         KindLookup::Found(resource) => Ok(resource.group_kind()),
         KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
@@ -322,7 +336,8 @@ pub fn recreate(
     Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
 }
 
-fn never_recreated(kind: &GroupKind, manifests: &[Manifest]) -> Error {
+/// Returns the error about a kind whose objects contain others, such as a Namespace or a CRD.
+fn never_recreated_error(kind: &GroupKind, manifests: &[Manifest]) -> Error {
     let named: Vec<String> = manifests
         .iter()
         .filter(|manifest| manifest.gvk.group_kind() == *kind)

@@ -1,4 +1,4 @@
-//! What a command has read and decided, before it writes anything.
+//! The state and the plan that `apply`, `diff` and `delete` have before they write anything.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,29 +15,28 @@ use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
 use crate::report::PlanOutline;
 use crate::settings::Confirm;
 
-/// Everything that was read and decided, before anything is written.
+/// The cluster state and the plan, before anything is written.
 pub struct Prepared {
     pub cluster: Cluster,
     pub named: NamedSet,
-    /// Its objects as the manifests have them.
+    /// The objects that the manifests describe.
     pub desired: Desired,
     pub state: ClusterState,
     /// The policy that the plan was made under.
     pub policy: Policy,
     pub writing: WriteSettings,
     pub plan: Plan,
-    /// The manifests, if they were to be kept.
+    /// The manifests for a saved plan; empty for a plan that is not saved.
     pub manifests: Vec<SavedManifest>,
-    /// The notes about what the writes wait for.
+    /// The notes about what writes wait for, which are not reported yet.
     wait_notes: WaitNotes,
     redefined_kinds: RedefinedKinds,
-    /// The server's answers about the permissions of the user.
+    /// The server's answer whether the user is an administrator, if it was asked.
     pub user: Administrator,
 }
 
 impl Prepared {
-    /// Combines everything that was read and decided; no manifests are kept, and nothing is known about the permissions
-    /// of the user.
+    /// Combines the parts, without manifests for a saved plan, and without an answer about the user's permissions.
     pub fn new(
         cluster: Cluster,
         named: NamedSet,
@@ -62,10 +61,10 @@ impl Prepared {
         }
     }
 
-    /// Returns what the user has to agree to.
+    /// Returns what the user has to agree to before the plan is executed.
     pub fn proposal(&self, confirm: Confirm) -> Proposal {
         let set = &self.named.set;
-        proposal(set, &self.desired, &self.state, &self.plan, confirm)
+        create_proposal(set, &self.desired, &self.state, &self.plan, confirm)
     }
 
     /// Returns the part of the plan that a prompt shows.
@@ -73,7 +72,7 @@ impl Prepared {
         prompt::outline(&self.plan, &self.desired, &self.state.observed, &self.policy)
     }
 
-    /// The plan with everything that executing it needs.
+    /// Returns the execution of the plan, which does not wait for objects.
     pub fn execution<'a>(&'a self, interrupt: &'a Interrupt) -> Execution<'a> {
         Execution {
             server: &self.cluster.server,
@@ -94,8 +93,8 @@ impl Prepared {
     }
 }
 
-/// Returns what the user has to agree to.
-pub(super) fn proposal(
+/// Returns what the user has to agree to before the plan is executed.
+fn create_proposal(
     set: &Set,
     desired: &Desired,
     state: &ClusterState,
@@ -106,14 +105,15 @@ pub(super) fn proposal(
     Proposal {
         applies: match confirm {
             Confirm::Dangers => None,
-            Confirm::EveryChange => applies(desired, state, plan),
+            Confirm::EveryChange => proposed_applies(desired, state, plan),
         },
         ..Proposal::new(refusals.collect(), plan.all_prunes()).about(set)
     }
 }
 
-/// Returns the objects that are applied; `None` if the set is as the manifests have it.
-fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ProposedApply>> {
+/// Returns the objects that the plan applies; `None` if the run changes nothing, so that there is nothing to confirm.
+fn proposed_applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ProposedApply>> {
+    // While members are being added to the parent by another run, this run does not narrow its record.
     let is_record_kept = state.parent_object().is_some_and(|parent| {
         plan.record_during == state.observed.recorded
             && (parent.is_being_added_to() || plan.record_after == state.observed.recorded)
@@ -127,14 +127,14 @@ fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTree
         return None;
     }
     let Observed { existing, others, .. } = &state.observed;
-    let taken: HashMap<&ObjectKey, &Live> = existing
+    let not_members: HashMap<&ObjectKey, &Live> = existing
         .iter()
         .chain(others)
         .map(|live| (&live.key, live))
         .collect();
     let applies = plan.all_applies().map(|apply| {
         let key = &desired.members[apply.index].key;
-        let live = taken.get(key);
+        let live = not_members.get(key);
         ProposedApply {
             key: key.clone(),
             uid: match live {

@@ -35,8 +35,8 @@ use crate::report::Differences;
 use crate::session::command_run::CommandRun;
 use crate::settings::{ApplyOptions, Ignore};
 
-/// The salt of a new plan.
-pub fn salt() -> Result<Salt, Error> {
+/// Creates the salt of a new saved plan.
+pub fn create_salt() -> Result<Salt, Error> {
     Salt::random().map_err(|error| {
         Error::usage(
             format!("no random bytes from the operating system: {error}"),
@@ -45,12 +45,12 @@ pub fn salt() -> Result<Salt, Error> {
     })
 }
 
-/// Makes a saved plan of the one that was shown. `parent` is the live parent, if it has a manifest.
+/// Creates a saved plan from the plan that `diff` has shown. `parent` is the live parent, if it has a manifest.
 ///
 /// # Errors
 ///
-/// The cluster could not be identified.
-pub async fn plan(
+/// The cluster could not be identified, or a value of a Secret would be saved.
+pub async fn create(
     prepared: &Prepared,
     options: &ApplyOptions,
     predicted: &[Prediction],
@@ -81,8 +81,8 @@ pub async fn plan(
         conflicts: options.writing.conflicts,
         validation: options.writing.validation,
         ignore: options.ignore.as_ref().map(Ignore::to_save),
-        manifests: manifests(prepared, predicted, parent, &salt)?,
-        namespaces: uids(&state.namespaces),
+        manifests: hide_values(prepared, predicted, parent, &salt)?,
+        namespaces: namespace_uids(&state.namespaces),
         parent: state.parent_object().map(|found| {
             let seen = parent.and_then(|parent| Seen::from_parent(parent, &salt));
             SavedParent::new(found, seen)
@@ -94,8 +94,13 @@ pub async fn plan(
     })
 }
 
-/// Returns the manifests without the values of Secrets, those that the live ones have among them.
-fn manifests(
+/// Returns the manifests without the values of Secrets: neither their own values nor copies of the values that the live
+/// Secrets have.
+///
+/// # Errors
+///
+/// The key of an annotation or label contains a value. A key cannot be hidden, since it is needed to apply.
+fn hide_values(
     prepared: &Prepared,
     predicted: &[Prediction],
     parent: Option<&Value>,
@@ -105,8 +110,8 @@ fn manifests(
         let live = predicted.live.as_ref()?;
         Some((predicted.outcome.subject.key(), live))
     });
-    let own = parent.map(|live| (prepared.named.set.parent.clone(), live));
-    let live: BTreeMap<ObjectKey, &Value> = members.chain(own).collect();
+    let live_parent = parent.map(|live| (prepared.named.set.parent.clone(), live));
+    let live: BTreeMap<ObjectKey, &Value> = members.chain(live_parent).collect();
     let mut manifests = prepared.manifests.clone();
     for manifest in &mut manifests {
         let key = manifest.secret_key(&prepared.cluster.namespace);
@@ -126,7 +131,7 @@ fn manifests(
     Ok(manifests)
 }
 
-/// Returns what the plan does with each object, and how each was seen.
+/// Returns the objects of the plan: what it does with each, and the state in which each was seen.
 fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> Vec<SavedObject> {
     let ignored = ignored_fields(prepared);
     let mut seen: BTreeMap<ObjectKey, Seen> = predicted
@@ -163,7 +168,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         key,
         intent,
     });
-    // An object that did not exist any more does not have to be pruned.
+    // An object without a state was gone by the time of the prediction, so it does not have to be pruned.
     let needed = objects.filter(|object| object.intent != Intent::Prune || object.seen.is_some());
     needed.collect()
 }
@@ -172,8 +177,9 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
 ///
 /// # Errors
 ///
-/// They were valid when the plan was made, so what is wrong with them now is a change of the cluster.
-pub(super) async fn from_saved(
+/// No plan can be made. The manifests were valid when the plan was saved, so an error about them is reported as a
+/// change of the cluster since the plan.
+pub(super) async fn plan_from_saved(
     run: &mut CommandRun,
     connection: Connection,
     options: &ApplyOptions,
@@ -186,7 +192,7 @@ pub(super) async fn from_saved(
     })
 }
 
-/// Identifies the cluster, to recognize it later.
+/// Reads what identifies the cluster, so that `apply --plan` notices another cluster.
 pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
     let mut found = read::read_namespaces(server, &names).await?;
@@ -194,7 +200,7 @@ pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<
     Ok(SavedCluster::new(endpoint, uid))
 }
 
-pub(super) fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
+pub(super) fn namespace_uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
     namespaces
         .iter()
         .map(|(name, state)| (name.clone(), state.uid.clone()))
@@ -202,14 +208,18 @@ pub(super) fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUi
 }
 
 /// Returns a resource as the command line names it: `secrets`, or `widgets.example.com`.
-pub(super) fn resource_argument(resource: &Resource) -> String {
+fn resource_argument(resource: &Resource) -> String {
     match resource.group.as_str() {
         "" => resource.plural.clone(),
         group => format!("{}.{group}", resource.plural),
     }
 }
 
-/// Writes a plan that can be executed as it was shown.
+/// Writes a saved plan.
+///
+/// # Errors
+///
+/// `found` has a refusal or a failure, so that the plan could not be applied, or the file cannot be written.
 pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
     let mut outcomes = found.objects.iter().map(|object| &object.outcome);
     let has_failure = outcomes.any(|outcome| outcome.action == Action::Failed);
@@ -220,14 +230,14 @@ pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), E
     saved::write(file, plan).map_err(|error| unwritable(file, &error))
 }
 
-/// Discards the plan of an earlier run: if no new one is made, there is none. Returns whether there
-/// was one.
+/// Removes the saved plan of an earlier run before a new one is made: if that fails, nobody applies the old plan by
+/// mistake. Returns whether there was one.
 ///
 /// # Errors
 ///
 /// `file` is `-`, which is not a file.
 pub fn discard(file: &Path) -> Result<bool, Error> {
-    check_name("--out", file)?;
+    check_is_file("--out", file)?;
     saved::discard(file).map_err(|error| unwritable(file, &error))
 }
 
@@ -242,8 +252,8 @@ fn unwritable(file: &Path, error: &io::Error) -> Error {
     )
 }
 
-/// Refuses `-`, which elsewhere means standard input or output.
-pub(super) fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
+/// Checks that the file is not `-`, which means standard input or output with other flags.
+fn check_is_file(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
         return Err(Error::usage(
             format!("{flag} -: not supported: a plan is saved in a file"),
@@ -253,9 +263,9 @@ pub(super) fn check_name(flag: &str, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the file of a plan.
+/// Reads a saved plan.
 pub fn read(file: &Path) -> Result<SavedPlan, Error> {
-    check_name("--plan", file)?;
+    check_is_file("--plan", file)?;
     saved::read(file).map_err(|error| {
         Error::usage(
             format!("--plan {}: {error}", file.display()),
@@ -264,12 +274,12 @@ pub fn read(file: &Path) -> Result<SavedPlan, Error> {
     })
 }
 
-/// Makes the plan again, and checks that it is the saved one.
+/// Plans again from the manifests of a saved plan, and checks that the new plan does the same to the same objects.
 ///
 /// # Errors
 ///
-/// The changes since then.
-pub async fn approve(
+/// The error lists how the plan and the cluster differ by now.
+pub async fn plan_again(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
@@ -281,9 +291,9 @@ pub async fn approve(
         namespace: saved.set.namespace.clone(),
     };
     let connection = run.connect(shared).await?;
-    let mut prepared = from_saved(run, connection, options, input).await?;
-    let seen = look(&prepared, saved).await?;
-    let parent_seen = look_at_parent(&prepared, &saved.salt).await?;
+    let mut prepared = plan_from_saved(run, connection, options, input).await?;
+    let seen = read_seen(&prepared, saved).await?;
+    let parent_seen = read_parent_seen(&prepared, &saved.salt).await?;
     let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let fresh = CurrentState {
         cluster: &cluster,
@@ -292,12 +302,12 @@ pub async fn approve(
         plan: &prepared.plan,
         parent: prepared.state.parent_object(),
         parent_seen: parent_seen.as_ref(),
-        namespaces: &uids(&prepared.state.namespaces),
+        namespaces: &namespace_uids(&prepared.state.namespaces),
         seen: &seen,
     };
-    let moved = saved::find_drift(saved, &fresh);
-    if !moved.is_empty() {
-        return Err(ChangeSincePlan::error(&moved));
+    let drift = saved::find_drift(saved, &fresh);
+    if !drift.is_empty() {
+        return Err(ChangeSincePlan::error(&drift));
     }
     let uncompared = saved::namespaces_not_compared(saved, &fresh);
     if !uncompared.is_empty() {
@@ -306,31 +316,35 @@ pub async fn approve(
             listed(uncompared)
         )]);
     }
-    let objects = saved.objects.iter();
-    let written = objects.filter(|object| matches!(object.intent, Intent::Apply | Intent::Prune));
-    let approved = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
-    let chosen = saved.objects.iter().filter(|object| object.recreated);
-    let recreated = chosen.map(|object| object.key.clone()).collect();
-    let bound = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
-    prepared.plan.preconditions = bound
-        .with_recreated(recreated)
-        .with_ignored_fields(&ignored_fields(&prepared));
+    let written = saved
+        .objects
+        .iter()
+        .filter(|object| matches!(object.intent, Intent::Apply | Intent::Prune));
+    let seen_before_write = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
+    let to_recreate = saved.objects.iter().filter(|object| object.recreated);
+    let recreated = to_recreate.map(|object| object.key.clone()).collect();
+    prepared.plan.preconditions =
+        Preconditions::bound(saved.salt.clone(), seen_before_write.collect(), parent_seen)
+            .with_recreated(recreated)
+            .with_ignored_fields(&ignored_fields(&prepared));
     Ok(prepared)
 }
 
-/// Reads what either plan writes.
-async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
+/// Reads the present state of the objects that the saved plan or the new one writes; those that do not exist are left
+/// out.
+async fn read_seen(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
     let keys = saved::objects_to_read(saved, &prepared.plan, &prepared.desired);
-    let resources = resources(prepared);
+    let resources = known_resources(prepared);
     let ignored = &ignored_fields(prepared);
     let server = &prepared.cluster.server;
-    let looks = keys.into_iter().map(|key| {
+    let reads = keys.into_iter().map(|key| {
         let resource = resources
             .get(&key)
             .cloned()
             .or_else(|| find_resource(prepared, &key));
         async move {
             let Some(resource) = resource else {
+                // The server does not serve the kind any more, so the object cannot exist.
                 return Ok(None);
             };
             let read = read::object(server, &resource, &key).await;
@@ -340,15 +354,16 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
             Ok::<_, Error>(seen.map(|seen| (key, seen)))
         }
     });
-    let seen: Vec<_> = stream::iter(looks)
+    let seen: Vec<_> = stream::iter(reads)
         .buffer_unordered(prepared.writing.concurrency)
         .try_collect()
         .await?;
     Ok(seen.into_iter().flatten().collect())
 }
 
-/// Reads the rest of a parent whose own manifest is applied.
-pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
+/// Reads the state of the parent, apart from the set's own labels and annotations, if the parent has a manifest.
+/// Returns `None` without a manifest, or if the parent does not exist.
+async fn read_parent_seen(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
     let (Some(manifest), Some(_)) = (&prepared.desired.parent, prepared.state.parent_object()) else {
         return Ok(None);
     };
@@ -358,8 +373,9 @@ pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<O
     Ok(object.and_then(|object| Seen::from_parent(&object, salt)))
 }
 
-/// Returns the fields that the set leaves to others: they may change between a plan and its run.
-pub(super) fn ignored_fields(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
+/// Returns the fields that the set ignores (`--ignore`). Others may write them between a plan and its run, so they are
+/// not compared.
+fn ignored_fields(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
     let members = prepared.desired.members.iter();
     members
         .filter(|member| !member.ignored.is_empty())
@@ -367,12 +383,14 @@ pub(super) fn ignored_fields(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Poi
         .collect()
 }
 
-pub(super) fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
+/// Returns the resources of the live members and of the desired objects.
+fn known_resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     let live = prepared.state.observed.members.iter();
     let members = live.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
     let served = &prepared.state.places.resources;
     let desired = prepared.desired.members.iter();
-    // As for the plan, each object is read in the version of its manifest if that is served.
+    // An object is read in the API version of its manifest if the server serves that version. So it was for the saved
+    // plan: in another version, the object would look different.
     let wanted = desired.filter_map(|object| {
         let resource = object.readable_through(served)?;
         Some((object.key.clone(), Arc::clone(resource)))
@@ -380,7 +398,8 @@ pub(super) fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource
     members.chain(wanted).collect()
 }
 
-/// Returns the resource of an object that is not in the present plan.
+/// Returns the resource of an object that only the saved plan writes; `None` if the kind is not served, or if the
+/// server does not answer for its group.
 fn find_resource(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
     match prepared.cluster.discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Arc::new(resource.clone())),

@@ -1,5 +1,4 @@
-//! Reads the state for a comparison with a saved plan: the manifests are those of the plan, and no other
-//! source is read.
+//! Plans from the manifests of a saved plan, to compare the cluster with it. No other source of manifests is read.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +6,7 @@ use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use super::saved_plan::{from_saved, identify, uids};
+use super::saved_plan::{identify, namespace_uids, plan_from_saved};
 use super::{Input, Prepared};
 use crate::cli::GlobalFlags;
 use crate::cluster::discovery::KindLookup;
@@ -20,11 +19,11 @@ use crate::read::{self, Cluster};
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
 
-/// Plans from the manifests of a saved plan.
+/// Plans from the manifests of a saved plan. Warns if another run has changed the set since with other manifests.
 ///
 /// # Errors
 ///
-/// It is another cluster, or the plan cannot be made there any more.
+/// The saved plan was made for another cluster, or no plan can be made there any more.
 pub async fn prepare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
@@ -32,30 +31,34 @@ pub async fn prepare(
     plan: &SavedPlan,
 ) -> Result<Prepared, Error> {
     let connection = run.connect(shared).await?;
-    let input = Input::Compared(Box::new(plan.clone()));
-    let prepared = from_saved(run, connection, options, input).await?;
+    let input = Input::SavedToCompare(Box::new(plan.clone()));
+    let prepared = plan_from_saved(run, connection, options, input).await?;
     let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let parent = prepared.state.parent_object();
-    if let Some(other) = saved::find_other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent)
-    {
+    if let Some(other) = saved::find_other_cluster(
+        plan,
+        &cluster,
+        &namespace_uids(&prepared.state.namespaces),
+        parent,
+    ) {
         return Err(ChangeSincePlan::error(&[other]));
     }
     let runs = parent
         .into_iter()
         .flat_map(|parent| History::from_annotations(&parent.annotations).into_runs());
-    let last = runs
+    let last_change = runs
         .into_iter()
         .find(|run| !run.is_running() && !run.manifests.is_empty());
-    if last.is_some_and(|run| run.manifests != desired::digest(&prepared.desired)) {
+    if last_change.is_some_and(|run| run.manifests != desired::digest(&prepared.desired)) {
         let text = "the last run that changed the set used other manifests than this plan";
         run.report_warnings(&[text.to_owned()]);
     }
     Ok(prepared)
 }
 
-/// Returns the manifests of a plan, with the values of live Secrets where their digests match, and the Secrets with
-/// another value.
-pub(super) async fn manifests(
+/// Returns the manifests of a saved plan, whose values of Secrets are filled in from the live Secrets if the digests
+/// match. Also returns the Secrets with a value that does not match.
+pub(super) async fn fill_in_manifests(
     cluster: &Cluster,
     plan: &SavedPlan,
     concurrency: usize,
@@ -64,7 +67,7 @@ pub(super) async fn manifests(
         let key = manifest.secret_key(&plan.set.namespace);
         let secret = key.filter(|_| !manifest.hidden.is_empty());
         let live = match &secret {
-            Some(key) => live_secret(cluster, key).await?,
+            Some(key) => read_secret(cluster, key).await?,
             None => None,
         };
         let compared = saved::fill_in_for_comparison(manifest, live.as_ref(), &plan.salt);
@@ -80,7 +83,8 @@ pub(super) async fn manifests(
     Ok((manifests, incomplete))
 }
 
-async fn live_secret(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, Error> {
+/// Reads a live Secret; `None` if it does not exist, or if discovery does not show Secrets.
+async fn read_secret(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, Error> {
     let KindLookup::Found(resource) = cluster.discovery.preferred(&key.group_kind) else {
         return Ok(None);
     };

@@ -1,8 +1,8 @@
 //! The repair of a parent, which `--fix` writes.
 //!
-//! A repair writes only the ApplySet metadata of a set of this program, and only what is certain. A
-//! record is widened to cover what was seen. It is narrowed, or replaced if it cannot be read, only
-//! after a look at the whole cluster. No object is deleted, and no member is changed.
+//! A repair writes only the ApplySet metadata of a set of this program, and only values that are certain. It widens the
+//! record to cover the members that were seen. It narrows the record, or replaces an invalid one, only if the whole
+//! cluster was listed: otherwise, members that were not seen would be lost. It deletes no object and changes no member.
 
 mod repairable;
 mod target_record;
@@ -12,9 +12,9 @@ use std::slice;
 use std::sync::Arc;
 
 use repairable::check_repairable;
-use target_record::target_record;
+use target_record::compute_target_record;
 
-use super::lenient_record::tooling;
+use super::lenient_record::read_tooling;
 use super::parent_findings::annotations_size;
 use super::record_findings::served_record;
 use super::{Examined, RunsUnderWay, Surroundings};
@@ -32,23 +32,23 @@ use crate::read::found_set;
 /// The repair of one parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// The set whose metadata are written.
+    /// The set whose ApplySet metadata is written.
     pub set: Set,
     /// The resource of the parent.
     pub resource: Arc<Resource>,
-    /// Precondition: the parent as it was judged.
+    /// The parent as the rules saw it. The repair is written only if the parent has not changed since.
     pub parent: ParentObject,
-    /// The record so far, as far as it makes sense and its kinds are served.
+    /// The valid entries of the record before the repair, without kinds that are not served.
     pub recorded: Record,
     /// The record to write.
     pub record: Record,
-    /// The collections that the record covers so far.
+    /// The collections that the record covers before the repair.
     pub places: ListTargets,
     /// Labels and annotations to remove.
     pub removals: Vec<Removal>,
-    /// The ids of the runs under way that end as if they had been killed.
+    /// The ids of the runs under way that the parent lists as killed after the repair.
     pub ended: Vec<String>,
-    /// The changes in words, a line for each key and each run.
+    /// The changes in words, one line for each label, annotation and run.
     pub changes: Vec<String>,
 }
 
@@ -59,25 +59,28 @@ pub enum Removal {
     Label(&'static str),
 }
 
-/// Plans the repair of a parent; `None` if nothing would change, and the reason if it may not be
-/// repaired.
-pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<Option<Repair>, String> {
+/// Plans the repair of a parent; `None` if nothing would change.
+///
+/// # Errors
+///
+/// The reason for which the parent may not be repaired.
+pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<Option<Repair>, String> {
     check_repairable(set, surroundings)?;
     let parent = &set.parent;
     let discovery = surroundings.discovery;
     let applyset_record = set.found.recorded();
     let recorded = applyset_record.map_or_else(Record::default, |found| served_record(found, discovery));
-    let record = match target_record(set, surroundings)? {
+    let record = match compute_target_record(set, surroundings)? {
         record if !parent.object.is_being_added_to() => record,
-        // Members that a run is about to write are not there yet.
+        // A run is under way, whose members may not exist yet: the repair does not remove what the run has recorded.
         record => record.union(&recorded),
     };
-    // An older version of this program in the tooling annotation is not a fault, and is kept.
-    let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::this_program);
+    // If the annotation names another version of this program, the repair leaves it.
+    let tooling = read_tooling(&parent.object.annotations).unwrap_or_else(Tooling::this_program);
     let mut changes = Vec::new();
     changes.extend(describe_change(&parent.labels, ID_LABEL, set.found.id.as_str()));
     let current = &parent.object.annotations;
-    for (key, value) in annotations(&keeper, &record) {
+    for (key, value) in annotations_to_write(&tooling, &record) {
         changes.extend(describe_change(current, key, &value));
     }
     let mut removals = Vec::new();
@@ -108,7 +111,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
             id: set.found.id.clone(),
             parent: parent.identity.clone(),
             parent_uid: Some(parent.object.uid.clone()),
-            tooling: keeper,
+            tooling,
         },
         resource: Arc::clone(&parent.resource),
         parent: parent.object.clone(),
@@ -129,12 +132,12 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
 }
 
 impl Repair {
-    /// Returns the set after the repair.
+    /// Returns the set as it is after the repair.
     pub(super) fn apply_to(&self, set: &Examined) -> Examined {
         let mut parent = set.parent.clone();
         let object = &mut parent.object;
         parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());
-        for (key, value) in annotations(&self.set.tooling, &self.record) {
+        for (key, value) in annotations_to_write(&self.set.tooling, &self.record) {
             object.annotations.insert(key.to_owned(), value);
         }
         for removal in &self.removals {
@@ -152,7 +155,7 @@ impl Repair {
 }
 
 /// Returns the annotations that a repair writes.
-fn annotations(tooling: &Tooling, record: &Record) -> [(&'static str, String); 3] {
+fn annotations_to_write(tooling: &Tooling, record: &Record) -> [(&'static str, String); 3] {
     [
         (TOOLING_ANNOTATION, tooling.to_string()),
         (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
@@ -160,7 +163,7 @@ fn annotations(tooling: &Tooling, record: &Record) -> [(&'static str, String); 3
     ]
 }
 
-/// Describes in words the change of the label or annotation `key` to `value`; `None` if it has that value already.
+/// Describes the change of the label or annotation `key` to `value`; `None` if it has that value already.
 fn describe_change(current: &Pairs, key: &str, value: &str) -> Option<String> {
     let Some(found) = current.get(key) else {
         return Some(format!("add {key} {value:?}"));
@@ -168,21 +171,21 @@ fn describe_change(current: &Pairs, key: &str, value: &str) -> Option<String> {
     if found == value {
         return None;
     }
-    let becomes = format!("change {key} from {found:?} to {value:?}");
+    let change = format!("change {key} from {found:?} to {value:?}");
     if key == ID_LABEL || key == TOOLING_ANNOTATION {
-        return Some(becomes);
+        return Some(change);
     }
-    let (lost, gained) = (beyond(found, value), beyond(value, found));
+    let (lost, gained) = (entries_beyond(found, value), entries_beyond(value, found));
     Some(match (lost.is_empty(), gained.is_empty()) {
-        (true, true) => becomes,
+        (true, true) => change,
         (false, true) => format!("remove {lost} from {key}"),
         (true, false) => format!("add {gained} to {key}"),
         (false, false) => format!("remove {lost} from {key} and add {gained}"),
     })
 }
 
-/// Lists the entries of the one list that the other lacks.
-fn beyond(one: &str, other: &str) -> String {
+/// Lists the entries of the list `one` that the list `other` lacks. Entries that are empty or have blanks are quoted.
+fn entries_beyond(one: &str, other: &str) -> String {
     let known: BTreeSet<&str> = other.split(',').collect();
     let mut missing = Vec::new();
     for entry in one

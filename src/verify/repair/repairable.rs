@@ -1,7 +1,7 @@
-//! The parents that may be repaired: those of this program's sets that certainly are parents.
+//! Checks that a parent may be repaired: it must certainly be a parent, and of a set of this program.
 
-use super::super::lenient_record::tooling;
-use super::super::record_findings::members;
+use super::super::lenient_record::read_tooling;
+use super::super::record_findings::present_members;
 use super::super::{Examined, ParentKind, Surroundings};
 use crate::compare::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::model::applyset::Tooling;
@@ -10,7 +10,11 @@ use crate::model::applyset::record::InvalidValue;
 use crate::model::live::Presence;
 use crate::read::ParentCandidate;
 
-/// Returns the reason if the parent may not be repaired.
+/// Checks that the parent may be repaired.
+///
+/// # Errors
+///
+/// The reason for which it may not be repaired.
 pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -> Result<(), String> {
     let parent = &set.parent;
     let annotations = &parent.object.annotations;
@@ -33,7 +37,7 @@ pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -
     if faults.iter().any(is_later_format) {
         return Err("part of it has a newer format".to_owned());
     }
-    match tooling(annotations) {
+    match read_tooling(annotations) {
         Some(found) if found.is_same_program(&Tooling::this_program()) => {}
         Some(found) => {
             return Err(format!("the set is managed by {found}"));
@@ -44,15 +48,19 @@ pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -
     let has_lost_its_id = faults
         .iter()
         .any(|fault| matches!(fault, ParentFault::WrongId { .. } | ParentFault::IdMissing));
-    if has_lost_its_id && members(&set.found, surroundings.appliers).next().is_none() {
+    if has_lost_its_id
+        && present_members(&set.found, surroundings.appliers)
+            .next()
+            .is_none()
+    {
         return Err("no member has the id of this parent, so it may be a copy of another one".to_owned());
     }
     Ok(())
 }
 
-/// Returns whether field ownership shows that the set is this program's. Users edit records, and other
-/// tools apply them. A set that was taken over keeps the field managers of its former tool, which do
-/// not show which of the two came last.
+/// Returns whether field ownership shows that the set is this program's: it has written the parent, and no other tool
+/// has applied the parent. Users may have edited it. A set that one tool has taken over from another has the field
+/// managers of both, and they do not show which tool came last, so the answer is `false` then.
 fn is_recorded_by_us_alone(parent: &ParentCandidate) -> bool {
     parent.writers.contains(PARENT_FIELD_MANAGER)
         && !parent.writers.contains(FOREIGN_PARENT_FIELD_MANAGER)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::lenient_record::{namespaces, read_leniently};
+use super::super::lenient_record::{read_leniently, read_namespaces};
 use super::super::record_findings::{labeled_record, needed_record, served_record};
 use super::super::{Examined, Extent, NewNamespaces, Surroundings, is_within};
 use crate::cluster::discovery::Discovery;
@@ -12,46 +12,58 @@ use crate::model::live::Live;
 use crate::plan::recorded_kinds::{self, RecordedKind};
 use crate::read::found_set::FoundSet;
 
-/// Returns the record to write. After a look at the whole cluster, it names exactly what is there, and what
-/// leads to lost members.
-/// Otherwise it is what is recorded and what was seen. The reason is returned if neither is certain.
-pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, String> {
+/// Returns the record to write. If the whole cluster was listed, the record has the kinds and namespaces of the objects
+/// with the label, of lost members, and of kinds that cannot be listed. Otherwise, it has the recorded kinds and
+/// namespaces and those of the members that were seen.
+///
+/// # Errors
+///
+/// The reason for which the record is not certain.
+pub(super) fn compute_target_record(
+    set: &Examined,
+    surroundings: Surroundings<'_>,
+) -> Result<Record, String> {
     let incomplete = |what: &str| format!("{what}, and not everything in the cluster can be listed");
-    let understood = read_leniently(&set.parent);
-    let understood_extent = understood
-        .as_ref()
-        .map_or(Extent::Part, |understood| understood.extent);
-    let found = recordable(set, surroundings.new_namespaces, understood_extent)?;
+    let lenient = read_leniently(&set.parent);
+    let lenient_extent = lenient.as_ref().map_or(Extent::Part, |lenient| lenient.extent);
+    let found = keep_recordable_members(set, surroundings.new_namespaces, lenient_extent)?;
     let needed = needed_record(&found, surroundings.appliers);
-    let Some(understood) = understood else {
+    let Some(lenient) = lenient else {
         return match surroundings.extent {
             Extent::Whole => Ok(needed),
             Extent::Part => Err(incomplete("the kinds are not recorded")),
         };
     };
     if surroundings.extent == Extent::Whole {
-        let recorded = served_record(&understood.record, surroundings.discovery);
-        let unlisted = unlisted_record(&understood.record, surroundings.discovery)?;
+        let recorded = served_record(&lenient.record, surroundings.discovery);
+        let unlisted = unlisted_record(&lenient.record, surroundings.discovery)?;
         let accounted = intersection(&recorded, &labeled_record(&found));
         let lost = lost_record(&found, &recorded, surroundings.lost);
         return Ok(needed.union(&accounted).union(&unlisted).union(&lost));
     }
-    if understood.extent == Extent::Part {
+    if lenient.extent == Extent::Part {
         return Err(incomplete("part of the record is invalid"));
     }
-    let recorded = served_or_unlisted(&understood.record, surroundings.discovery)?;
+    let recorded = served_or_unlisted(&lenient.record, surroundings.discovery)?;
     Ok(recorded.union(&needed))
 }
 
-/// Returns the set with the members whose namespaces may be recorded. `understood` is the extent of the
-/// record that makes sense.
-fn recordable(set: &Examined, new_namespaces: NewNamespaces, understood: Extent) -> Result<FoundSet, String> {
+/// Returns the set with those members whose namespaces may be recorded. `lenient_extent` says how much of the record
+/// could be read.
+///
+/// # Errors
+///
+/// A member is in a namespace that is not recorded, and an invalid entry of the record may have named this namespace.
+fn keep_recordable_members(
+    set: &Examined,
+    new_namespaces: NewNamespaces,
+    lenient_extent: Extent,
+) -> Result<FoundSet, String> {
     if new_namespaces == NewNamespaces::Included {
         return Ok(set.found.clone());
     }
-    let found = within_namespaces(set.found.clone(), &namespaces(&set.parent));
-    // The namespace of a member may be missing because that part of the record makes no sense.
-    if understood == Extent::Part && found.members.len() < set.found.members.len() {
+    let found = within_namespaces(set.found.clone(), &read_namespaces(&set.parent));
+    if lenient_extent == Extent::Part && found.members.len() < set.found.members.len() {
         return Err(
             "part of the record is invalid; add --include-namespaces to trust the labels of members in other namespaces"
                 .to_owned(),
@@ -73,14 +85,17 @@ fn within_namespaces(mut found: FoundSet, recorded: &BTreeSet<String>) -> FoundS
     found
 }
 
-/// Returns the record with its kinds as they are served, and those that cannot be listed. A kind that
-/// is certainly gone has no members.
+/// Returns the record without the kinds that are certainly gone: those have no members.
 fn served_or_unlisted(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
     Ok(served_record(recorded, discovery).union(&unlisted_record(recorded, discovery)?))
 }
 
-/// Returns the record of the kinds that cannot be listed, with every namespace that may hold their
-/// objects.
+/// Returns the record of the kinds that cannot be listed, with all recorded namespaces: any of them may have objects of
+/// these kinds.
+///
+/// # Errors
+///
+/// The record names a resource instead of a kind, and nothing shows the kind of this resource.
 fn unlisted_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
     let mut record = Record::default();
     for (name, entry) in recorded_kinds::entries(&recorded.kinds, discovery) {
@@ -105,7 +120,8 @@ fn unlisted_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<R
     Ok(record)
 }
 
-/// Returns the record of the lost members that the record of the set covers: nothing else leads to them.
+/// Returns the record of the lost members that the set's record covers. They have no label, so if their kinds and
+/// namespaces were removed from the record, `verify` would not find them any more.
 fn lost_record(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
     let covered = lost.iter().filter(|live| is_within(live, recorded, set));
     Record::from_members(covered.map(|live| &live.key), &set.identity)

@@ -129,7 +129,7 @@ impl AllowlistEntry {
             (_, Some(command)) | (Some(command), None) => command,
             (None, None) => return Err(PolicyFault::EmptyEntry(number)),
         };
-        let cleaned = find_program::clean(&command);
+        let cleaned = find_program::clean_path(&command);
         // Compares texts, because two paths may be equal although their texts differ.
         if cleaned.as_os_str() != command.as_str() {
             return Err(PolicyFault::NotNormalized {

@@ -114,7 +114,7 @@ impl PluginPolicy {
             Self::DenyAll => return Err(Denial::DenyAll),
             Self::Allowlist(allowed) => allowed,
         };
-        let cleaned = find_program::clean(command);
+        let cleaned = find_program::clean_path(command);
         if allowed.iter().any(|entry| Path::new(entry) == cleaned) {
             return Ok(());
         }
