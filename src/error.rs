@@ -55,8 +55,9 @@ pub enum ErrorKind {
     NotSaved,
     /// The set or the manifests have changed since the plan was made.
     Outdated,
-    /// Another run of the set began first, and this one has `--exclusive`.
-    OtherRun,
+    /// Another run of the set began first, and this one has `--exclusive`: it plans again. A run that has waited in vain
+    /// for another one is refused (`Refused`).
+    OtherRunBegan,
     /// Something failed while writing.
     Failed,
     /// The server could not be reached, refused a request, or did not show what a decision depends on.
@@ -163,7 +164,7 @@ impl Error {
             | ErrorKind::NotConfirmed
             | ErrorKind::NotSaved
             | ErrorKind::Outdated
-            | ErrorKind::OtherRun => Exit::Refused,
+            | ErrorKind::OtherRunBegan => Exit::Refused,
             ErrorKind::Failed => Exit::Failed,
             ErrorKind::Cluster | ErrorKind::Forbidden | ErrorKind::ListForbidden => Exit::Cluster,
         }

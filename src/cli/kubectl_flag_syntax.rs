@@ -31,7 +31,7 @@ fn parse_boolean(value: &str) -> Result<bool, &'static str> {
 }
 
 /// Rewrites `-v 6` and `-v6` to `-v=6`. In `-v web`, the word is not a number, so it is left as the next argument.
-pub(super) fn rewrite_levels(arguments: Vec<OsString>) -> Vec<OsString> {
+pub(super) fn rewrite_verbosity(arguments: Vec<OsString>) -> Vec<OsString> {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let mut rewritten: Vec<OsString> = Vec::new();
     // Whether the last argument was `-v` without a level.

@@ -36,7 +36,7 @@ pub struct Cli {
     /// Flags that all commands share.
     #[command(flatten)]
     pub shared: GlobalFlags,
-    /// The command.
+    /// The subcommand, such as `apply`, with its arguments.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -50,17 +50,18 @@ impl Cli {
     /// as their text.
     pub fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
         let mut command = help::with_pages(kubectl_flag_syntax::with_boolean_values(Self::command()));
-        let mut arguments = kubectl_flag_syntax::rewrite_levels(arguments);
+        let mut arguments = kubectl_flag_syntax::rewrite_verbosity(arguments);
         if arguments.len() < 2 {
             arguments.push("--help".into());
         }
-        let texts: Vec<String> = arguments
+        // Kept for tips: clap consumes the arguments.
+        let argument_texts: Vec<String> = arguments
             .iter()
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect();
         let matches = command.try_get_matches_from_mut(arguments);
         matches
             .and_then(|matches| Self::from_arg_matches(&matches))
-            .map_err(|error| tips::with_tip(error, &command, &texts))
+            .map_err(|error| tips::with_tip(error, &command, &argument_texts))
     }
 }

@@ -165,7 +165,7 @@ impl From<ParentWriteError> for Error {
             ParentWriteError::Refused(refusals) => {
                 let mut messages = Refusal::messages(refusals);
                 let kind = if error.is_of_another_run() {
-                    ErrorKind::OtherRun
+                    ErrorKind::OtherRunBegan
                 } else {
                     messages.insert(0, Message::new(text.as_str()));
                     ErrorKind::Outdated

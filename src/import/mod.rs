@@ -302,7 +302,7 @@ impl Tool {
     }
 
     /// Returns what to do before the first apply of adopted objects, if the tool changes manifests.
-    pub fn hint_for_first_apply(self) -> Option<&'static str> {
+    pub fn hint_before_first_apply(self) -> Option<&'static str> {
         match self {
             Self::Kapp => Some(
                 "copy the label kapp.k14s.io/app into the selectors and Pod templates of your manifests, or recreate the objects with --recreate=KIND",

@@ -73,11 +73,11 @@ impl Object {
 
     /// Returns a copy of the object in which `metadata` is replaced.
     #[must_use]
-    pub fn with_metadata(&self, metadata: &Map<String, Value>) -> Self {
+    pub fn with_metadata(&self, new_metadata: &Map<String, Value>) -> Self {
         let Range { start, end } = self.metadata;
         let mut text = Vec::with_capacity(self.text.len() + 128);
         text.extend_from_slice(&self.text[..start]);
-        write_json(&mut text, metadata);
+        write_json(&mut text, new_metadata);
         let metadata_range = start..text.len();
         text.extend_from_slice(&self.text[end..]);
         text.shrink_to_fit();

@@ -154,7 +154,7 @@ pub struct NeededPermissions {
     /// The namespaces that the run creates, unless they exist. A controller may grant the creator of a namespace
     /// permissions in it. Before the namespace exists, a missing permission in it is therefore no reason to refuse the
     /// run.
-    pub brought_namespaces: BTreeSet<String>,
+    pub created_namespaces: BTreeSet<String>,
 }
 
 /// The rules of a user in one namespace: `status` of a `SelfSubjectRulesReview`. Matching is that of RBAC (kubernetes,

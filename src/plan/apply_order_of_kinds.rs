@@ -12,8 +12,10 @@ pub(super) enum Wave {
     /// Objects that limit which other objects the server admits: quotas, limits, address ranges of Services. They have
     /// a wave of their own because a limit takes effect late: only once a controller has written it into the status.
     Limits,
-    /// Objects that other objects refer to: identities, permissions, configuration, storage, Services.
-    Referenced,
+    /// Objects that have to exist before the Pods: those that other objects refer to (identities, permissions,
+    /// configuration, storage, Services), and those that protect Pods from their start (`NetworkPolicy`,
+    /// `PodDisruptionBudget`).
+    Prerequisites,
     /// Everything else.
     Rest,
     /// Objects that can prevent other objects from being written: webhooks, admission policies, aggregated APIs. They
@@ -26,7 +28,7 @@ impl Wave {
     pub(super) const ALL: [Self; 5] = [
         Self::Containers,
         Self::Limits,
-        Self::Referenced,
+        Self::Prerequisites,
         Self::Rest,
         Self::Admission,
     ];
@@ -50,7 +52,7 @@ impl Wave {
             // A NetworkPolicy or PodDisruptionBudget has to exist before the Pods, so that no Pod runs without it.
             | ("networking.k8s.io", "NetworkPolicy" | "IngressClass")
             | ("policy", "PodDisruptionBudget")
-            | ("gateway.networking.k8s.io", "GatewayClass") => Self::Referenced,
+            | ("gateway.networking.k8s.io", "GatewayClass") => Self::Prerequisites,
             ("admissionregistration.k8s.io" | "apiregistration.k8s.io", _) => Self::Admission,
             _ => Self::Rest,
         }
@@ -82,17 +84,17 @@ mod tests {
             ),
             ("", "ResourceQuota", Wave::Limits),
             ("networking.k8s.io", "ServiceCIDR", Wave::Limits),
-            ("networking.k8s.io", "IngressClass", Wave::Referenced),
+            ("networking.k8s.io", "IngressClass", Wave::Prerequisites),
             ("networking.k8s.io", "Ingress", Wave::Rest),
-            ("networking.k8s.io", "NetworkPolicy", Wave::Referenced),
-            ("policy", "PodDisruptionBudget", Wave::Referenced),
-            ("", "ServiceAccount", Wave::Referenced),
+            ("networking.k8s.io", "NetworkPolicy", Wave::Prerequisites),
+            ("policy", "PodDisruptionBudget", Wave::Prerequisites),
+            ("", "ServiceAccount", Wave::Prerequisites),
             (
                 "rbac.authorization.k8s.io",
                 "ClusterRoleBinding",
-                Wave::Referenced,
+                Wave::Prerequisites,
             ),
-            ("", "Service", Wave::Referenced),
+            ("", "Service", Wave::Prerequisites),
             ("apps", "Deployment", Wave::Rest),
             ("serving.knative.dev", "Service", Wave::Rest),
             ("example.com", "Secret", Wave::Rest),

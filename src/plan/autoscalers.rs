@@ -99,7 +99,7 @@ pub fn warn_of_removed_replicas(
 }
 
 /// Returns the warning about a number of replicas that is kept because autoscalers cannot be listed.
-pub fn warn_of_kept_replicas(
+pub fn describe_kept_replicas(
     position: &impl fmt::Display,
     key: &ObjectKey,
     path: &ReplicasPath,

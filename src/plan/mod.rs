@@ -51,8 +51,8 @@ pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_order;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, is_leaving, note_replicas_left_to_autoscalers,
-    read_scale_target, warn_of_kept_replicas, warn_of_removed_replicas,
+    autoscaler_kinds, autoscalers_by_target, describe_kept_replicas, is_leaving,
+    note_replicas_left_to_autoscalers, read_scale_target, warn_of_removed_replicas,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{KeptObjects, containers_of_plan, holds_parent_of, is_container, is_container_kind};

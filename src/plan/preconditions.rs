@@ -166,7 +166,7 @@ impl Seen {
     }
 
     /// Returns the UID and resourceVersion of a live object, without a digest of its content.
-    pub fn version(object: &Value) -> Self {
+    pub fn from_version(object: &Value) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         Self {
             uid: text("uid"),
@@ -219,12 +219,12 @@ impl Preconditions {
     }
 
     /// Returns whether an object may be recreated. A saved plan permits it only for the objects that it names.
-    pub fn admit_recreation(&self, key: &ObjectKey) -> bool {
+    pub fn admits_recreation(&self, key: &ObjectKey) -> bool {
         self.0.as_ref().is_none_or(|bound| bound.recreated.contains(key))
     }
 
     /// Returns whether each object must be as it was when the plan was made: the plan is a saved one.
-    pub fn require_unchanged(&self) -> bool {
+    pub fn is_of_saved_plan(&self) -> bool {
         self.0.is_some()
     }
 
@@ -258,7 +258,7 @@ impl Preconditions {
     }
 
     /// Returns whether an existing object that looks like `now` may be written.
-    pub fn admit(&self, key: &ObjectKey, now: &Value) -> bool {
+    pub fn admits(&self, key: &ObjectKey, now: &Value) -> bool {
         match self.for_object(key) {
             Precondition::None => true,
             Precondition::Absent => false,

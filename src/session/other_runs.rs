@@ -81,7 +81,7 @@ impl CommandRun {
     /// Counts one more attempt and returns `true` if the error says that another run began before this one, which is to
     /// run alone: the caller then reads and plans again. Returns `false` for other errors, and after [`MAX_REPLANS`].
     pub(super) fn count_replan(&mut self, error: &Error) -> bool {
-        if self.replans >= MAX_REPLANS || error.kind != ErrorKind::OtherRun {
+        if self.replans >= MAX_REPLANS || error.kind != ErrorKind::OtherRunBegan {
             return false;
         }
         self.replans += 1;

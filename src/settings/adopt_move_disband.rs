@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::sources::{read_recursion, read_sources};
 use super::waiting::read_exclusive;
-use super::{SetReference, is_interactive, list_appliers, read_consent, read_consent_unless_dry};
+use super::{SetReference, is_interactive, list_appliers, read_consent, read_consent_or_dry_run};
 use crate::cli::{Disband, GlobalFlags, Move, WriteFlags};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
@@ -100,7 +100,7 @@ impl MembershipOptions {
         let set = SetReference::new(&disband.set)?;
         Ok(Self {
             take_over: Risk::allowed_if(disband.take_over_set),
-            consent: read_consent_unless_dry(disband.yes, disband.writes.dry_run),
+            consent: read_consent_or_dry_run(disband.yes, disband.writes.dry_run),
             ..Self::new(set, None, None, &disband.writes, shared)?
         })
     }

@@ -2,7 +2,7 @@
 
 use super::waiting::read_exclusive;
 use super::{
-    SetReference, WaitOptions, check_field_manager, is_interactive, list_appliers, read_consent_unless_dry,
+    SetReference, WaitOptions, check_field_manager, is_interactive, list_appliers, read_consent_or_dry_run,
 };
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -18,7 +18,7 @@ pub struct DeleteOptions {
     pub policy: Policy,
     /// Whether `--take-over-set` allows to delete the set of another tool.
     pub take_over: Risk,
-    /// Whether the user has confirmed the run in advance, by `--yes`.
+    /// Whether the user has confirmed the run in advance, by `--yes`. A dry run needs no confirmation.
     pub consent: Consent,
     /// True if the command succeeds when there is no such set.
     pub ignore_not_found: bool,
@@ -30,7 +30,6 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// Reads the flags of `delete`.
     pub fn new(delete: &Delete, shared: &GlobalFlags) -> Result<Self, Error> {
         let waiting = WaitOptions::new(&delete.waiting)?;
         let field_manager =
@@ -52,7 +51,7 @@ impl DeleteOptions {
                 appliers: list_appliers(&field_manager),
             },
             take_over: Risk::allowed_if(delete.take_over_set),
-            consent: read_consent_unless_dry(delete.yes, delete.writes.dry_run),
+            consent: read_consent_or_dry_run(delete.yes, delete.writes.dry_run),
             ignore_not_found: delete.ignore_not_found,
             is_interactive: is_interactive(),
             writing: WriteSettings {

@@ -117,7 +117,7 @@ fn read_consent(yes: bool) -> Consent {
 }
 
 /// Reads `--yes` of a command whose dry run does not ask for confirmation.
-fn read_consent_unless_dry(yes: bool, dry_run: DryRun) -> Consent {
+fn read_consent_or_dry_run(yes: bool, dry_run: DryRun) -> Consent {
     read_consent(yes || dry_run != DryRun::None)
 }
 

@@ -237,7 +237,7 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
             return without_boolean_values(error);
         }
     };
-    if tip.is_some() || suggests_override(&error) {
+    if tip.is_some() || suggests_override_of_check(&error) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::Suggested);
@@ -291,7 +291,7 @@ fn is_given_with_value(flag: &str, unknown: &str, arguments: &[String]) -> bool 
 }
 
 /// Returns whether clap's tip has a flag that overrides a safety check.
-fn suggests_override(error: &clap::Error) -> bool {
+fn suggests_override_of_check(error: &clap::Error) -> bool {
     [ContextKind::SuggestedArg, ContextKind::Suggested]
         .into_iter()
         .filter_map(|kind| error.get(kind))

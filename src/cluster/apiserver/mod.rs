@@ -371,7 +371,7 @@ impl ApiServer {
             return Err(FailedAttempt::not_sent(&self.route));
         }
         self.write_lease
-            .admit(request)
+            .admits(request)
             .await
             .map_err(FailedAttempt::lease_lost)?;
         self.requests.fetch_add(1, Ordering::Relaxed);

@@ -96,7 +96,7 @@ impl WriteLease {
     /// # Errors
     ///
     /// The reason why the lease could not be renewed.
-    pub(super) async fn admit(&self, request: &ApiRequest) -> Result<(), String> {
+    pub(super) async fn admits(&self, request: &ApiRequest) -> Result<(), String> {
         if request.method == Method::GET {
             return Ok(());
         }
@@ -169,18 +169,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_written_once_it_has_expired() {
         let lease = WriteLease::default();
-        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
         lease.renew(Moment::now());
-        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
-        let held = lease.admit(&write);
+        let held = lease.admits(&write);
         assert!(timeout(Duration::from_hours(1), held).await.is_err());
-        assert_eq!(lease.admit(&ApiRequest::get("/member", "a")).await, Ok(()));
+        assert_eq!(lease.admits(&ApiRequest::get("/member", "a")).await, Ok(()));
         lease.note_failed_renewal("no answer");
-        assert_eq!(lease.admit(&patch("/member")).await, Err("no answer".to_owned()));
+        assert_eq!(lease.admits(&patch("/member")).await, Err("no answer".to_owned()));
         lease.renew(Moment::now());
-        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -188,10 +188,10 @@ mod tests {
         let lease = WriteLease::default();
         lease.renew(Moment::now());
         lease.note_failed_renewal("no answer");
-        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
-        let (held, ()) = tokio::join!(lease.admit(&write), async {
+        let (held, ()) = tokio::join!(lease.admits(&write), async {
             lease.renew(Moment::now());
         });
         assert_eq!(held, Ok(()));

@@ -188,7 +188,7 @@ impl Script for AdoptScript<'_> {
         if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
             run.report_warnings(planned.advice().as_slice());
             if let Choice::Inventory(reference, _) = &self.options.choice
-                && let Some(hint) = reference.tool.hint_for_first_apply()
+                && let Some(hint) = reference.tool.hint_before_first_apply()
             {
                 run.reporter.event(Event::Hint(hint.to_owned()));
             }

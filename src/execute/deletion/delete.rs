@@ -231,7 +231,7 @@ impl DeleteContext<'_> {
         Ok(object.and_then(|object| {
             Some(Reread {
                 live: Live::from_object(&object, &live.resource)?,
-                is_admitted: self.preconditions.admit(&live.key, &object),
+                is_admitted: self.preconditions.admits(&live.key, &object),
             })
         }))
     }

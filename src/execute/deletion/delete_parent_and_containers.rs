@@ -89,7 +89,7 @@ impl Execution<'_> {
                 terminating_objects,
                 &members.uids,
             ),
-            unlisted: self.unlisted().clone(),
+            unlisted: self.record_to_keep().clone(),
             managers: parent_managers(&self.writing.field_manager),
         };
         match release.see_to_parent(sink).await {
@@ -233,7 +233,7 @@ impl Execution<'_> {
     }
 
     /// Returns the part of the record that has to stay: the kinds of it whose members a list may not show.
-    fn unlisted(&self) -> &Record {
+    fn record_to_keep(&self) -> &Record {
         &self.state.observed.record_to_keep
     }
 
@@ -394,15 +394,15 @@ impl Execution<'_> {
                 Action::Skipped,
                 format!("{count} of its set kept"),
             ));
-            return self.report_unlisted_kinds(self.unlisted(), sink);
+            return self.report_unlisted_kinds(self.record_to_keep(), sink);
         }
-        if !self.unlisted().is_empty() {
+        if !self.record_to_keep().is_empty() {
             sink(outcome_event(
                 &parent.live,
                 Action::Skipped,
-                describe_unlisted_kinds(self.unlisted()),
+                describe_unlisted_kinds(self.record_to_keep()),
             ));
-            return self.report_unlisted_kinds(self.unlisted(), sink);
+            return self.report_unlisted_kinds(self.record_to_keep(), sink);
         }
         let managers = parent_managers(&self.writing.field_manager);
         let (disposition, event) = predict_disposition(self.set, parent, &managers);

@@ -188,7 +188,7 @@ impl Execution<'_> {
     /// Returns the detachments that are needed to delete these owners. A saved plan allows only the detachments that it
     /// names.
     fn needed_detachments(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
-        let is_saved_plan = self.plan.preconditions.require_unchanged();
+        let is_saved_plan = self.plan.preconditions.is_of_saved_plan();
         let detachments = dependents.detachments.iter();
         let needed =
             detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));

@@ -81,7 +81,7 @@ impl Execution<'_> {
                 | SkipReason::HoldsAnnotated { .. }
                 | SkipReason::HoldsParent
         );
-        let outcome = if self.plan.preconditions.require_unchanged() && !is_kept_for_others {
+        let outcome = if self.plan.preconditions.is_of_saved_plan() && !is_kept_for_others {
             pruned.failed += 1;
             ObjectOutcome::failed(skipped.subject, OVERTAKEN.to_owned())
         } else {

@@ -12,29 +12,30 @@ use crate::plan::{ParentStatus, judge_parent_for_deletion, member_scope, recorde
 use crate::read::{self, KindWait, ListTargets, METADATA_LIST, list_labeled_objects};
 
 impl ParentRelease<'_> {
-    /// Finds an object of the set that the members have joined, or its parent, that names this parent as its owner: the
-    /// garbage collector would delete it with this parent. A reference may have been added since the plan.
+    /// Finds what the old parent owns in the new set, which the members have joined: a member, or the new parent. The
+    /// garbage collector would delete it together with the old parent. The owner reference may have been added since the
+    /// plan.
     pub(super) async fn find_owned_in_new_set(&self) -> Result<Option<ObjectKey>, ReleaseError> {
         let Some(joined) = self.joined else {
             return Ok(None);
         };
-        let (parent, set) = (joined.parent, self.writing.set);
-        let concurrency = parent.writing.concurrency;
+        let (new_parent, old_set) = (joined.parent, self.writing.set);
+        let concurrency = new_parent.writing.concurrency;
         for targets in joined.recorded_places(&self.remaining.places) {
-            let listed =
-                list_labeled_objects(parent.server, parent.set, &targets, concurrency, METADATA_LIST).await;
+            let (server, new_set) = (new_parent.server, new_parent.set);
+            let listed = list_labeled_objects(server, new_set, &targets, concurrency, METADATA_LIST).await;
             let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
-            if let Some(live) = members.iter().find(|live| set.is_owner(&live.owners)) {
+            if let Some(live) = members.iter().find(|live| old_set.is_owner(&live.owners)) {
                 return Ok(Some(live.key.clone()));
             }
         }
-        let read = parent.read().await?;
-        let is_owned = read.is_some_and(|parent| set.is_owner(&parent.owners));
-        Ok(is_owned.then(|| parent.set.parent.clone()))
+        let found = new_parent.read().await?;
+        let is_owned = found.is_some_and(|found| old_set.is_owner(&found.owners));
+        Ok(is_owned.then(|| new_parent.set.parent.clone()))
     }
 
-    /// Lists members in the scope of the record that another run has written, too. The kinds of that
-    /// run may be newer than discovery.
+    /// Adds the scope of a record that another run has written to what is listed next. The kinds of that run may be
+    /// newer than discovery. Does nothing if the record is as it was when the scope was determined.
     pub(super) async fn add_scope_of_other_runs(
         &mut self,
         parent: &ParentObject,
@@ -45,20 +46,22 @@ impl ParentRelease<'_> {
         let ParentWriting { server, set, .. } = self.writing;
         let mut discovery = discovery::fetch(server).await?;
         let parent_status = judge_parent_for_deletion(set, parent)
+            // No refusal is lifted: the set was this run's own when it began.
             .and_then(|judged| judged.accept(&[]))
             .map_err(ParentWriteError::Refused)?;
         if let ParentStatus::Recorded(applyset_record) = &parent_status {
-            let unlisted =
+            let find_undiscovered =
                 |discovery: &Discovery| recorded_kinds::find_undiscovered(&applyset_record.kinds, discovery);
             let wait = KindWait::unreported();
-            read::settle_missing_kinds(server, &mut discovery, unlisted, &wait).await?;
+            read::settle_missing_kinds(server, &mut discovery, find_undiscovered, &wait).await?;
         }
-        let member_scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
-        self.unlisted = self.unlisted.union(&member_scope.record_to_keep);
+        let scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
+        // Kinds whose members a list may not show stay in the record.
+        self.unlisted = self.unlisted.union(&scope.record_to_keep);
         let ListTargets {
             resources,
             namespaces,
-        } = member_scope.places;
+        } = scope.places;
         self.remaining.places.add_resources(resources);
         self.remaining.places.namespaces.extend(namespaces);
         self.listed_reading = parent.reading.clone();

@@ -126,7 +126,7 @@ pub enum ReleaseError {
 }
 
 impl ParentRelease<'_> {
-    /// Sees to the parent as the run aims at.
+    /// Deletes the parent, removes its record, or determines a narrower record, as `aim` says.
     pub async fn see_to_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let aim = self.aim;
         let seen_to = match aim {

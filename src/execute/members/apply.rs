@@ -194,7 +194,7 @@ impl Execution<'_> {
     ) -> MemberReply {
         let preconditions = &self.plan.preconditions;
         match unapplied {
-            Unapplied::Exists if preconditions.require_unchanged() => failed(subject, OVERTAKEN.to_owned()),
+            Unapplied::Exists if preconditions.is_of_saved_plan() => failed(subject, OVERTAKEN.to_owned()),
             Unapplied::Exists if self.policy.unowned == Unowned::Shown => failed(
                 subject,
                 Message::new("not applied: it was created outside the set after the question")
@@ -205,7 +205,7 @@ impl Execution<'_> {
                 failed(subject, Message::new(apply_as_read::EXISTS).with_hint(hint))
             }
             Unapplied::Taken(message) => failed(subject, message),
-            Unapplied::Failed(error) if preconditions.require_unchanged() && is_passing_conflict(&error) => {
+            Unapplied::Failed(error) if preconditions.is_of_saved_plan() && is_passing_conflict(&error) => {
                 failed(subject, OVERTAKEN.to_owned())
             }
             Unapplied::Failed(error) => MemberReply {
@@ -275,7 +275,7 @@ impl Execution<'_> {
             let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
             if let Some(migrated) = self.migrate(object, is_as_applied).await? {
                 let saved = self.plan.preconditions.after_write(&written);
-                let lock = saved.unwrap_or_else(|| Seen::version(&migrated));
+                let lock = saved.unwrap_or_else(|| Seen::from_version(&migrated));
                 self.send_settled(object, live_membership, Some(&lock)).await?;
             }
         }
@@ -325,7 +325,7 @@ impl Execution<'_> {
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             let preconditions = &self.plan.preconditions;
-            if let Some(seen) = lock.as_ref().filter(|_| preconditions.require_unchanged()) {
+            if let Some(seen) = lock.as_ref().filter(|_| preconditions.is_of_saved_plan()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
                 let mut next_lock = preconditions.unchanged_since(seen, now.as_ref());
                 if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
@@ -387,7 +387,7 @@ impl Execution<'_> {
         parameters.extend(self.writing.dry_run.parameter());
         let accept = match self.writing.dry_run {
             // A run of a saved plan needs the whole object: its content is the precondition of the next write.
-            DryRun::None if !self.plan.preconditions.require_unchanged() => METADATA,
+            DryRun::None if !self.plan.preconditions.is_of_saved_plan() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
         let path = object.resource.path_of(&object.key);

@@ -93,8 +93,7 @@ impl Execution<'_> {
     /// for a saved plan, which has versions of its own, and for kubectl's field manager: the server would copy the
     /// version into the annotation of client-side apply.
     fn expect_version(&self, uid: &str, resource_version: &str) -> Expected {
-        if self.plan.preconditions.require_unchanged() || self.writing.field_manager == KUBECTL_FIELD_MANAGER
-        {
+        if self.plan.preconditions.is_of_saved_plan() || self.writing.field_manager == KUBECTL_FIELD_MANAGER {
             return Expected::Any;
         }
         Expected::Version(Seen {
@@ -184,7 +183,7 @@ impl Execution<'_> {
         live: &Live,
         earlier_attempts: EarlierAttempts,
     ) -> Result<LiveMembership, Unapplied> {
-        let is_saved_plan = self.plan.preconditions.require_unchanged();
+        let is_saved_plan = self.plan.preconditions.is_of_saved_plan();
         let membership = match &live.part_of {
             None if is_saved_plan || self.refuses_unowned(live) => return Err(Unapplied::Exists),
             None => LiveMembership::NotAMember,

@@ -41,7 +41,7 @@ impl ApplyWithLiveFields {
             ownership::with_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
         let body = with_metadata.or_else(|| (!object.ignored.is_empty()).then_some(with_ignored_fields))?;
         Some(Self {
-            seen: Seen::version(live),
+            seen: Seen::from_version(live),
             object: DesiredObject {
                 object: body,
                 ..object.clone()
@@ -78,7 +78,7 @@ pub async fn is_outdated(server: &ApiServer, object: &DesiredObject, seen: &Seen
     let Ok(now) = read::metadata(server, &object.resource, &object.key).await else {
         return false;
     };
-    let now = now.map(|live| Seen::version(&live));
+    let now = now.map(|live| Seen::from_version(&live));
     now.is_none_or(|now| now.uid != seen.uid || now.resource_version != seen.resource_version)
 }
 

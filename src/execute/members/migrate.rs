@@ -21,7 +21,7 @@ const ATTEMPTS: u32 = 5;
 impl Execution<'_> {
     /// Returns `lock` if it is the version that this run has read; `None` if it is the version in a saved plan.
     pub(super) fn version_as_read<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
-        lock.filter(|_| !self.plan.preconditions.require_unchanged())
+        lock.filter(|_| !self.plan.preconditions.is_of_saved_plan())
     }
 
     /// Migrates the fields of an object that is applied with this `lock`. The migration changes the object's version,
@@ -41,7 +41,7 @@ impl Execution<'_> {
             self.may_still_write(live, live_membership, Some(&read.uid))
         });
         if let Some(migrated) = migrating.await? {
-            *lock = Some(Seen::version(&migrated));
+            *lock = Some(Seen::from_version(&migrated));
         }
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Execution<'_> {
         if let Some(written) = written
             && self.version_as_read(lock.as_ref()).is_some()
         {
-            *lock = Some(Seen::version(&written));
+            *lock = Some(Seen::from_version(&written));
         }
         Ok(())
     }

@@ -99,7 +99,7 @@ impl Execution<'_> {
     /// Returns the error of an object that is being deleted and that the run does not wait for.
     pub fn terminating_error(&self, object: &DesiredObject) -> Message {
         let message = Message::new(TERMINATING);
-        if self.is_namespace_terminating(object) || self.plan.preconditions.require_unchanged() {
+        if self.is_namespace_terminating(object) || self.plan.preconditions.is_of_saved_plan() {
             return message;
         }
         match kind_to_recreate(object) {
@@ -213,7 +213,7 @@ impl Execution<'_> {
         let gone = NotRecreated::Changed("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
-        if preconditions.require_unchanged() && !preconditions.admit(&object.key, &found) {
+        if preconditions.is_of_saved_plan() && !preconditions.admits(&object.key, &found) {
             return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
         }
         if let Some(obstacle) = self.obstacle_of_fields_of_others(object, &found, error) {

@@ -25,12 +25,12 @@ pub fn needed_for_plan(
     field_manager: &str,
 ) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
-    let grants_permissions = applies_with_objects(desired, plan).any(|(_, object)| is_rbac(object));
+    let applies_rbac = applies_with_objects(desired, plan).any(|(_, object)| is_rbac(object));
     for (apply, object) in applies_with_objects(desired, plan) {
         needed.note_created_namespace(apply, object);
         // If the run applies both a CRD and a role, the role may grant the permissions for the new kind. Then a check
         // before the run could refuse what the user may do later, so it leaves the kind out.
-        if grants_permissions && is_not_yet_served(object) {
+        if applies_rbac && is_not_yet_served(object) {
             continue;
         }
         needed.add_apply(apply, object);
@@ -115,7 +115,7 @@ impl NeededPermissions {
     fn note_created_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
         let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");
         if is_namespace && apply.live_membership == LiveMembership::NotAMember {
-            self.brought_namespaces.insert(object.key.name.clone());
+            self.created_namespaces.insert(object.key.name.clone());
         }
     }
 

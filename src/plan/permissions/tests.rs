@@ -268,7 +268,7 @@ fn permissions_that_the_run_itself_may_grant_are_omitted() {
 
     let manifests = manifests(vec![desired("Namespace", None, "new")]);
     let needed = now(&manifests, Vec::new(), None);
-    assert_eq!(needed.brought_namespaces, BTreeSet::from(["new".to_owned()]));
+    assert_eq!(needed.created_namespaces, BTreeSet::from(["new".to_owned()]));
     let members = vec![live("Namespace", None, "new")];
-    assert!(now(&manifests, members, None).brought_namespaces.is_empty());
+    assert!(now(&manifests, members, None).created_namespaces.is_empty());
 }

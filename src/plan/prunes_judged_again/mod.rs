@@ -57,7 +57,7 @@ impl PrunesJudgedAgain<'_> {
         // reported when its delete is due.
         prunes.extend(candidates.iter().filter(|live| judge.is_desired(live)).cloned());
         let mut steps = PruneSteps::new(self.set, prunes, &skips);
-        if plan.preconditions.require_unchanged() {
+        if plan.preconditions.is_of_saved_plan() {
             let planned: HashMap<&str, &Live> = planned.iter().map(|live| (&*live.uid, *live)).collect();
             for live in steps.regular.iter_mut().chain(&mut steps.last).flatten() {
                 live.clone_from(planned[live.uid.as_str()]);

@@ -61,7 +61,7 @@ impl Recreate {
 
     /// Returns whether a run that is bound by these preconditions may recreate the object.
     pub fn allows(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
-        preconditions.admit_recreation(&object.key) && self.chooses(object)
+        preconditions.admits_recreation(&object.key) && self.chooses(object)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of the Pods and PersistentVolumeClaims of an object that is deleted and created again.
+//! What becomes of the Pods and `PersistentVolumeClaim`s of an object that is deleted and created again.
 
 use serde_json::Value;
 

@@ -51,8 +51,8 @@ pub(in crate::plan) fn find(
     refusals
 }
 
-/// Refuses hooks among the manifests, unless the user has chosen a treatment with `--hooks`. Tests, and objects that
-/// Argo CD never creates, are not refused.
+/// Refuses hooks among the manifests, unless the user has chosen a treatment with `--hooks`. Only
+/// hooks that Helm or Argo CD run during a release are refused, not tests, and not objects that Argo CD never creates.
 pub fn refuse_hooks(desired: &Desired, hooks: Hooks) -> Option<Refusal> {
     if hooks != Hooks::Refused {
         return None;

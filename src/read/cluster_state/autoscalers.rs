@@ -92,7 +92,7 @@ pub(super) async fn retain_autoscaled(
         let position = manifest_position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
-            Some(reason) => warnings.push(plan::warn_of_kept_replicas(&position, key, path, value, reason)),
+            Some(reason) => warnings.push(plan::describe_kept_replicas(&position, key, path, value, reason)),
             None => warnings.extend(plan::warn_of_removed_replicas(&position, key, path, value)),
         }
         unknown.is_some()

@@ -157,7 +157,7 @@ impl Comparing<'_> {
         let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
         let with_live_fields = is_sent.then(|| WithLiveFields {
             object: body(Purpose::Send),
-            seen: Seen::version(item),
+            seen: Seen::from_version(item),
         });
         (verdict, with_live_fields)
     }

@@ -212,7 +212,7 @@ async fn find_namespaces_to_create(
     let mut brought: BTreeSet<&str> = missing
         .iter()
         .filter_map(|right| right.namespace.as_deref())
-        .filter(|namespace| needed.brought_namespaces.contains(*namespace))
+        .filter(|namespace| needed.created_namespaces.contains(*namespace))
         .collect();
     let found = read_namespaces(server, &brought).await.unwrap_or_default();
     brought.retain(|namespace| !found.contains_key(*namespace));

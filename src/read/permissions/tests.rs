@@ -230,7 +230,7 @@ fn to_create_is_needed_only_for_what_is_not_there() {
 #[test]
 fn rights_in_a_namespace_that_the_run_makes_are_left_to_the_server() {
     let needed = NeededPermissions {
-        brought_namespaces: BTreeSet::from(["shop".to_owned()]),
+        created_namespaces: BTreeSet::from(["shop".to_owned()]),
         ..deletions()
     };
     let absent = User::default();
