@@ -104,27 +104,33 @@ fn a_member_that_others_write_all_the_time_is_not_taken_back_unnoticed() {
     assert_eq!(late.unrecorded(), Vec::<String>::new());
 }
 
+/// Acts once, right before the write of `shared` that follows the migration of its fields.
+fn after_migration(act: impl Fn() + Send + Sync + 'static) -> Proxy {
+    let has_migrated = AtomicBool::new(false);
+    Proxy::before_request(
+        move |sent| {
+            let is_write = sent.method == Method::PATCH && sent.path.contains("/configmaps/shared");
+            let migrates = String::from_utf8_lossy(&sent.body).contains("managedFields");
+            is_write && has_migrated.fetch_or(migrates, Ordering::SeqCst)
+        },
+        act,
+    )
+}
+
 #[test]
 fn an_object_that_another_set_takes_after_its_migration_is_not_taken_back() {
     let home = namespace("home");
     let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));
     kubectl_apply(&[config_map(&home, "shared", "1")], &["-n", &home]).expect(0);
     let theirs = config_map(&home, "shared", "theirs");
-    let (set, has_migrated) = (Set::secret(&home, "early"), AtomicBool::new(false));
-    let proxy = Proxy::before_request(
-        move |sent| {
-            let is_write = sent.method == Method::PATCH && sent.path.contains("/configmaps/shared");
-            let migrates = String::from_utf8_lossy(&sent.body).contains("managedFields");
-            is_write && has_migrated.fetch_or(migrates, Ordering::SeqCst)
-        },
-        move || {
-            set.apply_with(
-                std::slice::from_ref(&theirs),
-                &["--take-ownership", "--force-conflicts"],
-            )
-            .expect(0);
-        },
-    );
+    let set = Set::secret(&home, "early");
+    let proxy = after_migration(move || {
+        set.apply_with(
+            std::slice::from_ref(&theirs),
+            &["--take-ownership", "--force-conflicts"],
+        )
+        .expect(0);
+    });
     let ours = config_map(&home, "shared", "2");
     let run = late
         .apply_through(&proxy, std::slice::from_ref(&ours), &[])
@@ -132,4 +138,38 @@ fn an_object_that_another_set_takes_after_its_migration_is_not_taken_back() {
     assert_eq!(run.results("failed"), identities([&ours]));
     assert!(run.errors()[0].contains(&early.id), "{}", run.stderr);
     early.assert_holds(&[config_map(&home, "shared", "theirs")]);
+}
+
+#[test]
+fn an_object_that_a_controller_writes_after_its_migration_is_applied() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let old = config_map(&home, "shared", "1");
+    for flags in [&[][..], &["--take-ownership"]] {
+        kubectl_apply(std::slice::from_ref(&old), &["-n", &home]).expect(0);
+        let written = old.clone();
+        let proxy = after_migration(move || {
+            let beat = json!({"metadata": {"annotations": {"example.com/beat": "1"}}});
+            cluster().patch(&written, &beat);
+        });
+        let new = config_map(&home, "shared", "2");
+        set.apply_through(&proxy, std::slice::from_ref(&new), flags)
+            .expect(0);
+        set.assert_holds(&[new]);
+        cluster().delete(&old);
+    }
+}
+
+#[test]
+fn an_object_that_is_left_to_kubectl_is_applied_without_a_version() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "shared", "1");
+    kubectl_apply(std::slice::from_ref(&object), &["-n", &home]).expect(0);
+    set.apply_with(std::slice::from_ref(&object), &["--tooling=kubectl/v1.36.3"])
+        .expect(0);
+    let live = cluster().live(&object).expect("it");
+    let annotation = &live["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"];
+    let applied = annotation.as_str().expect("the annotation stays");
+    assert!(!applied.contains("resourceVersion"), "{applied}");
 }

@@ -270,14 +270,8 @@ impl Execution<'_> {
         let written = reply.json_or_null();
         // An object that this apply has just created has no fields of other managers.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
-            // By now another set may have taken the object, which this run must not take back.
-            let uid = &written["metadata"]["uid"];
-            let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
-            if let Some(migrated) = self.migrate(object, is_as_applied).await? {
-                let saved = self.plan.preconditions.after_write(&written);
-                let lock = saved.unwrap_or_else(|| Seen::from_version(&migrated));
-                self.send_settled(object, live_membership, Some(&lock)).await?;
-            }
+            self.apply_after_migration(object, live_membership, &written)
+                .await?;
         }
         Ok(reply)
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, LastApplied};
 use crate::execute::Execution;
+use crate::execute::members::apply::is_passing_conflict;
 use crate::execute::unusable_versions::{is_refusal_of_unusable_version, without_unusable_versions};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
@@ -74,6 +75,48 @@ impl Execution<'_> {
             Ok(patch)
         };
         self.patch_managed_fields(object, is_expected, to_patch).await
+    }
+
+    /// Moves the fields of client-side apply to our field manager, and applies the object again as this run has
+    /// `written` it: that removes fields that the manifest no longer has.
+    ///
+    /// By now another set may have taken the object, which this run must not take back. So the apply carries the version
+    /// that was read, except in a saved plan and for kubectl's field manager (`expect_version`). If the object is not
+    /// as it was applied, the apply carries the version in the answer, so that the server refuses it.
+    pub(super) async fn apply_after_migration(
+        &self,
+        object: &DesiredObject,
+        live_membership: &LiveMembership,
+        written: &Value,
+    ) -> Result<(), ApiError> {
+        let uid = &written["metadata"]["uid"];
+        let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
+        let mut migrated = self.migrate(object, is_as_applied).await?;
+        let preconditions = &self.plan.preconditions;
+        if preconditions.is_of_saved_plan() || self.writing.field_manager == ownership::KUBECTL_FIELD_MANAGER
+        {
+            let lock = preconditions.after_write(written);
+            return self
+                .send_settled(object, live_membership, lock.as_ref())
+                .await
+                .map(drop);
+        }
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let live = if let Some(migrated) = migrated.take() {
+                migrated
+            } else {
+                let path = object.resource.path_of(&object.key);
+                self.server.get(&path, METADATA).await?.json_or_null()
+            };
+            let is_taken = !is_as_applied(&live);
+            let lock = Seen::from_version(if is_taken { written } else { &live });
+            match self.send_settled(object, live_membership, Some(&lock)).await {
+                Err(error) if !is_taken && attempts < ATTEMPTS && is_passing_conflict(&error) => {}
+                answer => return answer.map(drop),
+            }
+        }
     }
 
     /// Applies the object. If the server refuses that because managed fields name a version that cannot hold it, the
