@@ -284,6 +284,11 @@ impl Inspection<'_> {
         let candidates = candidates.await;
         // A parent without its metadata may be in a collection that was listed before, and cannot be listed now.
         let is_complete = parents.extent != Extent::Part && candidates.unread.is_empty();
+        let unread = candidates.unread.iter();
+        self.unread
+            .extend(unread.map(|(target, _)| target.resource.group_resource()));
+        let reasons = read::unread_reasons(candidates.unread);
+        self.warnings.extend(read::unread_warnings(&reasons));
         let bare_parents = candidates.found.into_iter();
         parents
             .sets
