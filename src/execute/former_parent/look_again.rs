@@ -9,7 +9,7 @@ use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::set::ParentObject;
 use crate::plan::{ParentStatus, judge_parent_for_deletion, member_scope, recorded_kinds};
-use crate::read::{self, KindWait, ListTargets, METADATA_LIST, list_labeled_objects};
+use crate::read::{self, KindWait, ListError, ListTargets, METADATA_LIST, list_labeled_objects};
 
 impl ParentRelease<'_> {
     /// Finds what the old parent owns in the new set, which the members have joined: a member, or the new parent. The
@@ -29,7 +29,8 @@ impl ParentRelease<'_> {
                 return Ok(Some(live.key.clone()));
             }
         }
-        let found = new_parent.read().await?;
+        let found = new_parent.read().await;
+        let found = found.map_err(|error| ReleaseError::NewSetNotListed(ListError::Request(error)))?;
         let is_owned = found.is_some_and(|found| old_set.is_owner(&found.owners));
         Ok(is_owned.then(|| new_parent.set.parent.clone()))
     }

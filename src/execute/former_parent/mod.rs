@@ -224,14 +224,15 @@ impl ParentRelease<'_> {
             }
             return Ok(Some(ParentOutcome::Untouched));
         }
-        if found.remains != Remains::default() || !self.unlisted.is_empty() {
+        let has_anything_left = self.has_anything_left(&found);
+        if has_anything_left && self.aim == ParentAim::Delete {
             return self.keep(found, None, sink).await.map(Some);
         }
         self.refuse_beside_another_run(&parent.object, sink)?;
         self.add_containers_that_stay(&mut found, &disposition);
         // Another client may be about to label objects, and copies keep the label of the set.
-        let is_uncertain =
-            self.aim == ParentAim::RemoveRecord && (self.known.is_shared || !found.copies.is_empty());
+        let is_uncertain = self.aim == ParentAim::RemoveRecord
+            && (has_anything_left || self.known.is_shared || !found.copies.is_empty());
         if is_uncertain || found.remains != Remains::default() {
             return self.keep(found, None, sink).await.map(Some);
         }

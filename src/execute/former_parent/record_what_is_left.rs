@@ -28,6 +28,7 @@ impl ParentRelease<'_> {
             }
             return Ok(ParentOutcome::Gone);
         }
+        // Also after an interrupt: nothing else would lead to what is left.
         self.widen_record(None, &found, sink).await?;
         self.report_parent(Action::Skipped, CREATED_AGAIN, sink);
         if self.writing.interrupt.is_requested() {
@@ -67,7 +68,7 @@ impl ParentRelease<'_> {
         })
     }
 
-    fn has_anything_left(&self, found: &RemainingList) -> bool {
+    pub(super) fn has_anything_left(&self, found: &RemainingList) -> bool {
         found.remains != Remains::default() || !self.unlisted.is_empty()
     }
 
