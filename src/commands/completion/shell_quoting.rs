@@ -40,6 +40,8 @@ impl Quoting {
             return None;
         }
         match self {
+            // In PowerShell, a comma makes a list, and `@` at the beginning of a word passes a variable.
+            Self::Unknown if name.contains(',') || name.starts_with('@') => None,
             _ if name.chars().all(is_plain) => Some(name.to_owned()),
             Self::ByShell => Some(name.to_owned()),
             Self::ByCandidate => Some(name.chars().fold(String::new(), |mut word, character| {

@@ -328,7 +328,7 @@ impl ParentWriting<'_> {
     /// Reports the runs that counted as abandoned when the parent was read, except the one with the id `own`.
     fn note_abandoned(&self, parent: Option<&ParentObject>, own: &str, sink: &mut Sink<'_>) {
         let abandoned = parent.into_iter().flat_map(|parent| &parent.abandoned);
-        for run in abandoned.filter(|run| run.id != own) {
+        for run in abandoned.filter(|run| !run.has_id(own)) {
             let began = run.began(self.server.now());
             sink(Event::Note(format!(
                 "{run}, which began {began}, never ended; it is now listed as abandoned"
@@ -365,7 +365,7 @@ fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own: &st
 /// result, except the run with the id `own`: it is this run.
 pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
     let mut history = History::from_annotations(&parent.annotations);
-    for run in parent.abandoned.iter().filter(|run| run.id != own) {
+    for run in parent.abandoned.iter().filter(|run| !run.has_id(own)) {
         history.abandon(&run.id);
     }
     history
