@@ -2,6 +2,7 @@
 //! objects.
 
 mod record;
+mod unanswered;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,16 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use self::record::{compare_records, note_runs_under_way, predict_record};
+use self::unanswered::{find_unanswered, unpredicted};
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
 use crate::compare::drift::{self, TakenField};
-use crate::error::{Error, ErrorKind, Exit};
+use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
-use crate::model::message::Message;
 use crate::model::text::counted;
 use crate::plan::Refusal;
 use crate::plan::permissions;
@@ -231,35 +232,6 @@ async fn compare(
         Exit::Failed
     };
     Ok(exit_code(exit, options, found))
-}
-
-/// Returns a message for each object for which the server did not answer.
-fn find_unanswered(predictions: &[Prediction]) -> Vec<Message> {
-    let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
-    unanswered
-        .map(|prediction| {
-            let ObjectOutcome { subject, error, .. } = &prediction.outcome;
-            // An object without an answer always has an error.
-            let reason = error.as_deref().cloned();
-            let key = subject.key();
-            reason
-                .unwrap_or_else(|| Message::new(""))
-                .with_prefix(format_args!("{key}: dry run failed: "))
-        })
-        .collect()
-}
-
-/// Limit of objects that the error about dry runs lists: usually they share one reason.
-const SHOWN_OBJECTS: usize = 10;
-
-/// The error of a comparison without these answers.
-fn unpredicted(mut unanswered: Vec<Message>) -> Error {
-    let more = unanswered.len().saturating_sub(SHOWN_OBJECTS);
-    unanswered.truncate(SHOWN_OBJECTS);
-    if more > 0 {
-        unanswered.push(format!("dry run failed for {} more", counted(more, "object")).into());
-    }
-    Error::from_messages(ErrorKind::Cluster, unanswered).with_hint("run the same command again")
 }
 
 /// Returns success in place of the exit code for differences, if none of them is of a kind that `--exit-code-on` names.
