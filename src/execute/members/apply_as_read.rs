@@ -89,11 +89,16 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the expectation that the object has this version; `Any` if the body may not carry a version. That is so
-    /// for a saved plan, which has versions of its own, and for kubectl's field manager: the server would copy the
-    /// version into the annotation of client-side apply.
+    /// Returns whether the body of an apply may carry the version that this run has read. It may not in a saved plan,
+    /// which has versions of its own, nor for kubectl's field manager: the server would copy the version into the
+    /// annotation of client-side apply.
+    pub(super) fn may_send_version_as_read(&self) -> bool {
+        !self.plan.preconditions.is_of_saved_plan() && self.writing.field_manager != KUBECTL_FIELD_MANAGER
+    }
+
+    /// Returns the expectation that the object has this version; `Any` if the body may not carry a version.
     fn expect_version(&self, uid: &str, resource_version: &str) -> Expected {
-        if self.plan.preconditions.is_of_saved_plan() || self.writing.field_manager == KUBECTL_FIELD_MANAGER {
+        if !self.may_send_version_as_read() {
             return Expected::Any;
         }
         Expected::Version(Seen {

@@ -81,8 +81,8 @@ impl Execution<'_> {
     /// `written` it: that removes fields that the manifest no longer has.
     ///
     /// By now another set may have taken the object, which this run must not take back. So the apply carries the version
-    /// that was read, except in a saved plan and for kubectl's field manager (`expect_version`). If the object is not
-    /// as it was applied, the apply carries the version in the answer, so that the server refuses it.
+    /// that was read, if it may (`may_send_version_as_read`). If the object is not as it was applied, the apply carries
+    /// the version in the answer, so that the server refuses it.
     pub(super) async fn apply_after_migration(
         &self,
         object: &DesiredObject,
@@ -92,10 +92,8 @@ impl Execution<'_> {
         let uid = &written["metadata"]["uid"];
         let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
         let mut migrated = self.migrate(object, is_as_applied).await?;
-        let preconditions = &self.plan.preconditions;
-        if preconditions.is_of_saved_plan() || self.writing.field_manager == ownership::KUBECTL_FIELD_MANAGER
-        {
-            let lock = preconditions.after_write(written);
+        if !self.may_send_version_as_read() {
+            let lock = self.plan.preconditions.after_write(written);
             return self
                 .send_settled(object, live_membership, lock.as_ref())
                 .await
