@@ -272,10 +272,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         };
         Ok(execution.run(&mut sink).await?)
     };
-    interrupt
-        .run_until_insisted(work)
-        .await
-        .unwrap_or(Ok(Ending::Interrupted))
+    interrupt.ending_until_insisted(work).await
 }
 
 /// Refuses a run that the user has no permission to finish.

@@ -179,10 +179,7 @@ async fn delete_set(
             stopped => deletion_run.end(None, stopped, &mut sink).await,
         })
     };
-    let ending = interrupt
-        .run_until_insisted(Box::pin(work))
-        .await
-        .unwrap_or(Ok(Ending::Interrupted))?;
+    let ending = interrupt.ending_until_insisted(Box::pin(work)).await?;
     // Objects that the user may list, but not delete, and that are probably members.
     let likely_members_left = prepared.state.likely_members_left;
     if ending == Ending::Done && likely_members_left > 0 {

@@ -139,9 +139,8 @@ impl Script for DisbandScript<'_> {
         let mut sink = |event| run.reporter.event(event);
         let ending = run
             .interrupt
-            .run_until_insisted(execution.run(&mut sink))
-            .await
-            .unwrap_or(Ok(Ending::Interrupted))?;
+            .ending_until_insisted(execution.run(&mut sink))
+            .await?;
         if ending == Ending::Done && self.membership.writing.dry_run == DryRun::None {
             let parent = &planned.read.named.set.parent;
             let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");

@@ -180,9 +180,8 @@ async fn move_members(
     let mut sink = |event| run.reporter.event(event);
     let ending = run
         .interrupt
-        .run_until_insisted(execution.run(&mut sink))
-        .await
-        .unwrap_or(Ok(Ending::Interrupted))?;
+        .ending_until_insisted(execution.run(&mut sink))
+        .await?;
     if ending == Ending::Done {
         let namespace = note_of_namespace(from, into, &prepared.plan)
             .filter(|_| options.membership.writing.dry_run == DryRun::None);

@@ -132,6 +132,15 @@ impl Interrupt {
         }
     }
 
+    /// Runs the work of a command until the user insists on an end (`run_until_insisted`), and returns how it ends.
+    pub async fn ending_until_insisted<E>(
+        &self,
+        work: impl Future<Output = Result<Ending, E>>,
+    ) -> Result<Ending, E> {
+        let ending = self.run_until_insisted(work).await;
+        ending.unwrap_or(Ok(Ending::Interrupted))
+    }
+
     async fn wait_until_at_least(&self, least: Urgency) {
         let mut urgency = self.urgency.subscribe();
         // An error would mean that the channel is closed. `self` holds the sender, so the channel stays open.

@@ -180,9 +180,8 @@ impl Script for AdoptScript<'_> {
         let mut sink = |event| run.reporter.event(event);
         let ending = run
             .interrupt
-            .run_until_insisted(execution.run(&mut sink))
-            .await
-            .unwrap_or(Ok(Ending::Interrupted))?;
+            .ending_until_insisted(execution.run(&mut sink))
+            .await?;
         // The advice is to remove the other tool's inventory. If something failed, only that inventory lists the
         // objects that are not adopted yet.
         if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
