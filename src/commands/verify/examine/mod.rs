@@ -284,11 +284,12 @@ impl Inspection<'_> {
         let candidates = candidates.await;
         // A parent without its metadata may be in a collection that was listed before, and cannot be listed now.
         let is_complete = parents.extent != Extent::Part && candidates.unread.is_empty();
-        let unread = candidates.unread.iter();
-        self.unread
-            .extend(unread.map(|(target, _)| target.resource.group_resource()));
-        let reasons = read::unread_reasons(candidates.unread);
-        self.warnings.extend(read::unread_warnings(&reasons));
+        // A collection that the first list could not read either is reported already.
+        if parents.extent == Extent::Whole {
+            self.note_unread(&candidates.unread);
+            let reasons = read::unread_reasons(candidates.unread);
+            self.warnings.extend(read::unread_warnings(&reasons));
+        }
         let bare_parents = candidates.found.into_iter();
         parents
             .sets
@@ -315,10 +316,15 @@ impl Inspection<'_> {
         let manager = &self.options.field_manager;
         let results = read::lost_members(&self.cluster.server, &targets, manager, self.concurrency).await;
         // Lost members of these resources would not have been found, even if other members of them were.
-        let unread = results.unread.iter();
+        self.note_unread(&results.unread);
+        results.found
+    }
+
+    /// Notes the resources of collections that could not be listed.
+    fn note_unread(&mut self, unread: &[(ListTarget, ListError)]) {
+        let unread = unread.iter();
         self.unread
             .extend(unread.map(|(target, _)| target.resource.group_resource()));
-        results.found
     }
 }
 
