@@ -91,9 +91,8 @@ async fn handle_signals(listening: mpsc::Sender<()>, mut on_signal: impl FnMut()
     if !is_hangup_ignored() {
         kinds.push(SignalKind::hangup());
     }
-    let Ok(mut signals) = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>() else {
-        return;
-    };
+    // A signal that cannot be listened to kills the program, as it does by default.
+    let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
     let _ = listening.send(());
     loop {
         poll_fn(|context| {
