@@ -25,7 +25,8 @@ pub enum LastWrite {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SentWrites {
     last: Arc<Mutex<HashMap<String, LastWrite>>>,
-    /// The objects whose last write may still be carried out: no answer of the server has come for it.
+    /// The objects with a write that may still be carried out: the server has not answered one of its attempts, and no
+    /// later write to the object was carried out.
     under_way: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -66,8 +67,9 @@ impl SentWrites {
 }
 
 impl ApiServer {
-    /// Returns whether a write, other than those of the run's entries, may still be carried out: it got no answer of
-    /// the server.
+    /// Returns whether a write, other than those of the run's entries, may still be carried out: one of its attempts got
+    /// no answer of the server, and no later write to the object was carried out. The refusal of a later attempt says
+    /// nothing about an earlier one, which may still wait for a webhook of another server.
     pub fn has_write_under_way(&self) -> bool {
         !self.sent_writes.under_way().is_empty()
     }
@@ -93,7 +95,9 @@ impl SentWrite<'_> {
 
     /// Notes that the server has carried out the write.
     pub(super) fn done(&self) {
-        self.note_answer();
+        if let Some(path) = &self.path {
+            self.all.under_way().remove(path);
+        }
         self.note(Some(match *self.method {
             Method::DELETE => LastWrite::Deleted,
             _ => LastWrite::Done,
@@ -103,21 +107,15 @@ impl SentWrite<'_> {
     /// Notes that an attempt has failed. If the server refused it, the write before it counts again: an earlier attempt
     /// without an answer may have taken effect all the same.
     pub(super) fn note_failure(&mut self, kind: &ApiErrorKind) {
-        match &self.path {
-            _ if kind.is_answer() => self.note_answer(),
-            Some(path) if self.is_sent && kind.may_have_succeeded() => {
-                self.all.under_way().insert(path.clone());
-            }
-            _ => {}
+        if let Some(path) = &self.path
+            && self.is_sent
+            && kind.may_have_succeeded()
+            && !kind.is_answer()
+        {
+            self.all.under_way().insert(path.clone());
         }
         if mem::take(&mut self.is_sent) && kind.is_refusal() {
             self.note(self.before);
-        }
-    }
-
-    fn note_answer(&self) {
-        if let Some(path) = &self.path {
-            self.all.under_way().remove(path);
         }
     }
 
@@ -197,6 +195,30 @@ mod tests {
             }
             let expected = is_noted.then_some(LastWrite::Unanswered);
             assert_eq!(last(&writes), expected, "{failures:?}");
+        }
+    }
+
+    #[test]
+    fn an_attempt_without_an_answer_is_under_way_until_a_write_is_carried_out() {
+        let table = [
+            (vec![answer(409)], false),
+            (vec![answer(500)], false),
+            (vec![no_answer()], true),
+            (vec![no_answer(), answer(403)], true),
+            (vec![answer(504), answer(500)], true),
+        ];
+        let request = patch(&[("fieldManager", "applyset")]);
+        for (failures, is_under_way) in table {
+            let writes = SentWrites::default();
+            let mut write = writes.for_request(&request);
+            for failure in &failures {
+                write.sent();
+                write.note_failure(failure);
+            }
+            assert_eq!(!writes.under_way().is_empty(), is_under_way, "{failures:?}");
+            write.sent();
+            write.done();
+            assert!(writes.under_way().is_empty(), "{failures:?}");
         }
     }
 
