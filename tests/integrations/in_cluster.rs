@@ -44,6 +44,11 @@ fn objects(name: &str, namespace: &str) -> Vec<Value> {
 
 /// Runs the container of the Job in a Pod of the namespace, with these manifests and variables.
 fn run_container(namespace: &str, manifests: &str, variables: &[(&str, &Path)]) -> Run {
+    run_container_with(&[], namespace, manifests, variables)
+}
+
+/// Runs the container like [`run_container`], with further flags.
+fn run_container_with(flags: &[&str], namespace: &str, manifests: &str, variables: &[(&str, &Path)]) -> Run {
     let job = objects("job.yaml", namespace).remove(0);
     let pod = &job["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
@@ -68,6 +73,7 @@ fn run_container(namespace: &str, manifests: &str, variables: &[(&str, &Path)]) 
         .arg(mounted.directory())
         .arg(PROGRAM)
         .args(arguments.map(|argument| text(argument).replace(&path, &manifests)))
+        .args(flags)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("KUBERNETES_SERVICE_HOST", host)
@@ -133,6 +139,12 @@ fn a_pod_applies_with_its_service_account() {
         let run = run_container(&shop, first, &[(name, value)]).expect(2);
         let named = format!("kubeconfig {}: it has no cluster", path.display());
         assert!(run.stderr.contains(&named), "{}", run.stderr);
+    }
+    // A name from a kubeconfig means another cluster, even if the kubeconfig is missing.
+    for flag in ["--context=prod", "--cluster=prod", "--user=prod"] {
+        let run = run_container_with(&[flag], &shop, first, &[("KUBECONFIG", &missing)]).expect(2);
+        let cause = format!("\"prod\" does not exist: no kubeconfig at {}", missing.display());
+        assert!(run.stderr.contains(&cause), "{}", run.stderr);
     }
     set.assert_holds(&members);
     run_container(&shop, first, &[]).expect(0);

@@ -157,7 +157,10 @@ impl ConnectionOptions {
                     "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG",
                 ));
             }
-            None => self.config_of_pod()?,
+            None => {
+                self.refuse_names_without_kubeconfig()?;
+                self.config_of_pod()?
+            }
         };
         // Requests are repeated by `ApiServer`, which counts them.
         config.default_retry = false;
@@ -208,6 +211,30 @@ impl ConnectionOptions {
         Ok((config, proxy))
     }
 
+    /// Refuses `--context`, `--cluster` and `--user` if there is no kubeconfig, as kubectl does: the user means another
+    /// cluster than the one that this Pod runs in.
+    fn refuse_names_without_kubeconfig(&self) -> Result<(), Error> {
+        let names = [
+            ("context", &self.context),
+            ("cluster", &self.cluster),
+            ("user", &self.user),
+        ];
+        for (what, name) in names {
+            if let Some(name) = non_empty(name.as_ref()) {
+                return Err(Error::usage(
+                    format!(
+                        "{what} {name:?} does not exist: {}",
+                        self.describe_missing_kubeconfig()
+                    ),
+                    format!(
+                        "set --kubeconfig or KUBECONFIG; without --{what}, a Pod uses its ServiceAccount"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the configuration that every Pod has. Flags replace the token, the authority and the
     /// impersonated user; the server's certificate is always verified, as in kubectl.
     fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), Error> {
@@ -244,11 +271,15 @@ impl ConnectionOptions {
     }
 
     fn no_kubeconfig_found(&self) -> Error {
+        let text = format!("{}, and not running in a Pod", self.describe_missing_kubeconfig());
+        Error::new(ErrorKind::Cluster, text).with_hint("set --kubeconfig or KUBECONFIG")
+    }
+
+    /// `no kubeconfig at /home/me/.kube/config`
+    fn describe_missing_kubeconfig(&self) -> String {
         let paths = self.searched_paths();
         let at = if paths.is_empty() { "" } else { " at " };
-        let paths = join_paths(&paths, " or ");
-        let text = format!("no kubeconfig{at}{paths}, and not running in a Pod");
-        Error::new(ErrorKind::Cluster, text).with_hint("set --kubeconfig or KUBECONFIG")
+        format!("no kubeconfig{at}{}", join_paths(&paths, " or "))
     }
 
     /// Returns the paths of the kubeconfigs that exist.
