@@ -80,8 +80,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the object as the server would create it; if the dry run fails, the manifest merged into the live
-    /// object. UID, creation time and status are those of the live object, so that they do not show as differences.
+    /// Returns the object as the server would create it; if the dry run fails or cannot be sent, the manifest merged
+    /// into the live object. UID, creation time and status are those of the live object, so that they do not show as differences.
     async fn predict_creation(&self, object: &DesiredObject, live: Option<&Value>) -> Value {
         let nothing = json!({});
         let live = live.unwrap_or(&nothing);
@@ -92,11 +92,13 @@ impl Execution<'_> {
             object: object.object.with_metadata(&metadata),
             ..object.clone()
         };
-        let reply = self
-            .server
-            .send(self.creation_dry_run_request(&stand_in))
-            .await
-            .ok();
+        // An aggregated API may ignore `dryRun`, and would then really create the stand-in.
+        let reply = if self.server.is_known_to_honor_dry_run(&object.resource).await {
+            let request = self.creation_dry_run_request(&stand_in);
+            self.server.send(request).await.ok()
+        } else {
+            None
+        };
         let Some(mut created) = reply.as_ref().and_then(parse_object) else {
             return merge_manifest(live, &object.object.value());
         };

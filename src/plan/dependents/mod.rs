@@ -229,11 +229,13 @@ impl Dependents {
 }
 
 /// Returns whether a kept object is to stay when its owners are deleted. An object that is kept only because another
-/// object owns it is deleted with its owner, as intended.
+/// object owns it, or because pruning is disabled, is deleted with its owner, as intended, unless a keep annotation
+/// protects it.
 fn outlives_owners(skip: &Skip) -> bool {
-    let is_left_to_owner =
-        matches!(skip.reason, SkipReason::Owned { .. }) && skip.live.keep_annotation.is_none();
-    skip.stays_in_cluster() && !is_left_to_owner
+    match skip.reason {
+        SkipReason::Owned { .. } | SkipReason::PruningDisabled => skip.live.keep_annotation.is_some(),
+        _ => skip.stays_in_cluster(),
+    }
 }
 
 /// Returns the UIDs that a manifest names as owners.

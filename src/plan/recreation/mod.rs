@@ -117,12 +117,18 @@ pub enum RecreationObstacle {
     ResetsIgnored(Vec<Pointer>),
     /// Only other field managers own the fields that the server refuses. Each field has its managers.
     FaultsOfOthers(Vec<(String, Vec<String>)>),
+    /// The manifest has a `metadata.uid`. The server refuses to apply it while no object has this UID, so the object
+    /// could not be created again.
+    Uid,
 }
 
 impl RecreationObstacle {
-    /// Returns the obstacle if the manifest has a keep annotation.
+    /// Returns the obstacle if the manifest has a keep annotation or a UID.
     pub fn from_manifest(object: &DesiredObject) -> Option<Self> {
         let metadata = object.object.metadata();
+        if metadata.get("uid").is_some_and(|uid| !uid.is_null()) {
+            return Some(Self::Uid);
+        }
         let labels = read_pairs(&metadata, "labels");
         let annotation = keep_annotation(&labels, &read_pairs(&metadata, "annotations"))?;
         Some(Self::Kept(SkipReason::Protected {
@@ -165,6 +171,7 @@ impl RecreationObstacle {
             Self::FaultsOfOthers(_) => {
                 "ask the owners to correct these fields, or add the fields to the manifest".to_owned()
             }
+            Self::Uid => "remove metadata.uid from the manifest".to_owned(),
             Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Owns(..) => KEEP.to_owned(),
         }
     }
@@ -181,6 +188,7 @@ impl fmt::Display for RecreationObstacle {
                 f.write_str("it is the parent of another set, whose members would become orphans")
             }
             Self::LosesData => f.write_str("its data would be lost"),
+            Self::Uid => f.write_str("the manifest has metadata.uid, and the new object would have another"),
             Self::Owns(dependents, keep_annotations) => write!(
                 f,
                 "the garbage collector would then delete {}",

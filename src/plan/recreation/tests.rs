@@ -241,3 +241,17 @@ fn a_mark_of_the_manifest_keeps_an_object_too() {
     assert_eq!(obstacle.as_deref(), Some("kept by helm.sh/resource-policy: keep"));
     assert_eq!(RecreationObstacle::from_manifest(&marked(&json!({}))), None);
 }
+
+#[test]
+fn a_manifest_with_a_uid_cannot_be_created_again() {
+    for (uid, expected) in [
+        (json!("1-2-3"), Some(RecreationObstacle::Uid)),
+        (Value::Null, None),
+    ] {
+        let exported = DesiredObject {
+            object: Object::from(&json!({"metadata": {"name": "migrate", "uid": uid}})),
+            ..desired("Job.batch", Some("shop"), "migrate")
+        };
+        assert_eq!(RecreationObstacle::from_manifest(&exported), expected);
+    }
+}

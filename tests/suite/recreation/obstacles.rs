@@ -71,6 +71,39 @@ fn a_mark_of_the_manifest_keeps_the_object_as_well() {
     assert_stays(&set, from_ref(&new), &new, &[]);
 }
 
+/// The server refuses to apply a manifest with a UID while no object has this UID.
+#[test]
+fn a_manifest_with_a_uid_cannot_be_created_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[frozen(&home, "one", "1")]);
+    let uid = uid(&frozen(&home, "one", "1"));
+    let new = with(
+        marked(frozen(&home, "one", "2")),
+        &json!({"metadata": {"uid": uid}}),
+    );
+    let run = assert_stays(&set, from_ref(&new), &new, &[]);
+    assert!(run.stderr.contains("remove metadata.uid"), "{}", run.stderr);
+    let diff = diff(&set, from_ref(&new), &["-o", "json"]).expect(1);
+    assert_eq!(diff.results("failed"), identities([&new]));
+}
+
+/// `--prune=false` keeps everything that a run would prune. It does not lift the protection of a keep annotation.
+#[test]
+fn an_owner_of_a_kept_object_stays_without_prunes_as_well() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let owner = frozen(&home, "owner", "1");
+    let kept = annotated(config_map(&home, "kept", "1"), "helm.sh/resource-policy", "keep");
+    set.apply(&[owner.clone(), kept.clone()]);
+    cluster().patch(&kept, &owned_by(json!({}), &owner));
+    let new = marked(frozen(&home, "owner", "2"));
+    let run = assert_stays(&set, from_ref(&new), &new, &["--prune=false"]);
+    let text = "the garbage collector would then delete configmap/kept";
+    assert!(run.stderr.contains(text), "{}", run.stderr);
+    assert!(cluster().live(&kept).is_some());
+}
+
 #[test]
 fn what_is_not_a_member_is_not_deleted() {
     let home = namespace("home");
