@@ -18,7 +18,7 @@ use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
-use crate::plan::{LiveMembership, is_not_yet_served};
+use crate::plan::{LiveMembership, Seen, is_not_yet_served};
 
 /// The kinds whose CRDs a run creates or changes.
 #[derive(Debug, Default)]
@@ -81,16 +81,18 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
-        mut expected: &Expected,
+        expected: &Expected,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
         let changed_crd = kinds.changed_crd(&object.key.group_kind);
         let mut was_created = false;
+        let mut expected = expected.clone();
         loop {
-            let mut answer = self.apply_and_migrate(object, live_membership, expected).await;
+            let mut answer = self.apply_and_migrate(object, live_membership, &expected).await;
             if let Ok(reply) = &mut answer {
-                // This apply has changed the version, and the object exists now. So the next apply expects nothing.
-                expected = &Expected::Any;
+                // The next apply expects the object as this one has written it: another set may take it meanwhile.
+                let written = Seen::from_version(&reply.json_or_null());
+                expected = self.expect_version(&written.uid, &written.resource_version);
                 // Only the first answer shows that the object did not exist before: its status is that of all answers.
                 was_created |= reply.status == StatusCode::CREATED;
                 if was_created {

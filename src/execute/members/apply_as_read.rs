@@ -97,7 +97,7 @@ impl Execution<'_> {
     }
 
     /// Returns the expectation that the object has this version; `Any` if the body may not carry a version.
-    fn expect_version(&self, uid: &str, resource_version: &str) -> Expected {
+    pub fn expect_version(&self, uid: &str, resource_version: &str) -> Expected {
         if !self.may_send_version_as_read() {
             return Expected::Any;
         }
