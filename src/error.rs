@@ -55,8 +55,8 @@ pub enum ErrorKind {
     NotSaved,
     /// The set or the manifests have changed since the plan was made.
     Outdated,
-    /// Another run of the set began first, and this one has `--exclusive`: it plans again. A run that has waited in vain
-    /// for another one is refused (`Refused`).
+    /// Another run of the set began first, and this one has `--exclusive`: it plans again. A run that has waited in
+    /// vain for another one is refused (`Refused`).
     OtherRunBegan,
     /// Something failed while writing.
     Failed,
@@ -74,7 +74,7 @@ pub struct Error {
     pub kind: ErrorKind,
     /// The messages, each with its hints. A hint that belongs to all messages is below the last one.
     pub messages: Vec<Message>,
-    /// What output documents have instead of all messages; `None` if they have the messages.
+    /// The text that output documents show in place of all messages; `None` if they show the messages.
     summary: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl Error {
         self
     }
 
-    /// Sets what output documents have instead of all messages.
+    /// Sets the text that output documents show in place of all messages.
     #[must_use]
     pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());

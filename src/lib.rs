@@ -37,7 +37,7 @@ pub mod internals {
     pub use crate::cluster::discovery::fetch as fetch_discovery;
     pub use crate::compare::changes::{CrdVersion, Verdict, compare};
     pub use crate::compare::ignore::{Purpose, body, may_be_ignored};
-    pub use crate::manifest::{Recursion, Source, read_with};
+    pub use crate::manifest::{Recursion, Source, read_with_standard_input};
     pub use crate::model::applyset::parent::{Pairs, Reading, RecordedKinds, annotations, labels, read};
     pub use crate::model::applyset::{
         ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,

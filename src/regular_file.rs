@@ -65,7 +65,7 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 
 /// Writes a temporary file into the directory of `path`; the caller renames it to `path` with `persist`. Only the owner
 /// may read the file.
-pub fn write_beside(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+pub fn write_temporary_beside(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     // A temporary file has mode 0600, and keeps the mode when it is renamed.
     let mut file = NamedTempFile::new_in(directory_of(path))?;
     file.write_all(content)?;

@@ -45,7 +45,7 @@ const UNUSED_SHARED_FLAGS: [(&str, &[&str]); 5] = [
 /// Commands that do not connect to a cluster. No shared flag has an effect on them.
 const OFFLINE: [&str; 3] = ["completion", "version", "__manual"];
 
-/// The usage of each command. clap's own usage would name all required flags of a group, and would not say that one of
+/// The usage of each command. clap's own usage would name all flags of a required group, and would not say that one of
 /// them is enough.
 const USAGES: [(&str, &str); 15] = [
     (
@@ -151,7 +151,7 @@ fn command_page(command: &Command, shared: &[Arg]) -> String {
         let _ = write!(page, "\n{examples}\n");
     }
     let own = command.get_arguments();
-    let global = shared.iter().filter(|flag| is_shown(flag, command));
+    let global = shared.iter().filter(|flag| is_shared_flag_shown(flag, command));
     let flags: Vec<&Arg> = own.chain(global).filter(|flag| !flag.is_hide_set()).collect();
     page.push_str(&format_sections(&flags, command.get_name()));
     if !OFFLINE.contains(&command.get_name()) {
@@ -190,7 +190,7 @@ fn about_text(command: &Command) -> String {
 
 /// Returns whether the page of a command shows this shared flag. The flags about the connection have a page of their
 /// own, except `--namespace`.
-fn is_shown(flag: &Arg, command: &Command) -> bool {
+fn is_shared_flag_shown(flag: &Arg, command: &Command) -> bool {
     let id = flag.get_id().as_str();
     let is_connection_flag = flag.get_help_heading() == Some(CONNECTION) && id != "namespace";
     let is_unused = UNUSED_SHARED_FLAGS
@@ -203,7 +203,7 @@ fn is_shown(flag: &Arg, command: &Command) -> bool {
 fn format_sections(flags: &[&Arg], command: &str) -> String {
     let width = flags
         .iter()
-        .map(|flag| format_flag(flag).len())
+        .map(|flag| format_flag_syntax(flag).len())
         .max()
         .unwrap_or_default();
     let mut text = String::new();
@@ -220,8 +220,8 @@ fn format_sections(flags: &[&Arg], command: &str) -> String {
             let _ = writeln!(
                 text,
                 "  {:<width$}  {}",
-                format_flag(flag),
-                describe(flag, command)
+                format_flag_syntax(flag),
+                help_text_for_command(flag, command)
             );
         }
     }
@@ -229,7 +229,7 @@ fn format_sections(flags: &[&Arg], command: &str) -> String {
 }
 
 /// Writes a flag or a positional argument as it is typed: `-f, --filename FILE`, `--wait[=DURATION]` or `SET`.
-fn format_flag(flag: &Arg) -> String {
+fn format_flag_syntax(flag: &Arg) -> String {
     let names = flag.get_value_names().unwrap_or_default();
     let value = names.first().map_or("", clap::builder::Str::as_str);
     let Some(long) = flag.get_long() else {
@@ -250,7 +250,7 @@ fn format_flag(flag: &Arg) -> String {
 }
 
 /// Returns the help text of a flag; that of `--output` depends on the formats that the command has.
-fn describe(flag: &Arg, command: &str) -> String {
+fn help_text_for_command(flag: &Arg, command: &str) -> String {
     match command {
         "list" | "view" | "history" if flag.get_id() == "output" => "json, yaml, name or wide".to_owned(),
         "export" if flag.get_id() == "output" => "json, yaml or name".to_owned(),
@@ -322,7 +322,7 @@ mod tests {
             .flat_map(Command::get_arguments)
             .filter(|flag| !flag.is_hide_set())
         {
-            let line = format!("  {}  ", format_flag(flag));
+            let line = format!("  {}  ", format_flag_syntax(flag));
             let is_there = pages
                 .iter()
                 .flat_map(|page| page.lines())
@@ -330,7 +330,7 @@ mod tests {
             assert!(is_there, "{line}");
             let heading = flag.get_help_heading().unwrap_or_default();
             assert!(SECTIONS.contains(&heading), "{line}: {heading:?}");
-            assert!(!describe(flag, "").is_empty(), "{line}");
+            assert!(!help_text_for_command(flag, "").is_empty(), "{line}");
         }
     }
 

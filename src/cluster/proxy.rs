@@ -43,8 +43,8 @@ impl fmt::Display for Proxy {
 }
 
 impl Proxy {
-    /// Parses the URL of a proxy; without a scheme, it is an http proxy. `named_by` names the setting that holds the
-    /// URL, for messages.
+    /// Parses the URL of a proxy; without a scheme, it is an http proxy. `named_by` names the setting that holds
+    /// the URL, for messages.
     pub fn parse(address: &str, named_by: &str) -> Result<Self, InvalidProxy> {
         let with_scheme = match address.split_once("://") {
             // With either scheme, the proxy resolves host names.
@@ -100,7 +100,7 @@ impl Proxy {
     }
 
     /// Returns the name of the variable or of the kubeconfig's field that holds the URL.
-    pub fn named_by(&self) -> &str {
+    pub fn setting_name(&self) -> &str {
         &self.named_by
     }
 

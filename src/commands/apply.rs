@@ -43,11 +43,11 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.set_time_limit(options.waiting.limit);
-    carry_out(run, &options, shared, None).await
+    run_script(run, &options, shared, None).await
 }
 
 /// Runs all steps of the script, and prints the end of the run. `saved` is the plan of `--plan`.
-async fn carry_out(
+async fn run_script(
     mut run: CommandRun,
     options: &ApplyOptions,
     shared: &GlobalFlags,
@@ -95,7 +95,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
     run.resume = Resume::NewPlan;
     run.set_time_limit(options.waiting.limit);
-    carry_out(run, &options, shared, Some(&plan)).await
+    run_script(run, &options, shared, Some(&plan)).await
 }
 
 struct ApplyScript<'a> {
@@ -147,7 +147,7 @@ impl Script for ApplyScript<'_> {
         };
         let recreated = saved.objects.iter().filter(|object| object.recreated);
         let recreated = recreated.map(|object| object.key.clone());
-        prepared.outline().with_recreated(recreated.collect())
+        prepared.outline().with_known_recreations(recreated.collect())
     }
 
     async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {
@@ -167,7 +167,7 @@ impl Script for ApplyScript<'_> {
             let exported = tokio::select! {
                 biased;
                 () = interrupt.requested() => return Ok(Ending::Interrupted),
-                exported = export_for_undo(prepared, self.shared) => exported?,
+                exported = build_undo_text(prepared, self.shared) => exported?,
             };
             manifest_files::write_file(UNDO_OUT, file, &exported)?;
             self.has_undo_file = true;
@@ -191,7 +191,7 @@ const UNDO_OUT: &str = "--undo-out";
 /// Returns the text of the file of `--undo-out`: the manifests of the members, and of the objects that the run is going
 /// to take into the set. The latter are needed because an apply of the file prunes all members that are not in the
 /// file.
-async fn export_for_undo(prepared: &Prepared, shared: &GlobalFlags) -> Result<String, Error> {
+async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<String, Error> {
     let Prepared {
         cluster,
         named,
@@ -272,7 +272,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         };
         Ok(execution.run(&mut sink).await?)
     };
-    interrupt.ending_until_insisted(work).await
+    interrupt.run_command_until_insisted(work).await
 }
 
 /// Refuses a run that the user has no permission to finish.

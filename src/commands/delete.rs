@@ -4,7 +4,7 @@ use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{Execution, RunOnParent, TerminatingObjects, parent_managers};
+use crate::execute::{Execution, RunOnParent, TerminatingObjects, field_managers_not_keeping_parent};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::set::ParentObject;
@@ -12,7 +12,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, cluster_state, named_set,
 };
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
@@ -102,7 +102,7 @@ impl Script for DeleteScript<'_> {
         };
         let of_set = state.take_over.clone().into_iter().chain([deletes]);
         let refusals = of_set.chain(plan.refusals.iter().cloned());
-        Proposal::new(refusals.collect(), plan.all_prunes()).about(&named.set)
+        Proposal::new(refusals.collect(), plan.all_prunes()).with_parent_of(&named.set)
     }
 
     fn outline(&self, prepared: &Prepared) -> PlanOutline {
@@ -122,17 +122,18 @@ impl Script for DeleteScript<'_> {
         run.set = SetDocument::from(&named.set);
         run.report_warnings(&state.warnings);
         run.report_warnings(&plan.edges.ignored);
-        let needed = permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), plan);
+        let needed =
+            permissions::needed_to_delete_set(&named.set, &named.resource, state.parent_object(), plan);
         let user = Administrator::NotAsked;
         session::permissions::check_to_write(&cluster.server, user, &needed, writing).await
     }
 
     async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
-        delete_set(run, prepared, self.options).await
+        execute_deletion(run, prepared, self.options).await
     }
 }
 
-async fn delete_set(
+async fn execute_deletion(
     run: &mut CommandRun,
     prepared: &Prepared,
     options: &DeleteOptions,
@@ -179,11 +180,11 @@ async fn delete_set(
             stopped => deletion_run.end(None, stopped, &mut sink).await,
         })
     };
-    let ending = interrupt.ending_until_insisted(Box::pin(work)).await?;
+    let ending = interrupt.run_command_until_insisted(Box::pin(work)).await?;
     // Objects that the user may list, but not delete, and that are probably members.
     let likely_members_left = prepared.state.likely_members_left;
     if ending == Ending::Done && likely_members_left > 0 {
-        run.reporter.event(Event::failure(format!(
+        run.reporter.event(Event::general_failure(format!(
             "{} not deleted: probably members of the set, but you cannot delete them; run the same command as a user who can",
             counted(likely_members_left, "object"),
         )));
@@ -269,13 +270,13 @@ async fn read_state(
     options: &DeleteOptions,
 ) -> Result<ClusterState, Error> {
     let manager = &options.writing.field_manager;
-    let rules = Rules {
+    let rules = ReadSettings {
         status: None,
         take_over: options.take_over,
         appliers: &options.policy.appliers,
         field_manager: manager,
         concurrency: options.writing.concurrency,
     };
-    let goal = Goal::Delete(&options.policy, parent_managers(manager));
+    let goal = Goal::Delete(&options.policy, field_managers_not_keeping_parent(manager));
     cluster_state(cluster, named, goal, rules).await
 }

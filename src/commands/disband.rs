@@ -80,7 +80,7 @@ impl Script for DisbandScript<'_> {
             read.named.set.tooling = tooling.clone();
         }
         let members = read
-            .members(&cluster, None, &BTreeSet::new(), concurrency)
+            .list_members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
         let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
         Ok(Some(PlannedDisband {
@@ -97,7 +97,7 @@ impl Script for DisbandScript<'_> {
 
     fn proposal(&self, planned: &PlannedDisband) -> Proposal {
         let refusals = find_refusals(&planned.read, &planned.plan, &self.membership.appliers);
-        Proposal::new(refusals, &planned.plan.changes).about(&planned.read.named.set)
+        Proposal::new(refusals, &planned.plan.changes).with_parent_of(&planned.read.named.set)
     }
 
     fn outline(&self, planned: &PlannedDisband) -> PlanOutline {
@@ -139,12 +139,12 @@ impl Script for DisbandScript<'_> {
         let mut sink = |event| run.reporter.event(event);
         let ending = run
             .interrupt
-            .ending_until_insisted(execution.run(&mut sink))
+            .run_command_until_insisted(execution.run(&mut sink))
             .await?;
         if ending == Ending::Done && self.membership.writing.dry_run == DryRun::None {
             let parent = &planned.read.named.set.parent;
             let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");
-            run.reporter.parent_note(&text);
+            run.reporter.print_parent_note(&text);
         }
         Ok(ending)
     }
@@ -153,7 +153,7 @@ impl Script for DisbandScript<'_> {
 /// Returns the refusals that the user has to lift: that the run takes over another tool's set, and that it forgets the
 /// set.
 fn find_refusals(read: &SetRead, plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Refusal> {
-    let forgets_set = plan.refuse_to_forget(&read.named.set, appliers);
+    let forgets_set = plan.refuse_unconfirmed_disband(&read.named.set, appliers);
     read.state
         .take_over
         .clone()

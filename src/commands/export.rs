@@ -11,7 +11,7 @@ use crate::read::found_set::{self, FoundSet, Visibility};
 use crate::report::{self, Device, Format, ManifestText, Style, manifest_file};
 use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
-use crate::session::set_to_show::{ExistingSet, Known, read_existing_set};
+use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 
@@ -90,7 +90,7 @@ async fn read_and_export(
     arguments: &Export,
     shared: &GlobalFlags,
 ) -> Result<SetExport, Error> {
-    let mut known = Known::from_name(&reference.name);
+    let mut known = SetAndPlace::from_name(&reference.name);
     let ExistingSet {
         mut cluster,
         named,
@@ -129,7 +129,7 @@ async fn read_and_export(
     .await?;
     let now = cluster.server.now();
     let running = parent.running.iter().map(|run| {
-        let began = run.began(now);
+        let began = run.describe_beginning(now);
         format!("{run} began {began} and had not ended: it may be exported in part.")
     });
     Ok(SetExport {

@@ -5,7 +5,7 @@ use crate::error::{Error, Exit};
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::History;
 use crate::report::{self, HistoryDocument};
-use crate::session::set_to_show::{ExistingSet, Known, read_existing_set};
+use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 
@@ -13,7 +13,7 @@ use crate::settings::{self, SetReference};
 pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let reference = SetReference::new(set)?;
-    let mut known = Known::from_name(&reference.name);
+    let mut known = SetAndPlace::from_name(&reference.name);
     let found = unless_stopped(&listen(), read_history(&reference, shared, &mut known)).await;
     let document = match found {
         // A usage error has no document.
@@ -45,7 +45,7 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
 async fn read_history(
     reference: &SetReference,
     shared: &GlobalFlags,
-    known: &mut Known,
+    known: &mut SetAndPlace,
 ) -> Result<HistoryDocument, Error> {
     let ExistingSet { parent, cluster, .. } = read_existing_set(reference, shared, known).await?;
     if let Reading::Parent(record) = &parent.reading {

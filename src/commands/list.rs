@@ -18,7 +18,11 @@ use crate::verify::doubts;
 pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let mut place = ContextAndServer::default();
-    let listed = unless_stopped(&listen(), print_list(arguments, shared, style, &mut place)).await;
+    let listed = unless_stopped(
+        &listen(),
+        read_and_print_sets(arguments, shared, style, &mut place),
+    )
+    .await;
     // A usage error has no document.
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
@@ -30,7 +34,7 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
 
 /// Reads and prints the sets. `place` gets the context and the server once there is a connection, so that the document
 /// has them even if a later step fails.
-async fn print_list(
+async fn read_and_print_sets(
     arguments: &List,
     shared: &GlobalFlags,
     style: Style,
@@ -39,7 +43,7 @@ async fn print_list(
     let connection = connect::connect(shared).await?;
     *place = connect::context_and_server(&connection);
     let server = connection.server.clone();
-    let discovering = connect::discover(connection, connect::unlimited_waits(style), Wanted::Nothing);
+    let discovering = connect::discover(connection, connect::unlimited_kind_waits(style), Wanted::Nothing);
     let custom = Box::pin(async { Ok(read::custom_parent_kinds(&server).await) });
     let (mut cluster, custom) = try_join(discovering, custom).await?;
     let mut warnings = Vec::new();
@@ -61,7 +65,7 @@ async fn print_list(
     // A script would take an empty list for the fact that there are no sets, but there may be parents that the user may
     // not list.
     if parents.is_empty()
-        && let Some(position) = read::built_in_parents_unread(&unread)
+        && let Some(position) = read::find_unread_built_in_parents(&unread)
     {
         return Err(unread.swap_remove(position).into());
     }

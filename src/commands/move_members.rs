@@ -26,7 +26,7 @@ use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{MoveOptions, Selection};
+use crate::settings::{MembersToMove, MoveOptions};
 
 /// Runs `move`. The report is about the set that members join.
 pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -87,8 +87,13 @@ impl Script for MoveScript<'_> {
             None => {
                 // A hook that is a member moves like any other member.
                 let manifests = self.options.selection.manifests();
-                adopt_move_disband::discover_and_read(run, self.shared, manifests, Manifests::keep_hooks)
-                    .await?
+                adopt_move_disband::connect_and_read_manifests(
+                    run,
+                    self.shared,
+                    manifests,
+                    Manifests::keep_hooks,
+                )
+                .await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -124,13 +129,15 @@ impl Script for MoveScript<'_> {
             plan,
             ..
         } = planned;
-        let members_of_new_set = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
+        let members_of_new_set = into
+            .list_members(cluster, None, &BTreeSet::new(), concurrency)
+            .await?;
         let remaining = find_remaining(&from.named.set, old_members, plan, &membership.appliers);
         if remaining.is_empty() {
             // The old parent may be deleted. Objects that have lost the label would then be in the scope of no record.
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
-            from.state.keep_recorded(&unlabeled?, &from.named);
+            from.state.keep_unlabeled_in_record(&unlabeled?, &from.named);
             run.report_warnings(&from.state.warnings);
         }
         let obstacles = Obstacles {
@@ -139,53 +146,53 @@ impl Script for MoveScript<'_> {
             members: remaining,
         };
         planned.members_before = members_of_new_set.len();
-        (planned.aim, planned.obstacles) = decide_aim(obstacles, &self.options.selection);
+        (planned.aim, planned.obstacles) = decide_old_parent_aim(obstacles, &self.options.selection);
         adopt_move_disband::check_permissions(&planned.cluster, list_permissions(planned), membership).await
     }
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
-        move_members(run, planned, self.options).await
+        execute_move(run, planned, self.options).await
     }
 }
 
-async fn move_members(
+async fn execute_move(
     run: &mut CommandRun,
-    prepared: &PlannedMove,
+    planned: &PlannedMove,
     options: &MoveOptions,
 ) -> Result<Ending, Error> {
-    let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
-    let writing = |set| SetRead::parent_writing(set, &prepared.cluster, &options.membership, &run.interrupt);
+    let [from, into] = [&planned.from, &planned.into].map(|read| &read.named.set);
+    let writing = |set| SetRead::parent_writing(set, &planned.cluster, &options.membership, &run.interrupt);
     let execution = MembershipExecution {
         operation: RunOperation::Move,
         joined: Some(JoinedSet {
-            parent: writing(&prepared.into),
-            state: &prepared.into.state,
-            record: &prepared.record,
+            parent: writing(&planned.into),
+            state: &planned.into.state,
+            record: &planned.record,
         }),
         left: Some(LeftSet {
-            parent: writing(&prepared.from),
-            former: &prepared.former,
-            state: &prepared.from.state,
+            parent: writing(&planned.from),
+            former: &planned.former,
+            state: &planned.from.state,
             appliers: &options.membership.appliers,
-            aim: prepared.aim,
-            obstacles: &prepared.obstacles,
+            aim: planned.aim,
+            obstacles: &planned.obstacles,
         }),
-        plan: &prepared.plan,
+        plan: &planned.plan,
         selector: match &options.selection {
-            Selection::Labels(labels) => Some(labels),
-            Selection::All | Selection::Manifests(..) => None,
+            MembersToMove::Labels(labels) => Some(labels),
+            MembersToMove::All | MembersToMove::Manifests(..) => None,
         },
         judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
     };
     let mut sink = |event| run.reporter.event(event);
     let ending = run
         .interrupt
-        .ending_until_insisted(execution.run(&mut sink))
+        .run_command_until_insisted(execution.run(&mut sink))
         .await?;
     if ending == Ending::Done {
-        let namespace = note_of_namespace(from, into, &prepared.plan)
+        let namespace = note_of_namespace(from, into, &planned.plan)
             .filter(|_| options.membership.writing.dry_run == DryRun::None);
-        let merged = note_of_merged_sets(into, prepared.members_before, &prepared.plan);
+        let merged = note_of_merged_sets(into, planned.members_before, &planned.plan);
         run.report_notes(namespace.into_iter().chain(merged).collect());
     }
     Ok(ending)
@@ -242,8 +249,8 @@ async fn read_and_plan(
 
     let requested = find_requested(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
-        Selection::Labels(labels) => Some(labels.as_str()),
-        Selection::All | Selection::Manifests(..) => None,
+        MembersToMove::Labels(labels) => Some(labels.as_str()),
+        MembersToMove::All | MembersToMove::Manifests(..) => None,
     };
     let concurrency = membership.writing.concurrency;
     let (members, old_members) = list_members(
@@ -256,13 +263,13 @@ async fn read_and_plan(
     .await?;
     let [old_set, new_set] = [&from, &into].map(|read| &read.named.set);
     let mut plan = plan::plan_move(old_set, new_set, &members, requested, &membership.appliers);
-    if plan.objects() == 0 && labels.is_some() {
+    if plan.count_reported_objects() == 0 && labels.is_some() {
         return Err(Error::usage(
             format!("no member has the labels {:?}", labels.unwrap_or_default()),
             "list the members with `kubectl applyset view SET`",
         ));
     }
-    let (record, too_large) = into.record_with(&plan.record(new_set));
+    let (record, too_large) = into.record_with(&plan.record_to_write(new_set));
     plan.refusals.extend(too_large);
     Ok(PlannedMove {
         cluster,
@@ -317,14 +324,14 @@ async fn list_members(
         .flatten()
         .map(|object| object.key.clone())
         .collect();
-    let mut members = from.members(cluster, labels, &keys, concurrency).await?;
+    let mut members = from.list_members(cluster, labels, &keys, concurrency).await?;
     let old_members = if labels.is_some() {
-        from.members(cluster, None, &keys, concurrency).await?
+        from.list_members(cluster, None, &keys, concurrency).await?
     } else {
         members.clone()
     };
     if requested.is_some() || members.is_empty() {
-        members.extend(into.members(cluster, labels, &keys, concurrency).await?);
+        members.extend(into.list_members(cluster, labels, &keys, concurrency).await?);
     }
     Ok((members, old_members))
 }
@@ -341,7 +348,7 @@ fn list_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
     } = planned;
     let NamedSet { set, resource, .. } = &from.named;
     let mut needed = permissions::needed_to_relabel(&plan.changes);
-    if plan.takes_any() {
+    if plan.has_member_after_run() {
         let target = &into.named;
         needed.extend(permissions::needed_to_record(
             &target.set,
@@ -363,14 +370,16 @@ fn list_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
 /// Decides what becomes of the old parent. It is deleted if the last member moves and nothing else keeps it. If the
 /// user wanted to move the whole set, the obstacles are returned, to be reported. If the user has chosen some members
 /// and others are left, the parent is expected to stay, and no obstacles are returned.
-fn decide_aim(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Obstacles) {
+fn decide_old_parent_aim(obstacles: Obstacles, selection: &MembersToMove) -> (ParentAim, Obstacles) {
     let has_members_left = !obstacles.members.is_empty() || !obstacles.unlisted.is_empty();
     match selection {
         _ if obstacles == Obstacles::default() => (ParentAim::Delete, obstacles),
-        Selection::Labels(_) | Selection::Manifests(..) if has_members_left => {
+        MembersToMove::Labels(_) | MembersToMove::Manifests(..) if has_members_left => {
             (ParentAim::Narrow, Obstacles::default())
         }
-        Selection::All | Selection::Labels(_) | Selection::Manifests(..) => (ParentAim::Narrow, obstacles),
+        MembersToMove::All | MembersToMove::Labels(_) | MembersToMove::Manifests(..) => {
+            (ParentAim::Narrow, obstacles)
+        }
     }
 }
 
@@ -396,18 +405,18 @@ fn find_object_owned_by_parent(from: &Set, members: &[Live], into: &SetRead) -> 
     parent.map(|_| into.named.set.parent.clone())
 }
 
-/// Returns the objects of the manifests, if manifests name the members to move. Each has the reason for which it is
-/// kept if it turns out not to be a member.
+/// Returns the objects of the manifests, if manifests name the members to move. Each has the reason that
+/// is reported if the object turns out not to be a member.
 fn find_requested(
     cluster: &Cluster,
     into: &SetRead,
     manifests: Manifests,
-    selection: &Selection,
+    selection: &MembersToMove,
 ) -> Result<Option<Vec<MembershipSkip>>, Error> {
-    let Selection::Manifests(..) = selection else {
+    let MembersToMove::Manifests(..) = selection else {
         return Ok(None);
     };
-    let desired = desired::resolve(manifests, into.named.resolution_context(cluster))?;
+    let desired = desired::resolve(manifests, into.named.context_for_manifests(cluster))?;
     let members = desired.members.into_iter();
     let requested = members.map(|member| MembershipSkip {
         key: member.key,

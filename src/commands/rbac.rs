@@ -16,26 +16,26 @@ use crate::plan::{self, Refusal};
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
-use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
-use crate::session::prepare::resolve_recreate;
+use crate::session::connect::{connect_as_oneself, discover_and_read_manifests, unlimited_kind_waits};
+use crate::session::prepare::resolve_recreate_kinds;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 
 /// Runs `rbac`. The cluster is read as the user of the kubeconfig, not as the user of `--as`: here, `--as` names the
 /// subject of the permissions, who may have none yet.
 pub(super) async fn run(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
-    unless_stopped(&listen(), print_permissions(arguments, shared)).await
+    unless_stopped(&listen(), read_and_print_permissions(arguments, shared)).await
 }
 
-async fn print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
+async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = connect_as_oneself(shared).await?;
-    let (mut cluster, manifests) = discover_with(
+    let (mut cluster, manifests) = discover_and_read_manifests(
         connection,
         options.sources,
         options.recursion,
-        unlimited_waits(style),
+        unlimited_kind_waits(style),
         |manifests| Manifests::separate_hooks(manifests, options.hooks),
         None,
     )
@@ -47,13 +47,13 @@ async fn print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exi
         &manifests.applied,
     )
     .await?;
-    let recreate = resolve_recreate(
+    let recreate = resolve_recreate_kinds(
         &options.recreate,
         &options.recreate_kinds,
         &cluster.discovery,
         &manifests.applied,
     )?;
-    let desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
+    let desired = desired::resolve(manifests, named.context_for_manifests(&cluster))?;
     if let Some(refusal) = plan::refuse_hooks(&desired, options.hooks) {
         return Err(Refusal::error(&[refusal]));
     }
@@ -126,7 +126,7 @@ fn note_on_left_out(left_out: &BTreeSet<Permission>, writers: &[String]) -> Opti
         [] => "an unknown field manager".to_owned(),
         _ => writers.join(" and "),
     };
-    let objects: BTreeSet<String> = left_out.iter().map(Permission::object).collect();
+    let objects: BTreeSet<String> = left_out.iter().map(Permission::describe_object).collect();
     (!objects.is_empty()).then(|| {
         format!(
             "no manifest needs these permissions, so they are left out: on {}; only the record (written by {writers}) or members name these; a run that prunes the last object of such a kind needs list and delete for it, and is denied; if you recognize them, pass --include-recorded",
@@ -147,7 +147,7 @@ fn list_remarks(needed: &BTreeSet<Permission>, desired: &Desired) -> Vec<String>
         .filter_map(|permission| permission.namespace.as_deref())
         .collect();
     let new_namespaces: Vec<&str> = desired
-        .namespaces()
+        .defined_namespaces()
         .filter(|name| used_namespaces.contains(name))
         .collect();
     if !new_namespaces.is_empty() {
@@ -156,7 +156,7 @@ fn list_remarks(needed: &BTreeSet<Permission>, desired: &Desired) -> Vec<String>
             new_namespaces.join(", ")
         ));
     }
-    if desired.namespaces().next().is_some() {
+    if desired.defined_namespaces().next().is_some() {
         remarks.push(
             "pruning a namespace needs --allow-data-loss, because these permissions cannot list all that it contains"
                 .to_owned(),

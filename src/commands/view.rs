@@ -10,7 +10,7 @@ use crate::error::{Error, Exit};
 use crate::read::found_set::FoundSet;
 use crate::read::{MemberState, find_whole_members};
 use crate::report::{self, ViewDocument};
-use crate::session::set_to_show::{ExistingSet, Known, read_existing_set};
+use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 use crate::verify::doubts;
@@ -19,7 +19,7 @@ use crate::verify::doubts;
 pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
-    let mut known = Known::from_name(&reference.name);
+    let mut known = SetAndPlace::from_name(&reference.name);
     let rules = settings::read_status_rules(arguments.wait_rules.as_deref())?;
     let viewed = unless_stopped(&listen(), read_view(&reference, shared, &rules, &mut known)).await;
     let document = match viewed {
@@ -43,7 +43,7 @@ async fn read_view(
     reference: &SetReference,
     shared: &GlobalFlags,
     rules: &StatusRules,
-    known: &mut Known,
+    known: &mut SetAndPlace,
 ) -> Result<ViewDocument, Error> {
     let ExistingSet {
         mut cluster,
@@ -62,10 +62,10 @@ async fn read_view(
     });
     finding.await;
     if let Some(own) = &rules.own {
-        warnings.extend(own.unknown_kinds(&cluster.discovery));
+        warnings.extend(own.warn_of_unknown_kinds(&cluster.discovery));
     }
     warnings.extend(doubts(slice::from_ref(&set), &cluster.discovery));
     let mut states = states.into_inner();
-    MemberState::consider_others(&mut states);
+    MemberState::correct_by_others_of_kind(&mut states);
     Ok(ViewDocument::new(&set, &cluster.discovery, &states, warnings))
 }

@@ -40,7 +40,8 @@ pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<Taken
             if owns(&ours["fieldsV1"], &path) || value_at(live, &path) == value_at(predicted, &path) {
                 return None;
             }
-            let owner = written_since(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
+            let owner =
+                entries_written_since(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
             Some(TakenField {
                 field: readable(path.iter().map(String::as_str)),
                 manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
@@ -51,7 +52,7 @@ pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<Taken
 
 /// Returns the fields of a conflict that their owners have written since the last apply by `manager`.
 /// Fields and owners are written as the server does in its refusal: `.spec.replicas`, `"kubectl"`.
-pub fn taken_in_conflict<'c>(
+pub fn taken_fields_of_conflict<'c>(
     live: &Value,
     conflicts: impl IntoIterator<Item = (&'c str, &'c str)>,
     manager: &str,
@@ -59,7 +60,7 @@ pub fn taken_in_conflict<'c>(
     let Some(ours) = apply_entry(&live["metadata"], manager) else {
         return Vec::new();
     };
-    let writers: BTreeSet<&str> = written_since(live, ours, manager)
+    let writers: BTreeSet<&str> = entries_written_since(live, ours, manager)
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
     conflicts
@@ -77,7 +78,11 @@ pub fn taken_in_conflict<'c>(
 
 /// Returns the entries of other managers that were written after our entry. Entries of the subresource `status` do not
 /// count: a controller that reports a status takes no field from us.
-fn written_since<'o>(live: &'o Value, ours: &'o Value, manager: &'o str) -> impl Iterator<Item = &'o Value> {
+fn entries_written_since<'o>(
+    live: &'o Value,
+    ours: &'o Value,
+    manager: &'o str,
+) -> impl Iterator<Item = &'o Value> {
     let others = entries(&live["metadata"]).iter();
     others.filter(move |entry| {
         !is_apply_of(entry, manager)
@@ -219,10 +224,10 @@ mod tests {
                 &json!({}),
                 &[ours(&["a"]), entry("kubectl", "Update", time, &fields(&["b"]))],
             );
-            let found = taken_in_conflict(&live, [(".data.b", owner)], "us");
+            let found = taken_fields_of_conflict(&live, [(".data.b", owner)], "us");
             assert_eq!(!found.is_empty(), is_drift, "{time}");
         }
         let strange = object(&json!({}), &[entry("kubectl", "Update", SINCE, &fields(&["b"]))]);
-        assert_eq!(taken_in_conflict(&strange, [(".data.b", owner)], "us"), []);
+        assert_eq!(taken_fields_of_conflict(&strange, [(".data.b", owner)], "us"), []);
     }
 }

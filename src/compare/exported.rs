@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::changes::CrdVersion;
 use super::field_paths::has_other_fields;
 use super::ownership::{
-    LAST_APPLIED, fields_applied, fields_applied_by, fields_of_all, manifest_of, manifest_to_restore,
-    was_created_by,
+    LAST_APPLIED, manifest_applied_by, manifest_applied_by_any, manifest_of, manifest_of_all_managers,
+    manifest_to_restore, was_created_by,
 };
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::history_annotation::HISTORY_ANNOTATION;
@@ -37,8 +37,8 @@ pub enum ExportedFields {
 impl Exported {
     /// Removes the number of replicas, which an autoscaler writes. An apply of the number would take the field from the
     /// autoscaler.
-    pub fn leave_replicas(&mut self) {
-        remove(&mut self.manifest, "/spec", |field| field == "replicas");
+    pub fn leave_out_replicas(&mut self) {
+        remove_fields(&mut self.manifest, "/spec", |field| field == "replicas");
     }
 }
 
@@ -77,7 +77,7 @@ pub fn export_before_deletion(
     if !is_applied(object, manager) {
         return export_live(object);
     }
-    let mut fields = fields_of_all(object, definition);
+    let mut fields = manifest_of_all_managers(object, definition);
     if let Some(desired) = desired {
         add_missing(
             &mut fields,
@@ -85,7 +85,7 @@ pub fn export_before_deletion(
         );
     }
     Exported {
-        manifest: with_applied_fields(fields, object, definition),
+        manifest: without_unapplied_server_fields(fields, object, definition),
         fields: ExportedFields::Applied,
     }
 }
@@ -93,17 +93,22 @@ pub fn export_before_deletion(
 /// Returns the manifest of an object with all of its fields.
 pub fn export_live(object: &Value) -> Exported {
     Exported {
-        manifest: with_applied_fields(object.clone(), object, None),
+        manifest: without_unapplied_server_fields(object.clone(), object, None),
         fields: ExportedFields::Live,
     }
 }
 
-/// Returns a manifest without the fields that the server fills in, except those that a manager has applied.
-fn with_applied_fields(fields: Value, object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+/// Returns a manifest with these fields. Of the fields that the server fills in, it has only those that a manager has
+/// applied.
+fn without_unapplied_server_fields(
+    fields: Value,
+    object: &Value,
+    definition: Option<CrdVersion<'_>>,
+) -> Value {
     let mut manifest = without_server_fields(fields);
-    let mut applied = fields_applied(object, definition);
+    let mut applied = manifest_applied_by_any(object, definition);
     // When the object is created again, its owner may be another object.
-    remove(&mut applied, "/metadata", |field| field == "ownerReferences");
+    remove_fields(&mut applied, "/metadata", |field| field == "ownerReferences");
     add_missing(&mut manifest, applied);
     without_applyset_metadata(manifest)
 }
@@ -123,12 +128,12 @@ fn add_missing(manifest: &mut Value, applied: Value) {
 
 /// Returns whether `manager` has applied or created the object, and not only labeled it.
 fn is_applied(object: &Value, manager: &str) -> bool {
-    has_fields(&without_applyset_metadata(fields_applied_by(object, manager)))
+    has_more_than_identity(&without_applyset_metadata(manifest_applied_by(object, manager)))
         || was_created_by(&object["metadata"], manager)
 }
 
 /// Returns whether a manifest has more fields than those that identify its object.
-fn has_fields(manifest: &Value) -> bool {
+fn has_more_than_identity(manifest: &Value) -> bool {
     has_other_fields(manifest, &["apiVersion", "kind", "metadata"])
         || has_other_fields(&manifest["metadata"], &["name", "namespace"])
 }
@@ -166,14 +171,14 @@ fn without_server_fields(mut object: Value) -> Value {
     match (gvk.group.as_str(), gvk.kind.as_str()) {
         ("", "Namespace") => drop(fields.remove("spec")),
         ("", "ServiceAccount") => drop(fields.remove("secrets")),
-        ("", "Pod") => remove(&mut object, "/spec", |field| field == "nodeName"),
+        ("", "Pod") => remove_fields(&mut object, "/spec", |field| field == "nodeName"),
         ("", "Service") if object.pointer("/spec/clusterIP") != Some(&json!("None")) => {
-            remove(&mut object, "/spec", |field| {
+            remove_fields(&mut object, "/spec", |field| {
                 matches!(field, "clusterIP" | "clusterIPs" | "healthCheckNodePort")
             });
         }
         ("", "PersistentVolume") => {
-            remove(&mut object, "/spec/claimRef", |field| {
+            remove_fields(&mut object, "/spec/claimRef", |field| {
                 matches!(field, "uid" | "resourceVersion")
             });
         }
@@ -181,13 +186,13 @@ fn without_server_fields(mut object: Value) -> Value {
         ("apps", "StatefulSet") => {
             let templates = object.pointer_mut("/spec/volumeClaimTemplates");
             for template in templates.and_then(Value::as_array_mut).into_iter().flatten() {
-                remove(template, "", |field| field == "status");
+                remove_fields(template, "", |field| field == "status");
             }
         }
         ("batch", "Job") if object.pointer("/spec/manualSelector") != Some(&json!(true)) => {
-            remove(&mut object, "/spec", |field| field == "selector");
+            remove_fields(&mut object, "/spec", |field| field == "selector");
             for labels in ["/metadata/labels", "/spec/template/metadata/labels"] {
-                remove(&mut object, labels, |key| {
+                remove_fields(&mut object, labels, |key| {
                     let name = key.trim_start_matches("batch.kubernetes.io/");
                     matches!(name, "controller-uid" | "job-name")
                 });
@@ -203,9 +208,9 @@ fn without_server_fields(mut object: Value) -> Value {
 fn remove_binding(claim: &mut Value) {
     const BY_CONTROLLER: &str = "/metadata/annotations/pv.kubernetes.io~1bound-by-controller";
     if claim.pointer(BY_CONTROLLER).is_some() {
-        remove(claim, "/spec", |field| field == "volumeName");
+        remove_fields(claim, "/spec", |field| field == "volumeName");
     }
-    remove(claim, "/metadata/annotations", |key| {
+    remove_fields(claim, "/metadata/annotations", |key| {
         let domain = key.split('/').next().unwrap_or_default();
         matches!(
             domain,
@@ -215,7 +220,7 @@ fn remove_binding(claim: &mut Value) {
 }
 
 /// Removes fields of the map to which a JSON pointer leads.
-fn remove(object: &mut Value, pointer: &str, is_removed: impl Fn(&str) -> bool) {
+fn remove_fields(object: &mut Value, pointer: &str, is_removed: impl Fn(&str) -> bool) {
     if let Some(fields) = object.pointer_mut(pointer).and_then(Value::as_object_mut) {
         fields.retain(|field, _| !is_removed(field));
     }

@@ -38,7 +38,7 @@ pub(super) fn has_other_fields(map: &Value, names: &[&str]) -> bool {
 }
 
 /// Returns whether a value is an empty map or list.
-pub(super) fn is_empty(value: &Value) -> bool {
+pub(super) fn is_empty_map_or_list(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty(),
         Value::Array(items) => items.is_empty(),
@@ -99,7 +99,7 @@ pub(super) fn readable<'k>(path: impl IntoIterator<Item = &'k str>) -> String {
         if kind == "f:" {
             push_field_name(&mut text, name);
         } else {
-            let in_brackets = keys_of_item(name).unwrap_or_else(|| name.to_owned());
+            let in_brackets = format_item_keys(name).unwrap_or_else(|| name.to_owned());
             text.extend(["[", &in_brackets, "]"]);
         }
     }
@@ -107,7 +107,7 @@ pub(super) fn readable<'k>(path: impl IntoIterator<Item = &'k str>) -> String {
 }
 
 /// Writes `{"port":80}` as `port=80`.
-fn keys_of_item(text: &str) -> Option<String> {
+fn format_item_keys(text: &str) -> Option<String> {
     let keys: Map<String, Value> = serde_json::from_str(text).ok()?;
     let pairs = keys.iter().map(|(name, value)| match value {
         Value::String(value) => format!("{name}={value}"),

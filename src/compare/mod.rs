@@ -7,7 +7,7 @@ pub mod drift;
 pub mod exported;
 mod field_paths;
 pub mod ignore;
-pub mod null_values;
+pub mod nulls_and_pruned_fields;
 pub mod ownership;
 mod rule_file;
 pub mod status;

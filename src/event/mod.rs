@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::compare::status::State;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-pub use outcome::{Claims, ObjectOutcome, Remainder, Subject};
-pub use summary::Summary;
+pub use outcome::{Claims, ObjectOutcome, StateAfterDelete, Subject};
+pub use summary::ActionCounts;
 
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub enum Event {
         /// The number of objects that the phase processes.
         total: usize,
     },
-    /// The object whose request is under way for longest, and for how long, if it is slow; `None` once no request is
-    /// slow.
+    /// The object whose request has been under way for the longest time, and that time, if the request is slow; `None`
+    /// once no request is slow.
     Slowest(Option<(ObjectKey, Duration)>),
     /// One object was processed.
     Object(ObjectOutcome),
@@ -72,7 +72,7 @@ pub enum Event {
 
 impl Event {
     /// Returns the event of a failure that is not about an object of the set.
-    pub fn failure(message: impl Into<Message>) -> Self {
+    pub fn general_failure(message: impl Into<Message>) -> Self {
         Self::Failure(message.into())
     }
 }
@@ -118,7 +118,7 @@ pub enum NotDoneScope {
 
 impl NotDone {
     /// Returns the event for all planned objects without an outcome.
-    pub fn all(reason: impl Into<String>) -> Event {
+    pub fn event_for_all(reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
             scope: NotDoneScope::All,
             reason: reason.into(),
@@ -126,7 +126,7 @@ impl NotDone {
     }
 
     /// Returns the event for these planned objects.
-    pub fn some(keys: Vec<ObjectKey>, reason: impl Into<String>) -> Event {
+    pub fn event_for_objects(keys: Vec<ObjectKey>, reason: impl Into<String>) -> Event {
         Event::NotDone(Self {
             scope: NotDoneScope::Objects(keys),
             reason: reason.into(),

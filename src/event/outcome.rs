@@ -97,9 +97,9 @@ pub struct ObjectOutcome {
     /// `true` if the object failed after it was deleted to be created again.
     #[serde(skip)]
     pub was_deleted: bool,
-    /// The rest of a deleted object after its DELETE.
+    /// Whether the object still exists after its DELETE.
     #[serde(skip)]
-    pub remainder: Remainder,
+    pub remainder: StateAfterDelete,
     /// What becomes of the `PersistentVolumeClaims` of an object that is deleted and created again.
     #[serde(skip)]
     pub claims: Claims,
@@ -108,9 +108,9 @@ pub struct ObjectOutcome {
     pub source: Option<Position>,
 }
 
-/// The rest of a deleted object, by the answer to its DELETE.
+/// Whether a deleted object still exists, according to the answer to its DELETE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remainder {
+pub enum StateAfterDelete {
     /// The object was not deleted, or the answer does not say whether it is gone.
     Unknown,
     /// The object is gone.
@@ -140,14 +140,14 @@ impl ObjectOutcome {
             error: None,
             taken_in: false,
             was_deleted: false,
-            remainder: Remainder::Unknown,
+            remainder: StateAfterDelete::Unknown,
             claims: Claims::NotTouched,
             source: None,
         }
     }
 
     /// Creates an outcome with a reason.
-    pub fn with_reason(subject: Subject, action: Action, reason: impl Into<String>) -> Self {
+    pub fn new_with_reason(subject: Subject, action: Action, reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             ..Self::new(subject, action)
@@ -155,7 +155,7 @@ impl ObjectOutcome {
     }
 
     /// Returns whether the object existed outside of any set and was applied as a member.
-    pub fn joined_set(&self) -> bool {
+    pub fn has_joined_set(&self) -> bool {
         self.taken_in && self.action != Action::Failed
     }
 

@@ -6,9 +6,9 @@ use super::Action;
 
 /// The number of objects for each action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary(BTreeMap<Action, usize>);
+pub struct ActionCounts(BTreeMap<Action, usize>);
 
-impl Summary {
+impl ActionCounts {
     /// Counts an object with this action.
     pub fn add(&mut self, action: Action) {
         *self.0.entry(action).or_default() += 1;

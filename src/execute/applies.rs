@@ -9,13 +9,13 @@ use futures_util::future::LocalBoxFuture;
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::compare::status::Written;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
-use crate::execute::kinds::Kinds;
+use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::kinds::establish::NotServed;
 use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
-use crate::execute::schedule::{End, Lane, Schedule, Skipped};
+use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::waits_of_run::{Dependency, Membership};
 use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
@@ -58,7 +58,7 @@ impl Execution<'_> {
 
     /// Returns the dependencies with these keys, each with the resource through which it is read and its relation to
     /// the set.
-    fn collect_dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
+    fn find_dependencies_by_key(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
         let members = self.desired.members.iter();
         let members = members.filter(|member| keys.contains(&member.key));
         let members = members.map(|member| Dependency {
@@ -81,7 +81,7 @@ impl Execution<'_> {
 struct Applies<'r, 'a> {
     execution: &'r Execution<'a>,
     applied: RefCell<&'r mut Applied>,
-    kinds: &'r Kinds,
+    kinds: &'r NewAndChangedKinds,
     /// The recreations that have deleted an object and not yet created it, by `Apply::index`.
     begun_recreations: RefCell<BTreeMap<usize, BegunRecreation>>,
     /// The objects that others depend on.
@@ -97,7 +97,7 @@ enum Answer {
     },
     /// The result of the wait for a new kind.
     Kind(Result<(), NotServed>),
-    /// The server uses the changed CRD, or the wait for that is over: objects are applied in both cases.
+    /// The wait for the changed CRD is over. The objects are applied now, whether the server uses the CRD or not.
     SchemaAwaited,
     /// The result of the wait for an object that others depend on.
     Awaited(CurrentResult),
@@ -186,17 +186,17 @@ impl<'r> Work for Applies<'r, '_> {
         Box::pin(self.await_current(ids.collect(), answers, sink))
     }
 
-    fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
+    fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
             (ApplyAction::Apply(apply), Answer::Applied { reply, crd }) => {
                 self.take_reply(apply, *reply, crd, sink)
             }
             (_, Answer::Kind(Err(NotServed::Because(reason)))) => {
-                sink(Event::failure(reason));
-                End::Failed
+                sink(Event::general_failure(reason));
+                ActionEnd::Failed
             }
-            (_, Answer::Awaited(CurrentResult::NotCurrent)) => End::Failed,
-            _ => End::Done,
+            (_, Answer::Awaited(CurrentResult::NotCurrent)) => ActionEnd::Failed,
+            _ => ActionEnd::Done,
         }
     }
 
@@ -228,7 +228,7 @@ impl<'r> Work for Applies<'r, '_> {
                     } else {
                         NOT_SERVED
                     };
-                    sink(NotDone::some(keys, reason));
+                    sink(NotDone::event_for_objects(keys, reason));
                     continue;
                 }
                 Some(ApplyAction::AwaitCurrent(key)) if !schedule.is_skipped(because) => {
@@ -237,11 +237,14 @@ impl<'r> Work for Applies<'r, '_> {
                 Some(action) => (self.key(action), "was not applied"),
                 None => continue,
             };
-            sink(Event::failure(format!(
+            sink(Event::general_failure(format!(
                 "{key} {state}, so these objects that depend on it are not applied: {}",
                 listed(&keys)
             )));
-            sink(NotDone::some(keys, format!("it depends on {key}, which {state}")));
+            sink(NotDone::event_for_objects(
+                keys,
+                format!("it depends on {key}, which {state}"),
+            ));
         }
     }
 
@@ -262,7 +265,7 @@ impl Applies<'_, '_> {
         reply: MemberReply,
         crd: Option<ChangedCrd>,
         sink: &mut Sink<'_>,
-    ) -> End {
+    ) -> ActionEnd {
         let object = &self.execution.desired.members[apply.index];
         for text in reply.warnings {
             let object = format!("{}: {}", object.position, object.key);
@@ -279,10 +282,10 @@ impl Applies<'_, '_> {
             Action::Failed => applied.failed += 1,
             _ => applied.uids.extend(outcome.subject.uid.clone()),
         }
-        self.note_whether_current(&outcome, &mut applied);
+        self.record_whether_current_once_written(&outcome, &mut applied);
         let end = match outcome.action {
-            Action::Failed | Action::Skipped => End::Failed,
-            _ => End::Done,
+            Action::Failed | Action::Skipped => ActionEnd::Failed,
+            _ => ActionEnd::Done,
         };
         if outcome.action == Action::Unchanged {
             self.execution
@@ -293,8 +296,9 @@ impl Applies<'_, '_> {
         end
     }
 
-    /// Records whether an object that others depend on is Current by the write alone, so that it need not be read.
-    fn note_whether_current(&self, outcome: &ObjectOutcome, applied: &mut Applied) {
+    /// Records for an object that others depend on whether its kind is Current as soon as it is written. If so, the run
+    /// need not read the object before it applies those that depend on it.
+    fn record_whether_current_once_written(&self, outcome: &ObjectOutcome, applied: &mut Applied) {
         let written = match outcome.action {
             Action::Created | Action::Recreated => Written::Created,
             Action::Configured => Written::Changed,
@@ -340,7 +344,7 @@ impl Applies<'_, '_> {
         let keys: BTreeSet<&ObjectKey> = ids.keys().copied().collect();
         let not_current = match self.execution.dependencies {
             Some(waits) => {
-                let dependencies = self.execution.collect_dependencies(&keys);
+                let dependencies = self.execution.find_dependencies_by_key(&keys);
                 waits.current(dependencies, &mut noting).await
             }
             // A run without waits writes nothing, so nothing becomes Current.

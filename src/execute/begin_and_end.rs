@@ -45,7 +45,7 @@ impl Execution<'_> {
                     && !self.plan.prerequisites.is_empty()
                     && !error.is_of_another_run() =>
             {
-                sink(Event::failure(error.to_string()));
+                sink(Event::general_failure(error.to_string()));
                 Ok(Err(Ending::Incomplete))
             }
             begun => begun,
@@ -61,7 +61,7 @@ impl Execution<'_> {
         match self.exact_record(settled, sink).await {
             Ok(exact) => Some(exact),
             Err(error) => {
-                sink(Event::failure(error.to_string()));
+                sink(Event::general_failure(error.to_string()));
                 None
             }
         }
@@ -72,11 +72,11 @@ impl Execution<'_> {
     /// run begins fails if another run has begun since the plan was made.) A run that only narrows the record need not
     /// begin.
     pub(super) fn needs_to_begin(&self, parent: &ParentObject) -> bool {
-        let may_write_members = self.plan.applies() + self.plan.deletions() > 0;
+        let may_write_members = self.plan.count_applies() + self.plan.count_prunes() > 0;
         let is_exclusive = self.writing.exclusive != Exclusive::No;
         may_write_members
             || (is_exclusive && self.desired.parent.is_some())
-            || !parent.has_record(&self.set.tooling, &self.plan.record_during)
+            || !parent.has_tooling_and_record(&self.set.tooling, &self.plan.record_during)
     }
 
     /// Applies the parent's own manifest. If that fails because the parent was deleted, the run begins again on a new
@@ -98,14 +98,14 @@ impl Execution<'_> {
         let version_before = known.parent.resource_version.clone();
         let parent = self.parent_writing();
         let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
-            self.report_parent(&version_before, known, sink);
+            self.report_parent_configured(&version_before, known, sink);
             return Ok(());
         };
         run_state.applied.failed += 1;
-        sink(Event::failure(error.to_string()));
+        sink(Event::general_failure(error.to_string()));
         match known.run.clone() {
             Some(run) if !parent.parent_has_uid(&known.parent.uid).await? => {
-                self.begin_again(known, run, sink).await
+                self.begin_on_new_parent(known, run, sink).await
             }
             _ => Ok(()),
         }
@@ -141,7 +141,7 @@ impl Execution<'_> {
     /// Begins the run once more, on another parent, after the parent was deleted. Creates the parent, or if another
     /// client has created one, records on it what this run may write. Other runs may have added members to that parent,
     /// so it counts as shared, and its record is not narrowed.
-    pub(super) async fn begin_again(
+    pub(super) async fn begin_on_new_parent(
         &self,
         known: &mut KnownParent,
         run: Run,

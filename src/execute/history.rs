@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Execution, Sink};
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Action, Ending, Event, Summary};
+use crate::event::{Action, ActionCounts, Ending, Event};
 use crate::manifest::desired;
 use crate::model::history_annotation::{self, Counts, Run, RunOperation, RunResult};
 use crate::read;
@@ -65,7 +65,7 @@ impl HistoryEntry {
 /// The changes of a run so far.
 #[derive(Debug, Default)]
 struct Changes {
-    objects: Summary,
+    objects: ActionCounts,
     /// `true` if the run has written the parent.
     has_parent: bool,
     /// `true` if the run has deleted an object to create it again, and the object failed after that.

@@ -93,8 +93,9 @@ impl Interrupt {
         });
     }
 
-    /// Returns whether the time of the run has been over for this long, even if the cause of the interrupt is the user.
-    pub fn is_time_over_for(&self, time: Duration) -> bool {
+    /// Returns whether `--timeout` ran out at least this long ago. It does not matter whether the user had stopped the
+    /// run before.
+    pub fn is_timeout_older_than(&self, time: Duration) -> bool {
         self.time_over.get().is_some_and(|since| since.elapsed() >= time)
     }
 
@@ -133,7 +134,7 @@ impl Interrupt {
     }
 
     /// Runs the work of a command until the user insists on an end (`run_until_insisted`), and returns how it ends.
-    pub async fn ending_until_insisted<E>(
+    pub async fn run_command_until_insisted<E>(
         &self,
         work: impl Future<Output = Result<Ending, E>>,
     ) -> Result<Ending, E> {

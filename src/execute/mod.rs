@@ -28,13 +28,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_others};
-pub use deletion::set::parent_managers;
+pub use deletion::set::field_managers_not_keeping_parent;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 pub use former_parent::ParentAim;
 pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
 pub use interrupt::{Cause, Interrupt, Urgency};
-use kinds::Kinds;
-pub use parent_record::begin::run_under_way;
+use kinds::NewAndChangedKinds;
+pub use parent_record::begin::refusal_of_run_under_way;
 pub use parent_record::repair::Repaired;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 pub use parent_record::run::RunOnParent;
@@ -106,7 +106,7 @@ pub struct RunState<'a> {
     applied: Applied,
     /// The number of objects that the plan prunes and the run keeps. If there are any, the record is not narrowed.
     kept: usize,
-    kinds: Kinds,
+    kinds: NewAndChangedKinds,
     driver: Driver<'a>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> RunState<'a> {
                 ..Applied::default()
             },
             kept: 0,
-            kinds: Kinds::default(),
+            kinds: NewAndChangedKinds::default(),
             driver: execution.driver(),
         }
     }
@@ -175,7 +175,7 @@ impl Execution<'_> {
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        sink(Event::Planned(self.planned_outcomes()));
+        sink(Event::Planned(self.outcomes_if_ended_early()));
         sink(self.parent_writing().announcement());
         if self.writing.dry_run == DryRun::None {
             self.write(sink).await
@@ -189,18 +189,18 @@ impl Execution<'_> {
         let mut run = RunOnParent::new(self.parent_writing(), &self.plan.record_during, None);
         sink(Event::Phase {
             phase: Phase::Applying,
-            total: self.plan.applies(),
+            total: self.plan.count_applies(),
         });
         let mut run_state = RunState::new(self);
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let writes = self.plan.applies() + self.plan.deletions();
+        let writes = self.plan.count_applies() + self.plan.count_prunes();
         self.server.prepare_for(run_state.driver.soon_under_way(writes));
         if self.parent().is_none() {
             // The parent is created after the members that it needs, such as its namespace.
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
-            if let Some(ending) = run.work(sink, writing).await {
+            if let Some(ending) = run.count_changes_while_renewing(sink, writing).await {
                 return Ok(ending);
             }
         }
@@ -214,11 +214,11 @@ impl Execution<'_> {
         if let Err(error) = self.write_own_manifest(&mut run, &mut run_state, sink).await {
             // The parent was deleted, and the record could not be written to a new one. Members that the run applied
             // now would not be recorded anywhere, so it ends before them.
-            sink(Event::failure(error.to_string()));
+            sink(Event::general_failure(error.to_string()));
             run.withdraw(sink).await;
             return Ok(Ending::Incomplete);
         }
-        let working = run.work(sink, async |sink| {
+        let working = run.count_changes_while_renewing(sink, async |sink| {
             let ending = self.write_members(&mut run_state, sink).await;
             // Before the wait: the record is narrowed even if an object does not become ready.
             let is_all_done = ending == Ending::Done && run_state.kept == 0;

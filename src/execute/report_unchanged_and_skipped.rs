@@ -14,7 +14,7 @@ use crate::plan::{Risk, SkipReason};
 impl Applied {
     /// Reports the held members: as configured if the run has `detached` them from their owners, otherwise as
     /// unchanged. Also revises the reports of detached members that were reported as unchanged before.
-    pub(super) fn report_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
+    pub(super) fn report_held_unchanged(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
         let configured = |outcome: &ObjectOutcome| ObjectOutcome {
             action: Action::Configured,
             reason: remove_owner_references::OWNERS_REMOVED.to_owned(),
@@ -47,14 +47,18 @@ impl Applied {
 impl Execution<'_> {
     /// Returns an outcome for each object of the plan: the result to report if the run ends before it reaches the
     /// object.
-    pub(super) fn planned_outcomes(&self) -> Vec<ObjectOutcome> {
+    pub(super) fn outcomes_if_ended_early(&self) -> Vec<ObjectOutcome> {
         let applies = self.plan.all_applies();
         let applied = applies.map(|apply| {
             let object = &self.desired.members[apply.index];
             ObjectOutcome {
                 source: Some(object.position.clone()),
                 ..ObjectOutcome::new(
-                    Subject::new(&object.key, &object.resource, apply.live_membership.uid()),
+                    Subject::new(
+                        &object.key,
+                        &object.resource,
+                        apply.live_membership.uid_of_member(),
+                    ),
                     Action::Skipped,
                 )
             }
@@ -69,7 +73,12 @@ impl Execution<'_> {
 
     /// Reports that the parent was configured by its own manifest, if the apply of the manifest has changed the
     /// parent's resourceVersion. The creation of a parent was reported when it happened.
-    pub(super) fn report_parent(&self, version_before: &str, known: &KnownParent, sink: &mut Sink<'_>) {
+    pub(super) fn report_parent_configured(
+        &self,
+        version_before: &str,
+        known: &KnownParent,
+        sink: &mut Sink<'_>,
+    ) {
         let has_existed = self.parent().is_some();
         let has_manifest = self.desired.parent.is_some();
         if has_existed && has_manifest && known.parent.resource_version != version_before {
@@ -98,14 +107,14 @@ impl Execution<'_> {
             return;
         }
         // The report may have to be revised only if the run prunes and may remove owner references.
-        if self.plan.deletions() > 0 && self.may_detach_any() {
+        if self.plan.count_prunes() > 0 && self.is_detaching_allowed() {
             applied.unchanged.push(outcome.clone());
         }
         sink(Event::Object(outcome));
     }
 
     /// Returns whether the user has allowed the run to remove owner references.
-    fn may_detach_any(&self) -> bool {
+    fn is_detaching_allowed(&self) -> bool {
         self.policy.data_loss == Risk::Allowed || !self.plan.accepted.is_empty()
     }
 

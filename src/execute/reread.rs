@@ -19,13 +19,13 @@ pub(super) async fn reread(
     key: &ObjectKey,
     resource: &Arc<Resource>,
 ) -> Result<Option<Live>, ApiError> {
-    let object = reread_as(server, key, resource, METADATA).await?;
+    let object = reread_in_media_type(server, key, resource, METADATA).await?;
     Ok(object.and_then(|object| Live::from_object(&object, resource)))
 }
 
 /// Reads an object again, requested in the media type `accept`; `None` if the object is gone. An answer that cannot be
 /// read or has another key is an error: callers report an object as gone only after a 404.
-pub(super) async fn reread_as(
+pub(super) async fn reread_in_media_type(
     server: &ApiServer,
     key: &ObjectKey,
     resource: &Arc<Resource>,
@@ -76,13 +76,13 @@ pub(super) async fn reread_selected(
 }
 
 /// Returns whether an answer to a write is about this object.
-pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
-    is_about(reply, &live.uid)
+pub(super) fn is_answer_about(reply: &Reply, live: &Live) -> bool {
+    is_answer_about_uid(reply, &live.uid)
 }
 
 /// Returns whether an answer to a write is about the object with this UID. A `Status` of success, with which the server
 /// may answer a DELETE, may lack the UID and counts as an answer about the object.
-pub(super) fn is_about(reply: &Reply, uid: &str) -> bool {
+pub(super) fn is_answer_about_uid(reply: &Reply, uid: &str) -> bool {
     let answer = reply.json_or_null();
     let is_success = answer["kind"] == "Status" && answer["status"] == "Success";
     is_success || answer["metadata"]["uid"] == uid

@@ -70,7 +70,7 @@ impl<'a> StartingWebhooks<'a> {
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
             let mut error = match server.send(request.clone()).await {
-                Ok(reply) => return Ok(reply.after(earlier_attempts)),
+                Ok(reply) => return Ok(reply.with_earlier_attempts(earlier_attempts)),
                 Err(error) => error,
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
@@ -83,8 +83,8 @@ impl<'a> StartingWebhooks<'a> {
     }
 
     /// Waits until the time of the next attempt. `failed_attempts` is the number of attempts before the one that failed
-    /// with this error. Returns `false` if another attempt makes no sense: it is not the error of a webhook that cannot be
-    /// called, the wait for that webhook is over, or the run has to stop.
+    /// with this error. Returns `false` if another attempt makes no sense: it is not the error of a webhook that cannot
+    /// be called, the wait for that webhook is over, or the run has to stop.
     pub async fn pause_after(&self, error: &ApiError, failed_attempts: u32) -> bool {
         let webhook = UnreachableWebhook::from_error(error).filter(|webhook| self.may_wait_for(webhook));
         let Some(webhook) = webhook else {
@@ -208,7 +208,7 @@ mod tests {
         );
         let mut count = 0;
         let mut counted = |event| count += usize::from(matches!(event, Event::Note(_)));
-        notes.reporting(async {}, &mut counted).await;
+        notes.report_during(async {}, &mut counted).await;
         assert_eq!(count, 2);
     }
 }

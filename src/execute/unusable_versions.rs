@@ -1,5 +1,5 @@
-//! Replaces versions in the managed fields of a custom resource that cannot hold the object. With such a version, the
-//! server refuses an apply, and drops all managed fields at any other write.
+//! Replaces each version in the managed fields of a custom resource in which the object cannot be represented. Because
+//! of such a version, the server refuses an apply, and drops all managed fields at any other write.
 
 use http::StatusCode;
 use serde_json::Value;
@@ -24,17 +24,19 @@ const REFUSALS: [&str; 3] = [
 /// server refuses each apply in this way until the managed fields are rewritten.
 pub fn is_refusal_of_unusable_version(error: &ApiError) -> bool {
     error.is(StatusCode::INTERNAL_SERVER_ERROR)
-        && error.status().is_some_and(|status| is_refusal(&status.message))
+        && error
+            .status()
+            .is_some_and(|status| is_message_of_unusable_version(&status.message))
 }
 
-fn is_refusal(message: &str) -> bool {
+fn is_message_of_unusable_version(message: &str) -> bool {
     !is_schema_violation(message) && REFUSALS.iter().any(|words| message.contains(words))
 }
 
 /// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the live
 /// object or the `desired` one. `None` if all versions can hold both, or if the user may not read the CRD. The CRD is
 /// read only if managed fields name another version than that of the resource.
-pub async fn without_unusable_versions(
+pub async fn rewrite_unusable_versions(
     server: &ApiServer,
     metadata: &Value,
     (key, resource): (&ObjectKey, &Resource),
@@ -43,12 +45,12 @@ pub async fn without_unusable_versions(
     if !ownership::names_other_version(metadata, resource) {
         return Ok(None);
     }
-    let Some(definition) = read::definition(server, resource).await? else {
+    let Some(definition) = read::read_definition_if_allowed(server, resource).await? else {
         return Ok(None);
     };
     let live = read::object(server, resource, key).await?;
     let contents: Vec<&Value> = live.iter().chain(desired).collect();
-    Ok(ownership::without_unusable_versions(
+    Ok(ownership::replace_unusable_versions(
         metadata,
         resource,
         &definition,
@@ -84,7 +86,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(is_refusal(&message), expected, "{message}");
+            assert_eq!(is_message_of_unusable_version(&message), expected, "{message}");
         }
     }
 }

@@ -76,7 +76,7 @@ impl<'a> WaitUntilGone<'a> {
         self.next_pause = LONGEST_PAUSE.min(self.next_pause * 2);
         let is_stopped = match self.stops_with {
             StopsWith::Interrupt => self.interrupt.is_requested(),
-            StopsWith::Timeout => self.interrupt.is_time_over_for(LAST_WAIT_AFTER_TIMEOUT),
+            StopsWith::Timeout => self.interrupt.is_timeout_older_than(LAST_WAIT_AFTER_TIMEOUT),
         };
         if is_stopped {
             return Err(self.interrupt.cause().reason().to_owned());

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, object_key};
+use super::{FoundInventory, InventoryError, Mark, object_key};
 use crate::model::identity::ObjectKey;
 
 /// The annotation by which Argo CD tracks objects.
@@ -56,7 +56,7 @@ const OWN_CLUSTER_NAME: &str = "in-cluster";
 
 /// Reads the objects of an application whose destination is the cluster of Argo CD itself. Hooks are left out: Argo CD
 /// creates them again in each sync.
-pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     let destination = |field: &str| {
         let text = application.pointer(&format!("/spec/destination/{field}"));
         text.and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -64,13 +64,13 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let server = destination("server").filter(|server| server.trim_end_matches('/') != OWN_CLUSTER_URL);
     let name = destination("name").filter(|name| *name != OWN_CLUSTER_NAME);
     if let Some(other_cluster) = server.or(name) {
-        return Err(Unusable::InAnotherCluster(other_cluster.to_owned()));
+        return Err(InventoryError::InAnotherCluster(other_cluster.to_owned()));
     }
     let listed = application
         .pointer("/status/resources")
-        .ok_or_else(|| Unusable::new("no resources in its status: it may not have been synced yet"))?;
+        .ok_or_else(|| InventoryError::new("no resources in its status: it may not have been synced yet"))?;
     let resources = Vec::<ApplicationResource>::deserialize(listed)
-        .map_err(|error| Unusable::new(format!("its status cannot be read: {error}")))?;
+        .map_err(|error| InventoryError::new(format!("its status cannot be read: {error}")))?;
     Ok(resources
         .into_iter()
         .filter(|resource| !resource.hook)
@@ -215,7 +215,7 @@ mod tests {
                 Ok(_) => assert!(is_here, "{destination}"),
                 Err(error) => {
                     assert!(!is_here, "{destination}");
-                    assert!(matches!(error, Unusable::InAnotherCluster(_)), "{error}");
+                    assert!(matches!(error, InventoryError::InAnotherCluster(_)), "{error}");
                 }
             }
         }

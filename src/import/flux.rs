@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, kpt};
+use super::{FoundInventory, InventoryError, Mark, kpt};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Returns the field managers of the controller that reconciles this kind (`controllerName` in `main.go` of
@@ -18,15 +18,17 @@ pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
 }
 
 /// Reads `status.inventory.entries`, in which objects have the ids of cli-utils.
-pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     // With a kubeconfig of its own, the object is applied to the cluster of that kubeconfig.
     if !object["spec"]["kubeConfig"].is_null() {
-        return Err(Unusable::InAnotherCluster("its spec.kubeConfig".to_owned()));
+        return Err(InventoryError::InAnotherCluster("its spec.kubeConfig".to_owned()));
     }
     let entries = object
         .pointer("/status/inventory/entries")
         .and_then(Value::as_array)
-        .ok_or_else(|| Unusable::new("no inventory in its status: it may not have been reconciled yet"))?;
+        .ok_or_else(|| {
+            InventoryError::new("no inventory in its status: it may not have been reconciled yet")
+        })?;
     entries
         .iter()
         .map(|entry| kpt::parse_object_id(entry["id"].as_str().unwrap_or_default()))
@@ -86,7 +88,7 @@ mod tests {
             assert!(read(&status).is_err(), "{status}");
         }
         let remote = json!({"spec": {"kubeConfig": {"secretRef": {"name": "prod"}}}, "status": status});
-        assert!(matches!(read(&remote), Err(Unusable::InAnotherCluster(_))));
+        assert!(matches!(read(&remote), Err(InventoryError::InAnotherCluster(_))));
     }
 
     #[test]

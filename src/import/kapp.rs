@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Inventory, Mark, Place, Unusable};
+use super::{FoundInventory, Inventory, InventoryError, Mark, Place};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Suffix of the name of an app's `ConfigMap`, since kapp 0.47.
@@ -51,7 +51,7 @@ pub(super) fn places(app: &str) -> Vec<Place> {
 }
 
 /// Reads the label selector and the kinds of the app's objects.
-pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
+pub(super) fn read(config_map: &Value) -> Result<Inventory, InventoryError> {
     let meta = read_meta(config_map)?;
     let kinds = meta.used_kinds.map(|kinds| {
         kinds
@@ -68,25 +68,25 @@ pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
 /// Reads the label and the kinds that the `ConfigMap` of an app records. Refuses any other label than kapp's, which
 /// objects outside of the app may have, and a value that is not a label value: as part of a selector, it might select
 /// by other labels.
-fn read_meta(config_map: &Value) -> Result<Meta, Unusable> {
+fn read_meta(config_map: &Value) -> Result<Meta, InventoryError> {
     if config_map["metadata"]["labels"].get(IS_APP).is_none() {
-        return Err(Unusable::new(format!(
+        return Err(InventoryError::new(format!(
             "its ConfigMap is not a kapp app: it has no label {IS_APP}"
         )));
     }
     let spec = config_map["data"]["spec"]
         .as_str()
-        .ok_or_else(|| Unusable::new("its ConfigMap is not a kapp app"))?;
+        .ok_or_else(|| InventoryError::new("its ConfigMap is not a kapp app"))?;
     let meta: Meta = serde_json::from_str(spec)
-        .map_err(|error| Unusable::new(format!("its ConfigMap cannot be read: {error}")))?;
+        .map_err(|error| InventoryError::new(format!("its ConfigMap cannot be read: {error}")))?;
     if meta.label_key != APP_LABEL {
-        return Err(Unusable::new(format!(
+        return Err(InventoryError::new(format!(
             "its ConfigMap has the label {:?}, expected {APP_LABEL}",
             meta.label_key
         )));
     }
     if !is_label_value(&meta.label_value) {
-        return Err(Unusable::new(format!(
+        return Err(InventoryError::new(format!(
             "its ConfigMap has {:?}, which is not a label value",
             meta.label_value
         )));

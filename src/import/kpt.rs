@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, object_key};
+use super::{FoundInventory, InventoryError, Mark, object_key};
 use crate::model::identity::ObjectKey;
 
 /// Label with the id of an inventory, on the object that holds the inventory.
@@ -28,16 +28,16 @@ struct ResourceGroupEntry {
 }
 
 /// Reads a `ResourceGroup` (`spec.resources`) or a `ConfigMap` (keys of `data`).
-pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     if inventory_id(object).is_none() {
-        return Err(Unusable::new(format!(
+        return Err(InventoryError::new(format!(
             "it has no label {INVENTORY_LABEL}, so it is not an inventory"
         )));
     }
     if let Some(spec) = object.get("spec") {
         let resources = spec.get("resources").unwrap_or(&Value::Null);
         let resources = Option::<Vec<ResourceGroupEntry>>::deserialize(resources)
-            .map_err(|error| Unusable::new(format!("its ResourceGroup cannot be read: {error}")))?;
+            .map_err(|error| InventoryError::new(format!("its ResourceGroup cannot be read: {error}")))?;
         return Ok(resources
             .unwrap_or_default()
             .into_iter()
@@ -53,8 +53,8 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 
 /// Reads the id of an object in an inventory of kpt or Flux, as cli-utils writes it (`pkg/object/objmetadata.go`):
 /// `namespace_name_group_kind`, where a colon of the name is written as `__`.
-pub(super) fn parse_object_id(entry: &str) -> Result<ObjectKey, Unusable> {
-    let invalid = || Unusable::new(format!("its entry {entry:?} is not an object"));
+pub(super) fn parse_object_id(entry: &str) -> Result<ObjectKey, InventoryError> {
+    let invalid = || InventoryError::new(format!("its entry {entry:?} is not an object"));
     let (namespace, rest) = entry.split_once('_').ok_or_else(invalid)?;
     let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
     let (name, group) = rest.rsplit_once('_').ok_or_else(invalid)?;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::model::identity::GroupKind;
 
-    fn names(keys: Result<Vec<ObjectKey>, Unusable>) -> Vec<String> {
+    fn names(keys: Result<Vec<ObjectKey>, InventoryError>) -> Vec<String> {
         keys.expect("an inventory")
             .iter()
             .map(ToString::to_string)

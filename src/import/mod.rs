@@ -61,8 +61,8 @@ pub enum Inventory {
     },
 }
 
-/// The inventory that a live object names in its own labels and annotations, compared with the inventory that lists the
-/// object.
+/// The result of comparing two inventories: the one that a live object names in its own labels and annotations, and the
+/// one that lists the object.
 ///
 /// An inventory alone is no evidence: a user who may write it can list objects in it that the user may not write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,10 +108,10 @@ pub struct FoundInventory {
 
 impl FoundInventory {
     /// Returns the first object that holds the inventory. Except for Helm, it is the only one.
-    fn object(&self) -> Result<&Value, Unusable> {
+    fn first_object(&self) -> Result<&Value, InventoryError> {
         self.objects
             .first()
-            .ok_or_else(|| Unusable::new("it does not exist"))
+            .ok_or_else(|| InventoryError::new("it does not exist"))
     }
 }
 
@@ -120,7 +120,7 @@ const LONGEST_REASON: usize = 300;
 
 /// Error for an inventory that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum InventoryError {
     /// The inventory does not exist, or its content cannot be read, for this reason.
     #[error("{0}")]
     MissingOrUnreadable(String),
@@ -129,7 +129,7 @@ pub enum Unusable {
     InAnotherCluster(String),
 }
 
-impl Unusable {
+impl InventoryError {
     /// Creates the error for an inventory that is missing or unreadable. A long reason is cut, because it may quote the
     /// inventory.
     fn new(reason: impl Into<String>) -> Self {
@@ -203,8 +203,8 @@ impl Tool {
     }
 
     /// Reads the content of the inventory.
-    pub fn read(self, found: &FoundInventory) -> Result<Inventory, Unusable> {
-        let object = found.object()?;
+    pub fn read(self, found: &FoundInventory) -> Result<Inventory, InventoryError> {
+        let object = found.first_object()?;
         match self {
             Self::Helm => helm::read(found).map(Inventory::Objects),
             Self::Kapp => kapp::read(object),
@@ -217,7 +217,7 @@ impl Tool {
     /// Reads the objects that the tool has recorded elsewhere than in the inventory: they are not adopted.
     pub fn read_recorded_elsewhere(self, found: &FoundInventory) -> Vec<RecordedElsewhere> {
         match self {
-            Self::Helm => helm::read_newer_revisions(found),
+            Self::Helm => helm::read_objects_only_in_newer_revisions(found),
             Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => Vec::new(),
         }
     }
@@ -241,8 +241,8 @@ impl Tool {
         }
     }
 
-    /// Returns the field managers under which the tool writes the objects of this inventory, unless the user gave the
-    /// tool another name for itself.
+    /// Returns the field managers under which the tool writes the objects of this inventory by default; the user may
+    /// have given the tool another field manager.
     pub fn field_managers(self, found: &FoundInventory) -> &'static [&'static str] {
         match self {
             Self::Helm => &helm::FIELD_MANAGERS,
@@ -283,7 +283,7 @@ impl Tool {
                 "forget the Helm release with `kubectl delete secret -n {namespace} -l owner=helm,name={name}`; `helm uninstall` would delete its objects"
             ),
             Self::Kapp => {
-                let named = found.object().map(|object| &object["metadata"]["name"]);
+                let named = found.first_object().map(|object| &object["metadata"]["name"]);
                 let object = named.ok().and_then(Value::as_str).unwrap_or(name);
                 format!(
                     "forget the kapp app with `kubectl delete {kind} -n {namespace} {object}`; `kapp delete` would delete its objects"
@@ -399,9 +399,9 @@ mod tests {
 
     #[test]
     fn reasons_are_short_whatever_they_quote() {
-        let reason = Unusable::new("ä".repeat(100_000)).to_string();
+        let reason = InventoryError::new("ä".repeat(100_000)).to_string();
         assert_eq!(reason.chars().count(), LONGEST_REASON + 1);
-        assert_eq!(Unusable::new("short").to_string(), "short");
+        assert_eq!(InventoryError::new("short").to_string(), "short");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
             for path in match_pattern(path)? {
                 if fs::metadata(&path)?.is_dir() {
                     walk(&path, recursion, &mut files)?;
-                } else if kustomize::is_kustomization(&path) {
+                } else if kustomize::is_kustomization_file(&path) {
                     return Err(Problem::Kustomization(path));
                 } else {
                     files.push(path);
@@ -115,7 +115,7 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Res
         if entry.file_name().as_encoded_bytes().starts_with(b"..") {
             continue;
         }
-        if kustomize::is_kustomization(&path) {
+        if kustomize::is_kustomization_file(&path) {
             return Err(Problem::Kustomization(path));
         }
         if entry.file_type()?.is_dir() {
@@ -163,7 +163,7 @@ pub fn is_manifest_file(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::error::problems;
-    use super::super::{Manifest, ManifestError, ManifestErrors, read_with};
+    use super::super::{Manifest, ManifestError, ManifestErrors, read_with_standard_input};
     use super::*;
     use crate::model::text::shell_word;
 
@@ -215,8 +215,13 @@ mod tests {
         let directory = Directory::new("walk", &files);
         std::os::unix::fs::symlink(directory.0.join("e"), directory.0.join("link")).expect("linked");
         std::os::unix::fs::symlink(directory.0.join("c.txt"), directory.0.join("f.yaml")).expect("linked");
-        let read =
-            |path: &str, recursion| names(read_with(&[directory.source(path)], recursion, io::empty()));
+        let read = |path: &str, recursion| {
+            names(read_with_standard_input(
+                &[directory.source(path)],
+                recursion,
+                io::empty(),
+            ))
+        };
         assert_eq!(
             read("", Recursion::Flat),
             [".yaml", "a.yml", "b.yaml", "c.json", "c.txt"]
@@ -238,12 +243,12 @@ mod tests {
         symlink("..2026_11_26", directory.0.join("..data")).expect("linked");
         symlink("..data/a.yaml", directory.0.join("a.yaml")).expect("linked");
         for recursion in [Recursion::Flat, Recursion::Recursive] {
-            let read = read_with(&[directory.source("")], recursion, io::empty());
+            let read = read_with_standard_input(&[directory.source("")], recursion, io::empty());
             assert_eq!(names(read), ["a.yaml"]);
         }
         symlink("..data/b.yaml", directory.0.join("b.yaml")).expect("linked");
         for path in ["", "b.yaml"] {
-            let read = read_with(&[directory.source(path)], Recursion::Flat, io::empty());
+            let read = read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
             let [problem] = &problems(read)[..] else {
                 panic!("one problem");
             };
@@ -268,10 +273,10 @@ mod tests {
             ("\\a.tx?", "invalid file name pattern: \\ is not supported"),
         ];
         for (path, expected) in table {
-            let read = read_with(&[directory.source(path)], Recursion::Flat, io::empty());
+            let read = read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
             assert_eq!(problems(read), [expected], "{path}");
         }
-        let read = read_with(&[directory.source("")], Recursion::Recursive, io::empty());
+        let read = read_with_standard_input(&[directory.source("")], Recursion::Recursive, io::empty());
         assert_eq!(names(read), ["b.yaml"]);
     }
 
@@ -304,7 +309,7 @@ mod tests {
                 (String::new(), Recursion::Recursive),
                 (format!("sub/{name}"), Recursion::Flat),
             ] {
-                let read = read_with(&[directory.source(&path)], recursion, io::empty());
+                let read = read_with_standard_input(&[directory.source(&path)], recursion, io::empty());
                 let hints: Vec<String> = match read {
                     Ok(_) => Vec::new(),
                     Err(errors) => errors.0.iter().map(ManifestError::hint).collect(),
@@ -324,7 +329,7 @@ mod tests {
         let pipe = directory.0.join("b.yaml");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo runs").success());
-        let read = read_with(&[directory.source("")], Recursion::Flat, io::empty());
+        let read = read_with_standard_input(&[directory.source("")], Recursion::Flat, io::empty());
         assert_eq!(
             problems(read),
             [format!("{pipe:?} is a pipe, a socket or a device")]
@@ -332,7 +337,7 @@ mod tests {
         let writer = std::thread::spawn(move || {
             fs::write(pipe, "apiVersion: v1\nkind: Thing\nmetadata: {name: piped}\n")
         });
-        let read = read_with(&[directory.source("b.yaml")], Recursion::Flat, io::empty());
+        let read = read_with_standard_input(&[directory.source("b.yaml")], Recursion::Flat, io::empty());
         assert_eq!(names(read), ["piped"]);
         writer.join().expect("a writer").expect("written");
     }

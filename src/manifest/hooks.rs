@@ -60,7 +60,7 @@ pub struct HookManifest {
     pub position: Position,
 }
 
-/// The manifests of a run, with those of hooks that are not applied apart.
+/// The manifests of a run. Those of hooks that are not applied are in a field of their own.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Manifests {
     /// Manifests of ordinary objects, in their order.
@@ -72,7 +72,7 @@ pub struct Manifests {
 impl Hook {
     /// Reads the annotations of an object; `None` if the object is not a hook.
     pub fn from_object(object: &Object) -> Option<Self> {
-        if !object.mentions(HELM_HOOK) && !object.mentions(ARGO_CD_HOOK) {
+        if !object.may_mention_key(HELM_HOOK) && !object.may_mention_key(ARGO_CD_HOOK) {
             return None;
         }
         let metadata = object.metadata();
@@ -91,7 +91,7 @@ impl Hook {
 impl HookManifest {
     /// Returns whether this is the manifest of a live object. If the live object is cluster-scoped, a namespace in the
     /// manifest does not count. A manifest with `generateName` is of no live object, since their names are not known.
-    pub fn is_of(&self, live: &ObjectKey) -> bool {
+    pub fn is_of_object(&self, live: &ObjectKey) -> bool {
         self.naming == Naming::Given
             && self.key.group_kind == live.group_kind
             && self.key.name == live.name
@@ -328,14 +328,14 @@ mod tests {
             (Some("shop"), "b", false),
         ] {
             let live = left_out(namespace, name, &json!({HELM_HOOK: "test"})).key;
-            assert_eq!(hook.is_of(&live), expected, "{live}");
+            assert_eq!(hook.is_of_object(&live), expected, "{live}");
         }
         // A ClusterRole may be called so.
         let generated = HookManifest {
             naming: Naming::Generated,
             ..left_out(Some("shop"), "a*", &json!({ARGO_CD_HOOK: "Sync"}))
         };
-        assert!(!generated.is_of(&generated.key));
+        assert!(!generated.is_of_object(&generated.key));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Deserializer, Value};
 
-use super::{Recursion, Source, read_with};
+use super::{Recursion, Source, read_with_standard_input};
 
 fn cases() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/objects");
@@ -23,7 +23,7 @@ fn objects_are_those_that_kubectl_reads() {
     let cases = cases();
     assert_eq!(cases.len(), 16, "the corpus is incomplete");
     for case in cases {
-        let read = read_with(&[Source::Path(case.clone())], Recursion::Flat, std::io::empty());
+        let read = read_with_standard_input(&[Source::Path(case.clone())], Recursion::Flat, std::io::empty());
         let name = case.display();
         let Ok(objects) = fs::read_to_string(case.with_extension("json")) else {
             assert!(

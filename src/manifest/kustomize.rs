@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
-use super::kustomization_names::{self, Withheld};
+use super::kustomization_secrets::{self, Withheld};
 use super::source::{STREAM_LIMIT, message_without_url_secrets};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::os_cause;
@@ -35,9 +35,10 @@ impl KustomizeError {
 /// The file names of a kustomization (kustomize, `konfig.RecognizedKustomizationFileNames`).
 pub(super) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// Returns whether a file is a kustomization: it has the name of one, and no `apiVersion` of another API group, as a
-/// Kustomization of Flux has. A file that cannot be read is none; reading it as a manifest reports the error.
-pub(super) fn is_kustomization(path: &Path) -> bool {
+/// Returns whether a file is a kustomization: it has the name of one, and no `apiVersion` of another API group (Flux
+/// has a kind Kustomization of its own). A file that cannot be read is none; reading it as a manifest reports the
+/// error.
+pub(super) fn is_kustomization_file(path: &Path) -> bool {
     let has_name = path
         .file_name()
         .is_some_and(|name| FILE_NAMES.iter().any(|known| name == *known));
@@ -69,8 +70,11 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
         let failure = match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
-            Ok((_, _, message)) => match kustomization_names::reason_to_withhold(directory) {
-                Some(reason) => format!("failed: its message is not shown, since {}", describe(reason)),
+            Ok((_, _, message)) => match kustomization_secrets::reason_to_withhold(directory) {
+                Some(reason) => format!(
+                    "failed: its message is not shown, since {}",
+                    describe_withheld(reason)
+                ),
                 None => format!(
                     "failed: {}",
                     message_without_url_secrets(message.trim(), directory)
@@ -87,7 +91,7 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
 }
 
 /// Returns why a message is not shown.
-fn describe(withheld: Withheld) -> &'static str {
+fn describe_withheld(withheld: Withheld) -> &'static str {
     match withheld {
         Withheld::Url => "a kustomization has a URL that may hold a password or a token",
         Withheld::SecretValues => "a kustomization holds values of Secrets",

@@ -11,14 +11,14 @@ mod find_files;
 mod hooks;
 #[cfg(test)]
 mod kubectl_corpus_tests;
-mod kustomization_names;
+mod kustomization_secrets;
 mod kustomize;
 mod line_of_field;
 mod list;
+mod read_each_manifest;
 mod read_in_parallel;
 mod remote;
 mod source;
-mod stream;
 mod url;
 
 use std::fmt;
@@ -32,9 +32,9 @@ pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
 pub use self::find_files::{Recursion, is_manifest_file};
 pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
 pub use self::line_of_field::line_of_field;
+pub use self::read_each_manifest::read_each_manifest;
 use self::read_in_parallel::{ReadManifests, Text};
 pub use self::source::Source;
-pub use self::stream::stream;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
@@ -120,11 +120,11 @@ pub enum Naming {
 ///
 /// The faults of all sources; if there are more than [`MAX_FAULTS`], the last error says so.
 pub fn read(sources: &[Source], recursion: Recursion) -> Result<Vec<Manifest>, ManifestErrors> {
-    read_with(sources, recursion, io::stdin())
+    read_with_standard_input(sources, recursion, io::stdin())
 }
 
 /// Reads all sources as [`read`] does, with another stream for standard input.
-pub fn read_with(
+pub fn read_with_standard_input(
     sources: &[Source],
     recursion: Recursion,
     mut standard_input: impl Read,

@@ -34,7 +34,7 @@ impl ReadManifests {
     /// Reads these sources.
     pub(super) fn from_sources(sources: Vec<(Source, Text)>) -> Self {
         let budget = Budget::default();
-        Self::from_all(sources, |(source, text)| Self::from_source(source, text, &budget))
+        Self::from_items_in_parallel(sources, |(source, text)| Self::from_source(source, text, &budget))
     }
 
     fn from_source(source: Source, text: Text, budget: &Budget) -> Self {
@@ -45,8 +45,8 @@ impl ReadManifests {
         };
         match text {
             Ok(text) => {
-                let parts = source::divide(source, &text);
-                Self::from_all(parts, |(source, text)| {
+                let parts = source::divide_kustomization(source, &text);
+                Self::from_items_in_parallel(parts, |(source, text)| {
                     Self::from_text(&Arc::new(source), text, budget)
                 })
             }
@@ -61,15 +61,18 @@ impl ReadManifests {
 
     fn from_text(source: &Arc<Source>, text: &str, budget: &Budget) -> Self {
         let parts = kubernetes_yaml::parts(text, budget);
-        Self::from_all(parts, |part| Self::from_part(source, part))
+        Self::from_items_in_parallel(parts, |part| Self::from_part(source, part))
     }
 
     fn from_part(source: &Arc<Source>, part: Part<'_>) -> Self {
         let mut reading = Self::default();
-        for manifest in part.into_iter().flat_map(|document| manifests(source, document)) {
+        for manifest in part
+            .into_iter()
+            .flat_map(|document| to_manifests(source, document))
+        {
             match manifest {
                 Ok(manifest) => reading.manifests.push(manifest),
-                Err(faults) => reading.report(faults.into_iter().map(|(line, problem)| {
+                Err(faults) => reading.add_errors(faults.into_iter().map(|(line, problem)| {
                     let source = Arc::clone(source);
                     let place = Place::Line(Position { source, line });
                     ManifestError { place, problem }
@@ -83,7 +86,7 @@ impl ReadManifests {
     }
 
     /// Reads items in parallel. Once there are more faults than the report prints, no further item is begun.
-    fn from_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
+    fn from_items_in_parallel<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
         let faults = AtomicUsize::new(0);
         let has_enough = || faults.load(Ordering::SeqCst) > MAX_FAULTS;
         let readings = map_until(items, has_enough, |item| {
@@ -94,19 +97,19 @@ impl ReadManifests {
         let mut all = Self::default();
         for reading in readings {
             all.manifests.extend(reading.manifests);
-            all.report(reading.errors);
+            all.add_errors(reading.errors);
         }
         all
     }
 
-    fn report(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
+    fn add_errors(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
         let room = (MAX_FAULTS + 1).saturating_sub(self.errors.len());
         self.errors.extend(errors.into_iter().take(room));
     }
 }
 
 /// Returns the manifests of one document, or the faults of the document or of its objects.
-pub(super) fn manifests(
+pub(super) fn to_manifests(
     source: &Arc<Source>,
     document: Result<Node, Errors>,
 ) -> impl Iterator<Item = Result<Manifest, Vec<Fault>>> {
@@ -125,8 +128,8 @@ pub(super) fn manifests(
     faults.into_iter().chain(manifests)
 }
 
-/// Calls `work` for the items on all processors until `has_enough` returns true, and returns the results in the order
-/// of `items`. The items are begun in their order, so none is left out between two that have a result.
+/// Calls `work` for the items on all processors until `has_enough` returns true, and returns the results in the
+/// order of `items`. The items are begun in their order, so none is left out between two that have a result.
 fn map_until<T: Send, R: Send>(
     items: Vec<T>,
     has_enough: impl Fn() -> bool + Sync,

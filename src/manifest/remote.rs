@@ -132,7 +132,7 @@ impl Agents {
 }
 
 fn convert_proxy(proxy: &Proxy) -> Result<ureq::Proxy, InvalidProxy> {
-    let named_by = proxy.named_by().to_owned();
+    let named_by = proxy.setting_name().to_owned();
     ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { named_by })
 }
 

@@ -125,7 +125,7 @@ pub(super) fn message_without_url_secrets(message: &str, argument: &str) -> Stri
         .collect()
 }
 
-/// Returns a word, with the quotation mark and the blank after it, without the parts of a URL that may be secret.
+/// Removes the parts of a URL that may be secret from a word. The quotation mark and the blank after the word stay.
 fn without_url_secrets_of_word(word: &str) -> String {
     let text = word.trim_end().trim_end_matches(['\'', '"']);
     format!("{}{}", without_url_secrets(text), &word[text.len()..])
@@ -155,7 +155,7 @@ pub(super) fn read_stream(from: impl Read) -> Result<Vec<u8>, Problem> {
 /// Divides the text of a source into parts, each with the source that messages name. The text of a kustomization is
 /// divided into its documents: the user has not seen the lines that the program printed, and finds a document by its
 /// number more easily.
-pub(super) fn divide(source: Source, text: &str) -> Vec<(Source, &str)> {
+pub(super) fn divide_kustomization(source: Source, text: &str) -> Vec<(Source, &str)> {
     let Source::Kustomization { directory, .. } = source else {
         return vec![(source, text)];
     };
@@ -176,15 +176,15 @@ mod tests {
     use std::io;
 
     use super::super::error::problems;
-    use super::super::{Recursion, read_with};
+    use super::super::{Recursion, read_with_standard_input};
     use super::*;
 
     #[test]
     fn standard_input_is_read_once_and_to_a_bound() {
         let sources = ["-", "-"].map(Source::from_filename_flag);
-        let read = read_with(&sources, Recursion::Flat, io::empty());
+        let read = read_with_standard_input(&sources, Recursion::Flat, io::empty());
         assert_eq!(problems(read), ["standard input can be read only once"]);
-        let read = read_with(&sources[..1], Recursion::Flat, io::repeat(b' '));
+        let read = read_with_standard_input(&sources[..1], Recursion::Flat, io::repeat(b' '));
         assert_eq!(problems(read), ["larger than 256 MiB"]);
     }
 

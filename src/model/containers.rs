@@ -1,5 +1,5 @@
-//! Containers: namespaces and CRDs. The server deletes their contents with them. Here are their contents and their
-//! owners, as plans need them.
+//! Namespaces and CRDs, called containers here: when one is deleted, the server deletes its contents, too. These are
+//! the contents and the owners of containers, as plans need them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -63,8 +63,7 @@ pub struct NamespaceState {
 pub struct Containers {
     /// The names of the namespaces.
     pub namespaces: BTreeSet<String>,
-    /// The resources by the keys of their CRDs. A resource of an aggregated API has no CRD, so that its key names no
-    /// object.
+    /// The resources by the keys of their CRDs. A resource of an aggregated API has no CRD: no object has its key.
     pub definitions: BTreeMap<ObjectKey, Arc<Resource>>,
 }
 

@@ -41,8 +41,9 @@ impl DependencyGraph {
         self.predecessors[later].push(earlier);
     }
 
-    /// Returns the rank of each object (Kahn's algorithm). An object has the first rank of its wave, unless a
-    /// predecessor has the same or a later rank: then it has the next rank after that, in the wave of the predecessor.
+    /// Returns the rank of each object (Kahn's algorithm). An object has the first rank of its wave. If a predecessor
+    /// has that rank or a later one, the object has the rank after the latest of its predecessors, in the wave of that
+    /// one.
     ///
     /// # Errors
     ///
@@ -96,8 +97,8 @@ impl DependencyGraph {
         successors
     }
 
-    /// Finds a cycle once no object without a rank is ready: each of them has a predecessor without a rank, so a path
-    /// from one to the next comes to an object that it has passed before.
+    /// Finds a cycle when no object without a rank is ready. Then each object without a rank has a predecessor without
+    /// a rank, so a path from predecessor to predecessor comes to an object that it has passed before.
     fn find_cycle(&self, unranked: &[usize]) -> Vec<usize> {
         let mut path = Vec::new();
         let mut positions: BTreeMap<usize, usize> = BTreeMap::new();

@@ -50,7 +50,7 @@ impl GroupKind {
         }
     }
 
-    fn canonical_bytes(&self) -> impl Iterator<Item = u8> {
+    fn display_bytes(&self) -> impl Iterator<Item = u8> {
         let dot = if self.group.is_empty() { "" } else { "." };
         self.kind.bytes().chain(dot.bytes()).chain(self.group.bytes())
     }
@@ -58,11 +58,11 @@ impl GroupKind {
 
 impl Ord for GroupKind {
     fn cmp(&self, other: &Self) -> Ordering {
-        // This comparison is faster, and usual: a large set has few kinds, so that most keys have equal ones.
+        // Equal kinds are the usual case, since a large set has few kinds, and this comparison is faster.
         if self == other {
             return Ordering::Equal;
         }
-        self.canonical_bytes().cmp(other.canonical_bytes())
+        self.display_bytes().cmp(other.display_bytes())
     }
 }
 

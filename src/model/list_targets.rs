@@ -77,7 +77,7 @@ impl ListTargets {
     /// Returns the targets that a record does not cover, in two parts: first the kinds that the record does not name,
     /// in all namespaces of these targets; then the namespaced kinds that it names, in the namespaces that it does not
     /// name. The namespace of the parent counts as covered, since no record names it.
-    pub fn outside(&self, record: &Record, parent_namespace: Option<&str>) -> [Self; 2] {
+    pub fn outside_of_record(&self, record: &Record, parent_namespace: Option<&str>) -> [Self; 2] {
         let resources = self.resources.iter().cloned();
         let (mut recorded, unrecorded): (Vec<_>, Vec<_>) =
             resources.partition(|resource| record.group_kinds.contains(&resource.group_kind()));
@@ -106,9 +106,9 @@ impl ListTargets {
     }
 
     /// Returns whether an item in a list of this resource is in one of the namespaces. A LIST of the whole cluster
-    /// returns items of other namespaces, too. Cluster-scoped items count as in the namespaces, and so do items without
-    /// `metadata.namespace`.
-    pub fn holds(&self, resource: &Resource, item: &Value) -> bool {
+    /// returns items of other namespaces, too. Items of cluster-scoped resources and items without `metadata.namespace`
+    /// count as being in one of the namespaces.
+    pub fn has_namespace_of(&self, resource: &Resource, item: &Value) -> bool {
         let namespace = item["metadata"]["namespace"].as_str();
         resource.scope == Scope::Cluster
             || namespace.is_none_or(|namespace| self.namespaces.contains(namespace))
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_record_covers_kinds_in_its_namespaces_and_in_that_of_the_parent() {
-        let kind = |name: &str, scope| Arc::new(Resource::regular("", "v1", name, scope));
+        let kind = |name: &str, scope| Arc::new(Resource::with_regular_names("", "v1", name, scope));
         let set =
             |names: &[&str]| -> BTreeSet<String> { names.iter().map(|&name| name.to_owned()).collect() };
         let targets = ListTargets {
@@ -146,7 +146,7 @@ mod tests {
             namespaces: set(&["own", "kept", "left"]),
         };
         let lists = |record: &Record| -> Vec<String> {
-            let outside = targets.outside(record, Some("own"));
+            let outside = targets.outside_of_record(record, Some("own"));
             let lists = outside.iter().flat_map(|targets| targets.lists(Reach::Namespace));
             lists
                 .map(|list| {

@@ -97,7 +97,7 @@ impl Live {
 
     /// Returns whether one of these field managers owns the part-of label. Some controllers copy the labels of an
     /// object to the objects that they create; such copies are not members.
-    pub fn is_labeled_by(&self, appliers: &BTreeSet<String>) -> bool {
+    pub fn has_label_written_by(&self, appliers: &BTreeSet<String>) -> bool {
         self.part_of_writers
             .iter()
             .any(|writer| appliers.contains(writer))
@@ -113,6 +113,6 @@ impl Live {
     /// Returns whether the object has a copied label, and an owner other than the set's parent. Such an object is not a
     /// member, and the garbage collector deletes it after its owner.
     pub fn is_owned_copy(&self, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> bool {
-        self.foreign_owner(parent_uid).is_some() && !self.is_labeled_by(appliers)
+        self.foreign_owner(parent_uid).is_some() && !self.has_label_written_by(appliers)
     }
 }

@@ -21,8 +21,8 @@ pub struct Message {
     pub details: Vec<String>,
     /// Hints, a line each, printed below the details.
     pub hints: Vec<String>,
-    /// The group of messages that say the same about other objects, by the text that they have in common. After the
-    /// first few messages of a group, the others are only counted. `None`: the message is always printed.
+    /// The text that this message has in common with messages about other objects, which form a group with it. After
+    /// the first few messages of a group, the others are only counted. `None`: the message is always printed.
     pub group: Option<Box<str>>,
     /// The kind that the user may recreate according to a hint of this message. Such hints of several messages are
     /// printed as one at the end of the run.

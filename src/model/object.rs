@@ -87,14 +87,15 @@ impl Object {
         }
     }
 
-    /// Returns whether a mapping in the object may have this key. The search reads text, so that it may err towards
-    /// `true`, but not towards `false`, unless JSON escapes a character of the key.
-    pub fn mentions(&self, key: &str) -> bool {
+    /// Returns whether a mapping in the object may have this key. Only the text is searched, so the result may be
+    /// `true` for an object without the key. It is `false` for an object with the key only if JSON escapes a character
+    /// of the key.
+    pub fn may_mention_key(&self, key: &str) -> bool {
         may_have_key(&self.text, key)
     }
 
-    /// Returns whether a mapping in `metadata` may have this key; errs as [`Self::mentions`] does.
-    pub fn metadata_mentions(&self, key: &str) -> bool {
+    /// Returns whether a mapping in `metadata` may have this key; errs as [`Self::may_mention_key`] does.
+    pub fn may_mention_metadata_key(&self, key: &str) -> bool {
         may_have_key(self.metadata_json(), key)
     }
 
@@ -232,7 +233,7 @@ mod tests {
             ("b", false, false),
             ("c", false, false),
         ] {
-            let found = (object.mentions(key), object.metadata_mentions(key));
+            let found = (object.may_mention_key(key), object.may_mention_metadata_key(key));
             assert_eq!(found, (in_object, in_metadata), "{key}");
         }
     }

@@ -89,7 +89,7 @@ impl Permission {
 
     /// Returns the permission without its limitation to one object.
     #[must_use]
-    pub fn on_all(&self) -> Self {
+    pub fn without_name(&self) -> Self {
         Self {
             name: None,
             ..self.clone()
@@ -100,7 +100,7 @@ impl Permission {
 impl Permission {
     /// Writes the resource or the object of the permission, without the verb: `deployments.apps in namespace shop`,
     /// `secrets/web in namespace shop`.
-    pub fn object(&self) -> String {
+    pub fn describe_object(&self) -> String {
         let group = (!self.group.is_empty()).then_some(&self.group);
         [
             self.resource.clone(),
@@ -139,7 +139,7 @@ fn prefixed(prefix: &str, text: Option<&String>) -> String {
 impl fmt::Display for Permission {
     /// `delete deployments.apps in namespace shop`, `patch secrets/web in namespace shop`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb.as_str(), self.object())
+        write!(f, "{} {}", self.verb.as_str(), self.describe_object())
     }
 }
 

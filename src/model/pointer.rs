@@ -72,7 +72,7 @@ impl Pointer {
     }
 
     /// Returns whether the object has the field.
-    pub fn is_in(&self, object: &Value) -> bool {
+    pub fn is_field_of(&self, object: &Value) -> bool {
         object.pointer(&self.to_string()).is_some()
     }
 }
@@ -151,12 +151,12 @@ mod tests {
         assert!(
             Pointer::parse("/a/1")
                 .expect("a pointer")
-                .is_in(&json!({"a": [0, 1]}))
+                .is_field_of(&json!({"a": [0, 1]}))
         );
         assert!(
             !Pointer::parse("/a/-")
                 .expect("a pointer")
-                .is_in(&json!({"a": [0, 1]}))
+                .is_field_of(&json!({"a": [0, 1]}))
         );
     }
 }

@@ -67,7 +67,7 @@ pub enum Origin {
 impl Resource {
     /// Creates a served resource with regular names: the singular is the kind in lower case, and the plural has an `s`.
     /// It has no verbs. It is for built-in kinds that are read without discovery.
-    pub fn regular(group: &str, version: &str, kind: &str, scope: Scope) -> Self {
+    pub fn with_regular_names(group: &str, version: &str, kind: &str, scope: Scope) -> Self {
         let singular = kind.to_lowercase();
         Self {
             group: group.to_owned(),
@@ -87,7 +87,7 @@ impl Resource {
     /// Returns the resource of CRDs.
     pub fn definitions() -> Self {
         let GroupKind { group, kind } = GroupKind::custom_resource_definition();
-        Self::regular(&group, "v1", &kind, Scope::Cluster)
+        Self::with_regular_names(&group, "v1", &kind, Scope::Cluster)
     }
 
     /// Returns the name that the CRD of this resource has, if a CRD defines it: `widgets.example.com`.

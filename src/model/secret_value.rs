@@ -33,10 +33,10 @@ pub fn list_encodings(value: &[u8]) -> BTreeSet<String> {
     let texts = BTreeSet::from([text, quoted.as_deref(), quoted_by_go.as_deref()]);
     for text in texts.into_iter().flatten() {
         found.insert(text.to_owned());
-        found.extend(percent_encode(text));
-        found.extend(encode_base64(text.as_bytes()));
+        found.extend(list_percent_encodings(text));
+        found.extend(list_base64_encodings(text.as_bytes()));
     }
-    found.extend(encode_base64(value));
+    found.extend(list_base64_encodings(value));
     let digits = hexadecimal(value);
     found.insert(digits.to_ascii_uppercase());
     found.insert(digits);
@@ -44,12 +44,12 @@ pub fn list_encodings(value: &[u8]) -> BTreeSet<String> {
 }
 
 /// Returns the value in base64, the percent-encoding of that as in a URL, and base64 of base64.
-fn encode_base64(value: &[u8]) -> BTreeSet<String> {
+fn list_base64_encodings(value: &[u8]) -> BTreeSet<String> {
     let once: BTreeSet<String> = encode_within_base64(value).collect();
     let mut all = once.clone();
     for text in once {
         all.extend(encode_within_base64(text.as_bytes()));
-        all.extend(percent_encode(&text));
+        all.extend(list_percent_encodings(&text));
     }
     all
 }
@@ -79,7 +79,7 @@ const UNENCODED_PUNCTUATION: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;=:@/"];
 
 /// Returns the text percent-encoded by each encoder of [`UNENCODED_PUNCTUATION`], with escapes in upper and lower case;
 /// empty if no encoder changes the text.
-fn percent_encode(text: &str) -> BTreeSet<String> {
+fn list_percent_encodings(text: &str) -> BTreeSet<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     if text.bytes().all(is_plain) {
         return BTreeSet::new();
@@ -104,7 +104,7 @@ fn with_lower_case_escapes(text: &str) -> String {
     let mut parts = text.split('%');
     let mut written = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // Each `%` was written by `percent_encode`, with two digits after it.
+        // Each `%` was written by `list_percent_encodings`, with two digits after it.
         let (digits, rest) = part.split_at(2);
         written.push('%');
         written.push_str(&digits.to_ascii_lowercase());

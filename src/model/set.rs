@@ -66,7 +66,7 @@ pub struct ParentObject {
 impl ParentObject {
     /// Returns whether the object is a parent without faults and has at least the `expected` annotations, which
     /// [`annotations`] returns.
-    pub fn has_annotations(&self, expected: &Value) -> bool {
+    pub fn has_expected_annotations(&self, expected: &Value) -> bool {
         let mut pairs = expected.as_object().into_iter().flatten();
         matches!(self.reading, Reading::Parent(_))
             && pairs.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
@@ -85,7 +85,7 @@ impl ParentObject {
     }
 
     /// Returns whether the parent has this tooling and exactly this record.
-    pub fn has_record(&self, tooling: &Tooling, record: &Record) -> bool {
-        self.has_annotations(&annotations(tooling, record))
+    pub fn has_tooling_and_record(&self, tooling: &Tooling, record: &Record) -> bool {
+        self.has_expected_annotations(&annotations(tooling, record))
     }
 }

@@ -23,8 +23,8 @@ pub struct WriteSettings {
     pub concurrency: usize,
     /// How long the run waits for webhooks to start that the server cannot call yet.
     pub webhook_patience: WebhookPatience,
-    /// How long the run waits until an object that it has deleted to recreate it is gone; `None` if only the time limit
-    /// of the whole run counts.
+    /// How long the run waits for the end of an object that it has deleted in order to recreate it; `None` if only the
+    /// time limit of the whole run counts.
     pub deletion_patience: Option<Duration>,
     /// Whether the run may begin while another one is under way.
     pub exclusive: Exclusive,

@@ -86,8 +86,8 @@ fn find_redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<Grou
         .collect()
 }
 
-/// Returns whether the member need not be sent. A member with fields of client-side apply is always sent: if such a
-/// field has left the manifest, only an apply that takes the field over removes it.
+/// Returns whether the member need not be sent. A member with fields of client-side apply is always sent: such a field
+/// may have left the manifest, and only an apply that takes the field over removes it.
 fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool {
     policy.unchanged == UnchangedMembers::LeftAlone
         && live.presence == Presence::Present

@@ -60,7 +60,7 @@ impl Wave {
 }
 
 /// Returns the sort key for the order of applying: by wave, then by namespace, kind and name.
-pub fn apply_order(key: &ObjectKey) -> impl Ord + use<'_> {
+pub fn apply_sort_key(key: &ObjectKey) -> impl Ord + use<'_> {
     (
         Wave::for_kind(&key.group_kind),
         &key.namespace,

@@ -70,7 +70,9 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
 
 /// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers` has the scaled objects as
 /// keys.
-pub fn note_replicas_left_to_autoscalers(autoscalers: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
+pub fn describe_replicas_left_to_autoscalers(
+    autoscalers: &BTreeMap<&ObjectKey, &ObjectKey>,
+) -> Option<String> {
     let objects = autoscalers
         .iter()
         .map(|(key, autoscaler)| format!("{key} to {}", autoscaler.object_name()));

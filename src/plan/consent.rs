@@ -44,7 +44,7 @@ impl Proposal {
     /// Adds the set's parent to the proposal. If the parent is replaced by another object of the same name, the consent
     /// does not cover the new one.
     #[must_use]
-    pub fn about(mut self, set: &Set) -> Self {
+    pub fn with_parent_of(mut self, set: &Set) -> Self {
         self.objects.extend(set.parent_uid.clone());
         self
     }
@@ -187,7 +187,7 @@ mod tests {
         }
         let with_parent = |uid: &str| {
             let parent_uid = Some(uid.to_owned());
-            proposal(&[], &[], None).about(&Set { parent_uid, ..set() })
+            proposal(&[], &[], None).with_parent_of(&Set { parent_uid, ..set() })
         };
         let consent = Consent::To(with_parent("shown"));
         assert!(consent.covers(&with_parent("shown")) && !consent.covers(&with_parent("made again")));

@@ -126,20 +126,21 @@ impl<'a> FromIterator<&'a ObjectKey> for KeptObjects {
     }
 }
 
-/// Returns the containers of the parent, of desired and of kept objects, if the plan may delete owners of these
-/// containers. `parent` is the resource of the parent, if there is a parent.
-pub fn containers_of_plan(
+/// Returns the containers that hold the parent, desired objects or kept objects, and that the plan does not prune.
+/// Returns none if the plan deletes nothing that can own a container. `parent` is the resource of the parent, if there
+/// is one.
+pub fn find_staying_containers_of_plan(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
     plan: &Plan,
 ) -> Containers {
-    containers_of_kept_objects(set, parent, desired, plan.all_prunes(), &plan.skips)
+    find_staying_containers(set, parent, desired, plan.all_prunes(), &plan.skips)
 }
 
 /// Returns the containers of the parent, of desired objects and of `skips`, for a run that deletes `prunes`. Returns
 /// none if no prune is cluster-scoped: a namespaced object cannot own a namespace or a CRD.
-pub(super) fn containers_of_kept_objects<'p>(
+pub(super) fn find_staying_containers<'p>(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
@@ -157,11 +158,11 @@ pub(super) fn containers_of_kept_objects<'p>(
             .iter()
             .map(|object| (&object.key, &object.resource)),
     );
-    let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
+    let kept = skips.iter().filter(|skip| skip.stays_despite_pruning());
     staying.extend(kept.map(|skip| (&skip.live.key, &skip.live.resource)));
     staying.extend(parent.map(|resource| (&set.parent, resource)));
-    // A pruned container needs no look at its owners: the run is refused or keeps the container, because of the objects
-    // in it.
+    // The owners of a pruned container need not be read: because of the objects that stay in it, the run is refused, or
+    // keeps the container.
     let pruned: BTreeSet<&ObjectKey> = prunes.map(|live| &live.key).collect();
     for (key, resource) in staying {
         if let Some(name) = &key.namespace

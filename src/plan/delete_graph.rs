@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Plan;
 use super::containers::is_container;
-use super::graph::{ActionId, Barrier, Edge, Graph};
+use super::graph::{ActionId, Barrier, EdgeKind, Graph};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 
@@ -30,16 +30,16 @@ impl Plan {
         let mut waits: HashMap<&str, ActionId> = HashMap::new();
         let mut barrier: Option<ActionId> = None;
         for wave in waves {
-            let previous_wave = barrier.map(|barrier| (barrier, Edge::Follows));
+            let previous_wave = barrier.map(|barrier| (barrier, EdgeKind::Follows));
             let mut new_waits = Vec::new();
-            for dependent in wave.iter().flat_map(|live| self.dependents_of(live)) {
+            for dependent in wave.iter().flat_map(|live| self.dependents_to_await(live)) {
                 if !waits.contains_key(&*dependent.uid) {
                     // `None` if the run does not delete the dependent: it was being deleted before the run.
-                    let delete = deletes.get(&dependent.key).map(|id| (*id, Edge::Needs));
+                    let delete = deletes.get(&dependent.key).map(|id| (*id, EdgeKind::Needs));
                     let before = previous_wave.into_iter().chain(delete);
                     let wait = graph.add(DeleteAction::AwaitGone(dependent), before);
                     waits.insert(&dependent.uid, wait);
-                    new_waits.push((wait, Edge::Follows));
+                    new_waits.push((wait, EdgeKind::Follows));
                 }
             }
             let mut before = Vec::from_iter(previous_wave);
@@ -48,13 +48,13 @@ impl Plan {
                 // The contents are listed after the waits, so that they are read as late as possible.
                 new_waits.splice(0..0, previous_wave);
                 let list = graph.add(DeleteAction::ListContents(containers), new_waits);
-                before.push((list, Edge::Follows));
+                before.push((list, EdgeKind::Follows));
             }
             let mut added = Vec::new();
             for live in wave {
                 let waits_for_dependents = self
-                    .dependents_of(live)
-                    .map(|dependent| (waits[&*dependent.uid], Edge::Needs));
+                    .dependents_to_await(live)
+                    .map(|dependent| (waits[&*dependent.uid], EdgeKind::Needs));
                 let before = before.iter().copied().chain(waits_for_dependents);
                 added.push((&live.key, graph.add(DeleteAction::Delete(live), before)));
             }
@@ -67,7 +67,7 @@ impl Plan {
     }
 
     /// Returns the objects that have to be gone before this one is deleted.
-    fn dependents_of(&self, live: &Live) -> impl Iterator<Item = &Live> {
+    fn dependents_to_await(&self, live: &Live) -> impl Iterator<Item = &Live> {
         self.edges.prune_after.get(&live.key).into_iter().flatten()
     }
 }
@@ -183,8 +183,8 @@ mod tests {
                     }
                 },
                 |_, edge| match edge {
-                    Edge::Needs => "it is skipped",
-                    Edge::Follows => "it begins anyway",
+                    EdgeKind::Needs => "it is skipped",
+                    EdgeKind::Follows => "it begins anyway",
                 },
             );
         });

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::dependencies::list_dependencies;
+use super::dependencies::list_live_dependencies;
 use super::prune_rules::reason_to_stay;
 use super::{KeptObjects, ParentDisposition, SkipReason, holds_parent_of};
 use crate::model::identity::ObjectKey;
@@ -52,7 +52,7 @@ impl Remains {
         }
         let (parent_containers, rest): (Vec<Live>, Vec<Live>) =
             rest.into_iter().partition(|live| holds_parent_of(set, live));
-        let undeleted = remains.keep_needed(rest);
+        let undeleted = remains.move_needed_to_kept(rest);
         remains.undeleted.extend(undeleted);
         // The parent's namespace and CRD are kept as long as the parent is kept: by its own disposition, or because it
         // has to record kept members.
@@ -64,13 +64,14 @@ impl Remains {
         remains
     }
 
-    /// Moves the objects of `rest` that a kept object needs to the kept objects: its containers, and its dependencies.
-    /// Returns the other objects.
-    fn keep_needed(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
+    /// Takes what a kept object needs, its containers and its dependencies, from `rest`, and adds it to the kept
+    /// objects. Returns the other objects.
+    fn move_needed_to_kept(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
         loop {
             let kept: KeptObjects = self.kept.iter().map(|live| &live.key).collect();
-            let needed: HashSet<&ObjectKey> =
-                list_dependencies(self.kept.iter()).map(|(key, _)| key).collect();
+            let needed: HashSet<&ObjectKey> = list_live_dependencies(self.kept.iter())
+                .map(|(key, _)| key)
+                .collect();
             let (more, others): (Vec<Live>, Vec<Live>) = rest
                 .into_iter()
                 .partition(|live| needed.contains(&live.key) || kept.kept_object_in(live).is_some());

@@ -36,7 +36,7 @@ pub struct DependencyEdges {
 }
 
 /// Returns the dependencies of live objects, as pairs of a dependency and the object that depends on it.
-pub(super) fn list_dependencies<'l>(
+pub(super) fn list_live_dependencies<'l>(
     objects: impl Iterator<Item = &'l Live>,
 ) -> impl Iterator<Item = (&'l ObjectKey, &'l ObjectKey)> {
     objects.flat_map(|live| {
@@ -84,7 +84,7 @@ pub(super) fn sort_into_steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec
 
 impl Plan {
     /// Returns a line for each object that must be Current before other objects are applied, with these other objects.
-    pub fn apply_times(&self, desired: &Desired) -> Vec<String> {
+    pub fn apply_time_lines(&self, desired: &Desired) -> Vec<String> {
         let applied: BTreeSet<usize> = self.all_applies().map(|apply| apply.index).collect();
         let keys: BTreeSet<&ObjectKey> = applied.iter().map(|index| &desired.members[*index].key).collect();
         let current = &self.edges.known.current;

@@ -107,7 +107,7 @@ pub(super) fn refuse_members_of_other_sets(
 /// later run prunes the object once the manifests no longer hold it.
 ///
 /// `live` is the object as it was read, without the label of a member.
-pub fn unowned_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
+pub fn describe_taken_in_object(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
     const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
     // The object as it will be after the apply.
     let member = Live {
@@ -131,7 +131,7 @@ pub fn unowned_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &P
 /// Returns the objects of the manifests that are not members yet and may exist, each with the resource to
 /// read it through. `served` are the resources that the server serves, and `namespaces` has the
 /// existing namespaces as keys.
-pub fn newcomers<T>(
+pub fn find_newcomers_to_read<T>(
     desired: &Desired,
     members: &[Live],
     served: &[Arc<Resource>],
@@ -270,7 +270,7 @@ mod tests {
         found.part_of = None;
         found.part_of_writers.clear();
         change(&mut found);
-        unowned_reason(&desired(kind, namespace, name), &found, &set(), &policy())
+        describe_taken_in_object(&desired(kind, namespace, name), &found, &set(), &policy())
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         let members = [live("ConfigMap", Some("shop"), "member")];
         let namespaces = BTreeMap::from([("shop".to_owned(), "exists")]);
         let looked_for = |served: &[Arc<Resource>]| {
-            let newcomers = newcomers(&manifests, &members, served, &namespaces);
+            let newcomers = find_newcomers_to_read(&manifests, &members, served, &namespaces);
             newcomers
                 .iter()
                 .map(|(key, _)| key.to_string())

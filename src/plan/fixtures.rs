@@ -55,7 +55,7 @@ pub fn resource(kind: &str, scope: Scope) -> Arc<Resource> {
     let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
     Arc::new(Resource {
         verbs: ["list", "patch", "delete"].map(str::to_owned).to_vec(),
-        ..Resource::regular(group, "v1", kind, scope)
+        ..Resource::with_regular_names(group, "v1", kind, scope)
     })
 }
 

@@ -9,7 +9,7 @@ pub struct ActionId(usize);
 
 /// The relation of an action to an earlier action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edge {
+pub enum EdgeKind {
     /// The later action is skipped if the earlier action fails or is skipped.
     Needs,
     /// The later action begins once the earlier action has ended, even if that failed or was skipped.
@@ -37,7 +37,7 @@ pub struct GraphNode<A> {
     /// `Ok` for an action, `Err` with the condition for a barrier.
     pub action: Result<A, Barrier>,
     /// The earlier actions and barriers, each with its edge.
-    pub before: Vec<(ActionId, Edge)>,
+    pub before: Vec<(ActionId, EdgeKind)>,
 }
 
 impl ActionId {
@@ -59,14 +59,14 @@ impl<A> Graph<A> {
     /// # Panics
     ///
     /// If one of the actions `before` is not in the graph yet.
-    pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (ActionId, Edge)>) -> ActionId {
+    pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (ActionId, EdgeKind)>) -> ActionId {
         self.push(Ok(action), before.into_iter().collect())
     }
 
     /// Adds a barrier after the actions `before`. A later action then needs one edge to the barrier, instead of one
     /// edge to each action.
     pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = ActionId>) -> ActionId {
-        let edges = before.into_iter().map(|id| (id, Edge::Follows));
+        let edges = before.into_iter().map(|id| (id, EdgeKind::Follows));
         self.push(Err(barrier), edges.collect())
     }
 
@@ -81,7 +81,7 @@ impl<A> Graph<A> {
         nodes.map(|(index, node)| (ActionId(index), node))
     }
 
-    fn push(&mut self, action: Result<A, Barrier>, before: Vec<(ActionId, Edge)>) -> ActionId {
+    fn push(&mut self, action: Result<A, Barrier>, before: Vec<(ActionId, EdgeKind)>) -> ActionId {
         let id = ActionId(self.nodes.len());
         assert!(
             before.iter().all(|(earlier, _)| *earlier < id),
@@ -124,7 +124,7 @@ impl<A> Graph<A> {
                     before.map(|(id, _)| name_of(id)).collect::<Vec<_>>().join(", ")
                 };
                 let own = node.action.as_ref().map(&name).unwrap_or_default();
-                let (needs, follows) = (names(Edge::Needs), names(Edge::Follows));
+                let (needs, follows) = (names(EdgeKind::Needs), names(EdgeKind::Follows));
                 format!("{own} <- {needs} | {follows}").trim_end().to_owned()
             })
             .collect()
@@ -138,7 +138,7 @@ pub(super) mod documentation {
     use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
 
-    use super::{ActionId, Edge, Graph};
+    use super::{ActionId, EdgeKind, Graph};
 
     /// Checks that the rows that begin with one of `beginnings` are exactly the edges of these graphs.
     ///
@@ -148,7 +148,7 @@ pub(super) mod documentation {
         beginnings: &[&str],
         name: impl Fn(&A) -> &'static str,
         named_before: impl Fn(&A, Option<&A>) -> &'static str,
-        consequence: impl Fn(&A, Edge) -> &'static str,
+        consequence: impl Fn(&A, EdgeKind) -> &'static str,
     ) {
         let mut rows: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
         for graph in graphs {

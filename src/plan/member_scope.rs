@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::recorded_kinds::{RecordedKind, entries};
+use super::recorded_kinds::{RecordedKind, classify_recorded_kinds};
 use super::{ParentStatus, Refusal};
 use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, KindLookup};
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
+use crate::model::applyset::parent::{ParentAnnotations, ParentFault};
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::{Origin, Resource, Scope};
@@ -88,7 +88,7 @@ pub fn member_scope(
     desired: &Desired,
     discovery: &Discovery,
 ) -> Result<MemberScope, MemberScopeUnknown> {
-    let mut resources: Kinds = find_served_kinds(desired, discovery);
+    let mut resources: Kinds = find_served_kinds_of_manifests(desired, discovery);
     let mut scope = MemberScope {
         places: ListTargets::default(),
         recorded: Record::default(),
@@ -116,7 +116,7 @@ pub fn member_scope(
                 .iter()
                 .any(|member| member.key.group_kind == *kind)
         });
-        check_namespaces(set, &kinds, applyset_record)?;
+        check_record_has_namespaces(set, &kinds, applyset_record)?;
         for (kind, resource) in kinds {
             resources.entry(kind).or_insert(resource);
         }
@@ -130,7 +130,7 @@ type Kinds = BTreeMap<GroupKind, Arc<Resource>>;
 
 /// Returns the kinds of the manifests that the server serves already, each in the version of its
 /// manifests: only objects of that version can be compared with the manifests.
-fn find_served_kinds(desired: &Desired, discovery: &Discovery) -> Kinds {
+fn find_served_kinds_of_manifests(desired: &Desired, discovery: &Discovery) -> Kinds {
     let mut kinds = Kinds::new();
     // Kinds of manifests in a version that the server does not serve yet. It may serve another version.
     let mut not_yet_served: BTreeSet<&GroupKind> = BTreeSet::new();
@@ -158,13 +158,13 @@ fn find_served_kinds(desired: &Desired, discovery: &Discovery) -> Kinds {
 /// Returns the recorded kinds that the server serves. Adds the others to `scope`, as vanished or kept.
 fn sort_recorded_kinds(
     set: &Set,
-    applyset_record: &ApplySetRecord,
+    applyset_record: &ParentAnnotations,
     discovery: &Discovery,
     scope: &mut MemberScope,
 ) -> Result<Kinds, MemberScopeUnknown> {
     let mut served = Kinds::new();
     let mut faults = Vec::new();
-    for (name, entry) in entries(&applyset_record.kinds, discovery) {
+    for (name, entry) in classify_recorded_kinds(&applyset_record.kinds, discovery) {
         match entry {
             RecordedKind::Served(resource) => {
                 let resource = Arc::new(resource.clone());
@@ -178,11 +178,13 @@ fn sort_recorded_kinds(
             // This record of the deprecated form names a resource, and its kind is not known. It cannot be kept,
             // because the run writes a record that names kinds.
             RecordedKind::Kept(KeptKind { kind: None, reason }) => {
-                return Err(not_listed(&name, reason));
+                return Err(kind_not_listed_error(&name, reason));
             }
-            RecordedKind::UnexpectedlyMissing(Some(expected)) => return Err(not_listed(&name, expected)),
+            RecordedKind::UnexpectedlyMissing(Some(expected)) => {
+                return Err(kind_not_listed_error(&name, expected));
+            }
             RecordedKind::UnexpectedlyMissing(None) => {
-                return Err(not_listed(&name, &"discovery does not list it"));
+                return Err(kind_not_listed_error(&name, &"discovery does not list it"));
             }
             RecordedKind::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
                 entry: name.to_string(),
@@ -202,17 +204,17 @@ fn sort_recorded_kinds(
     }
 }
 
-fn not_listed(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
+fn kind_not_listed_error(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
     MemberScopeUnknown::Kind(Error::kind_not_served(format!(
         "kind {kind}: recorded, and its objects cannot be listed: {reason}"
     )))
 }
 
 /// Refuses the record of a cluster-scoped parent that has namespaced kinds and no namespaces.
-fn check_namespaces(
+fn check_record_has_namespaces(
     set: &Set,
     kinds: &Kinds,
-    applyset_record: &ApplySetRecord,
+    applyset_record: &ParentAnnotations,
 ) -> Result<(), MemberScopeUnknown> {
     if set.parent.namespace.is_some() || !applyset_record.additional_namespaces.is_empty() {
         return Ok(());
@@ -258,7 +260,7 @@ pub(super) fn list_namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::discovery::{Expected, MissingKind};
+    use crate::cluster::discovery::{ExpectedReason, MissingKind};
     use crate::model::applyset::Tooling;
     use crate::model::applyset::parent::RecordedKinds as Kinds;
     use crate::plan::fixtures::{desired, resource, set};
@@ -277,7 +279,7 @@ mod tests {
             kind: Some(kind("Stuck.example.com")),
             reason: KeptReason::NoVersionServed("stucks.example.com".to_owned()),
         };
-        let late = Expected::Defined("lates.example.com".to_owned());
+        let late = ExpectedReason::Defined("lates.example.com".to_owned());
         discovery.set_missing_kinds(BTreeMap::from([
             (kind("Gone.example.com"), MissingKind::Gone),
             (kind("Stuck.example.com"), MissingKind::Kept(stuck)),
@@ -292,7 +294,7 @@ mod tests {
     }
 
     fn recorded(kinds: &[&str], namespaces: &[&str]) -> ParentStatus {
-        ParentStatus::Recorded(ApplySetRecord {
+        ParentStatus::Recorded(ParentAnnotations {
             tooling: Tooling::this_program(),
             kinds: Kinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
             additional_namespaces: texts(namespaces),

@@ -49,22 +49,26 @@ pub use adopt_move_disband::{
 };
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
-pub use apply_order_of_kinds::apply_order;
+pub use apply_order_of_kinds::apply_sort_key;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, describe_kept_replicas, is_leaving,
-    note_replicas_left_to_autoscalers, read_scale_target, warn_of_removed_replicas,
+    autoscaler_kinds, autoscalers_by_target, describe_kept_replicas, describe_replicas_left_to_autoscalers,
+    is_leaving, read_scale_target, warn_of_removed_replicas,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
-pub use containers::{KeptObjects, containers_of_plan, holds_parent_of, is_container, is_container_kind};
+pub use containers::{
+    KeptObjects, find_staying_containers_of_plan, holds_parent_of, is_container, is_container_kind,
+};
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
-pub use existing_objects::{OtherParent, OtherParents, newcomers, scope_of_newcomers, unowned_reason};
-pub use graph::{ActionId, Barrier, Edge, Graph};
+pub use existing_objects::{
+    OtherParent, OtherParents, describe_taken_in_object, find_newcomers_to_read, scope_of_newcomers,
+};
+pub use graph::{ActionId, Barrier, EdgeKind, Graph};
 pub use judge::Judge;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
-pub use nested_parents::may_hold_record;
+pub use nested_parents::apply_may_remove_record;
 pub use observed::Observed;
 pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge_parent, judge_parent_for_deletion};
@@ -73,14 +77,14 @@ pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
-pub use prunes_judged_again::PrunesJudgedAgain;
+pub use prunes_judged_again::StateAfterWait;
 pub use recreation::{
     Recreate, RecreationObstacle, adopts_pods, claims_after_recreation, data_of_volumes, loses_data,
 };
 pub use refusal::{
     Refusal, describe_released_copies, list_with_keep_annotations, refuse_hooks, refuse_large_annotations,
 };
-pub use skip_reason::{SkipReason, label_written_by};
+pub use skip_reason::{SkipReason, describe_label_writers};
 
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
@@ -93,11 +97,11 @@ use crate::model::set::Set;
 
 /// Decides what a run does.
 pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {
-    let with_dependencies = find_unchanged_with_dependencies(desired, observed);
+    let with_dependencies = find_unchanged_naming_dependencies(desired, observed);
     let mut judge = new_judge(set, desired, observed, policy, &with_dependencies);
     let (prunes, skips) = judge.divide(&observed.members);
     let dependents = Dependents::find(desired, observed, &prunes, &skips);
-    judge.note_deleted(prunes.iter(), &dependents);
+    judge.replace_deleted(prunes.iter(), &dependents);
     // Before its first delete, the run removes these owner references. The plan is judged as if they were removed.
     for detachment in &dependents.detachments {
         if judge.may_detach(detachment) {
@@ -128,7 +132,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         edges: DependencyEdges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
-            needed: dependencies::list_dependencies(with_dependencies.iter().copied())
+            needed: dependencies::list_live_dependencies(with_dependencies.iter().copied())
                 .map(|(key, dependent)| (key.clone(), dependent.clone()))
                 .collect(),
             ignored: steps.ignored,
@@ -145,30 +149,35 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
 
 /// Returns the namespaces and CRDs that a run would prune. Their contents would be deleted with them, so these have to
 /// be read before the run is planned.
-pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Vec<Live> {
-    let (prunes, _) = divide_if_cluster_scoped(set, desired, observed, policy);
+pub fn find_containers_to_prune(
+    set: &Set,
+    desired: &Desired,
+    observed: &Observed,
+    policy: &Policy,
+) -> Vec<Live> {
+    let (prunes, _) = divide_if_any_cluster_scoped(set, desired, observed, policy);
     prunes.into_iter().filter(is_container).collect()
 }
 
-/// Returns the namespaces and CRDs of desired and kept objects. The run may delete an owner of such a namespace or CRD,
-/// so their owners have to be read before the run is planned. `parent` is the resource of the parent, if there is a
-/// parent.
-pub fn containers_of_kept_objects(
+/// Returns the namespaces and CRDs that hold the parent, desired objects or kept objects, and that the run does not
+/// prune. The run may prune an owner of one of them, so the owners have to be read before the run is planned. `parent`
+/// is the resource of the parent, if there is one.
+pub fn find_staying_containers(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
     observed: &Observed,
     policy: &Policy,
 ) -> Containers {
-    let (prunes, skips) = divide_if_cluster_scoped(set, desired, observed, policy);
-    containers::containers_of_kept_objects(set, parent, desired, prunes.iter(), &skips)
+    let (prunes, skips) = divide_if_any_cluster_scoped(set, desired, observed, policy);
+    containers::find_staying_containers(set, parent, desired, prunes.iter(), &skips)
 }
 
 /// Divides the members into prunes and skips if any member is cluster-scoped; otherwise, both lists are empty.
 ///
 /// A container, and every owner of a container, is cluster-scoped. If no member is, there is nothing to read about
 /// containers, and the division can wait until the plan is made.
-fn divide_if_cluster_scoped(
+fn divide_if_any_cluster_scoped(
     set: &Set,
     desired: &Desired,
     observed: &Observed,
@@ -178,7 +187,7 @@ fn divide_if_cluster_scoped(
     if members.all(|live| live.key.namespace.is_some()) {
         return (Vec::new(), Vec::new());
     }
-    let with_dependencies = find_unchanged_with_dependencies(desired, observed);
+    let with_dependencies = find_unchanged_naming_dependencies(desired, observed);
     new_judge(set, desired, observed, policy, &with_dependencies).divide(&observed.members)
 }
 
@@ -195,14 +204,16 @@ fn new_judge<'a>(
     let desired_live = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_live.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
-    judge.note_needed(dependencies::list_dependencies(with_dependencies.iter().copied()));
+    judge.note_needed(dependencies::list_live_dependencies(
+        with_dependencies.iter().copied(),
+    ));
     judge
 }
 
 /// Returns the members that match their manifests and whose live objects name dependencies.
 ///
 /// Changed members are left out: an apply may change their dependencies, so those in their manifests count instead.
-fn find_unchanged_with_dependencies<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'a Live> {
+fn find_unchanged_naming_dependencies<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'a Live> {
     let members = observed.members.iter();
     let mut found: Vec<&Live> = members.filter(|live| !live.dependencies.is_empty()).collect();
     if found.is_empty() {

@@ -10,9 +10,9 @@ use crate::model::identity::GroupKind;
 /// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
 ///
 /// An apply removes only fields that its own manager owns. The default manager owns no record, so its applies are safe.
-/// The exception is a member that is known to be a parent, from its labels: another client may have written the record
-/// under the name of the default manager.
-pub fn may_hold_record(
+/// The exception is a member whose labels show that it is a parent: another client may have written the record under
+/// the name of the default manager.
+pub fn apply_may_remove_record(
     object: &DesiredObject,
     live_membership: &LiveMembership,
     field_manager: &str,
@@ -68,7 +68,7 @@ mod tests {
         for (kind, live_membership, manager, expected) in table {
             let object = desired(kind, Some("shop"), "a");
             assert_eq!(
-                may_hold_record(&object, &live_membership, manager),
+                apply_may_remove_record(&object, &live_membership, manager),
                 expected,
                 "{kind} {live_membership:?} {manager}"
             );

@@ -17,7 +17,7 @@ pub struct Observed {
     /// The record of the parent; empty if there is no parent yet.
     pub recorded: Record,
     /// Kinds and namespaces that stay in the record although `members` has no object there: kinds whose objects cannot
-    /// be listed now, and the places of objects that have lost their label before their set is deleted.
+    /// be listed now, and, in a run that ends the set, the kinds and namespaces of objects that have lost their label.
     pub record_to_keep: Record,
     /// Objects that carry the set's part-of label.
     pub members: Vec<Live>,
@@ -34,14 +34,14 @@ pub struct Observed {
     pub dependencies: KnownDependencies,
     /// Namespaces that are being deleted. The objects in them are deleted with them.
     pub terminating_namespaces: BTreeSet<String>,
-    /// Contents of the namespaces and CRDs that would be pruned; see [`super::containers()`].
+    /// Contents of the namespaces and CRDs that would be pruned; see [`super::find_containers_to_prune`].
     pub contents: BTreeMap<ObjectKey, Contents>,
     /// The parent's annotations, without the ApplySet annotations.
     pub parent_annotations: Pairs,
     /// The parent, if it exists and has owners.
     pub parent: Option<Dependent>,
     /// Owners of the namespaces and CRDs of objects that are kept or desired; see
-    /// [`super::containers_of_kept_objects`].
+    /// [`super::find_staying_containers`].
     pub container_owners: BTreeMap<ObjectKey, Owners>,
 }
 

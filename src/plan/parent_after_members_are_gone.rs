@@ -179,9 +179,9 @@ mod tests {
             };
             plan(&set(), &Desired::default(), &observed, &policy)
         };
-        assert_eq!(planned(false).deletions(), 2);
+        assert_eq!(planned(false).count_prunes(), 2);
         let with_kept = planned(true);
-        assert_eq!((with_kept.deletions(), with_kept.skips.len()), (0, 2));
+        assert_eq!((with_kept.count_prunes(), with_kept.skips.len()), (0, 2));
         let kinds = &with_kept.record_after.group_kinds;
         assert!(kinds.contains(&crate::model::identity::GroupKind::new("", "Namespace")));
     }

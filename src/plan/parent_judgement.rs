@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Refusal;
 use crate::model::applyset::Tooling;
-use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
 use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
 use crate::model::set::{ParentObject, Set};
@@ -16,14 +16,14 @@ pub enum ParentStatus {
     /// The parent does not exist, or has no record.
     New,
     /// The parent exists and has this record.
-    Recorded(ApplySetRecord),
+    Recorded(ParentAnnotations),
 }
 
 impl ParentStatus {
-    /// Returns the status of a set whose first run may have been interrupted: after it created the parent's own
-    /// namespace or CRD, which are members of these `kinds`, and before it created the parent, which would record them.
+    /// Returns the status of a set without a parent whose first run may have been interrupted: the run had created the
+    /// parent's namespace or CRD, but not yet the parent that records them. `kinds` are the kinds of these members.
     pub fn for_unfinished_run(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
-        Self::Recorded(ApplySetRecord {
+        Self::Recorded(ParentAnnotations {
             tooling: set.tooling.clone(),
             kinds: RecordedKinds::GroupKinds(kinds),
             additional_namespaces: BTreeSet::new(),
@@ -49,7 +49,7 @@ impl ParentJudgement {
     }
 
     /// Returns the status, unless the parent has to be taken over and the refusal is not among the `accepted` ones.
-    pub fn accept(self, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
+    pub fn into_status_if_accepted(self, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
         match self.take_over {
             Some(refusal) if !refusal.is_within_any_of(accepted) => Err(vec![refusal]),
             Some(_) | None => Ok(self.status),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn recorded(tooling: &str) -> Reading {
-        Reading::Parent(ApplySetRecord {
+        Reading::Parent(ParentAnnotations {
             tooling: Tooling::parse(tooling).expect("a valid value"),
             kinds: RecordedKinds::GroupKinds(BTreeSet::new()),
             additional_namespaces: BTreeSet::new(),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn judged(found: &ParentObject, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
-        judge_parent(&set(), Some(found)).and_then(|judgement| judgement.accept(accepted))
+        judge_parent(&set(), Some(found)).and_then(|judgement| judgement.into_status_if_accepted(accepted))
     }
 
     fn not_a_parent() -> Refusal {

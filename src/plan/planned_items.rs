@@ -84,7 +84,7 @@ pub enum LiveMembership {
 
 impl LiveMembership {
     /// Returns the UID of a member of this set that is not being deleted; `None` for all other objects.
-    pub fn uid(&self) -> Option<&str> {
+    pub fn uid_of_member(&self) -> Option<&str> {
         match self {
             Self::Member { uid, .. } => Some(uid),
             Self::NotAMember | Self::OfAnotherSet | Self::Terminating => None,
@@ -102,9 +102,9 @@ pub struct Skip {
 }
 
 impl Skip {
-    /// Returns whether the object stays in the cluster for its own sake: it is not being deleted, and it is not a copy
-    /// that is deleted with its owner. An object that is kept only because pruning is disabled does not count.
-    pub fn stays_in_cluster(&self) -> bool {
+    /// Returns whether the object would stay in the cluster even if pruning were enabled: it is not being deleted, is
+    /// not a copy that is deleted with its owner, and is not kept only because pruning is disabled.
+    pub fn stays_despite_pruning(&self) -> bool {
         !matches!(
             self.reason,
             SkipReason::Terminating { .. } | SkipReason::PruningDisabled | SkipReason::OwnedCopy(_)
@@ -141,17 +141,17 @@ impl Plan {
     }
 
     /// Returns the number of members to apply.
-    pub fn applies(&self) -> usize {
+    pub fn count_applies(&self) -> usize {
         self.all_applies().count()
     }
 
     /// Returns the number of objects that a run reports.
-    pub fn objects(&self) -> usize {
-        self.applies() + self.unchanged.len() + self.deletions() + self.reported_skips().count()
+    pub fn count_reported_objects(&self) -> usize {
+        self.count_applies() + self.unchanged.len() + self.count_prunes() + self.reported_skips().count()
     }
 
     /// Returns the number of objects to delete.
-    pub fn deletions(&self) -> usize {
+    pub fn count_prunes(&self) -> usize {
         self.all_prunes().count()
     }
 }

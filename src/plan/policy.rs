@@ -101,7 +101,7 @@ pub enum Risk {
 
 impl Risk {
     /// Returns `Allowed` if the flag that allows the action is set.
-    pub fn allowed_if(flag: bool) -> Self {
+    pub fn from_flag(flag: bool) -> Self {
         if flag { Self::Allowed } else { Self::Refused }
     }
 }

@@ -50,7 +50,7 @@ struct BoundObjects {
     objects: BTreeMap<ObjectKey, Option<Seen>>,
     /// The parent, if it has a manifest and existed when the plan was made.
     parent: Option<Seen>,
-    /// Key: the UID of an object. Value: the fields of it that the set leaves to others, and that may change.
+    /// Key: the UID of an object. Value: its fields that may change, because the set leaves them to others.
     ignored: BTreeMap<String, Vec<Pointer>>,
     /// The objects that the plan recreates.
     recreated: BTreeSet<ObjectKey>,
@@ -58,7 +58,7 @@ struct BoundObjects {
 
 impl BoundObjects {
     /// Returns what to remember of a live object, without its ignored fields.
-    fn to_seen(&self, object: &Value) -> Option<Seen> {
+    fn to_seen_without_ignored(&self, object: &Value) -> Option<Seen> {
         let uid = object.pointer("/metadata/uid")?.as_str()?;
         Seen::from_object_without(
             object,
@@ -81,7 +81,7 @@ pub enum Precondition<'a> {
 
 impl<'a> Precondition<'a> {
     /// Returns the object that has to be unchanged; `None` if the write is not locked to the state of an object.
-    pub fn lock(self) -> Option<&'a Seen> {
+    pub fn seen_to_match(self) -> Option<&'a Seen> {
         match self {
             Self::Unchanged(seen) => Some(seen),
             Self::None | Self::Absent => None,
@@ -238,22 +238,22 @@ impl Preconditions {
     }
 
     /// Returns the parent as it was when the plan was made; `None` if the plan is not bound to it.
-    pub fn parent(&self) -> Option<&Seen> {
+    pub fn seen_parent(&self) -> Option<&Seen> {
         self.0.as_ref()?.parent.as_ref()
     }
 
     /// Returns the parent as it is `now`, if only its record, history or resourceVersion have changed since the plan
     /// was made; `None` if it has changed otherwise, or the plan is not bound to it.
-    pub fn unchanged_parent(&self, now: Option<&Value>) -> Option<Seen> {
-        let seen = self.parent()?;
+    pub fn parent_if_unchanged(&self, now: Option<&Value>) -> Option<Seen> {
+        let seen = self.seen_parent()?;
         let now = Seen::from_parent(now?, &self.0.as_ref()?.salt)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
     /// Returns the object as it is `now`, if it has the UID and content of `seen`. The resourceVersion may have
     /// changed.
-    pub fn unchanged_since(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
-        let now = self.0.as_ref()?.to_seen(now?)?;
+    pub fn object_if_unchanged(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
+        let now = self.0.as_ref()?.to_seen_without_ignored(now?)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
@@ -262,13 +262,13 @@ impl Preconditions {
         match self.for_object(key) {
             Precondition::None => true,
             Precondition::Absent => false,
-            Precondition::Unchanged(seen) => self.unchanged_since(seen, Some(now)).is_some(),
+            Precondition::Unchanged(seen) => self.object_if_unchanged(seen, Some(now)).is_some(),
         }
     }
 
     /// Returns what to remember of an object after a write of the run. `object` is the server's answer to that write.
     /// Later writes of the run require this state instead of the planned one.
-    pub fn after_write(&self, object: &Value) -> Option<Seen> {
-        self.0.as_ref()?.to_seen(object)
+    pub fn seen_after_write(&self, object: &Value) -> Option<Seen> {
+        self.0.as_ref()?.to_seen_without_ignored(object)
     }
 }

@@ -89,7 +89,7 @@ pub fn reason_not_a_member(
 
 /// Returns the reason to keep an object whose part-of label no applier wrote; `None` if an applier wrote it.
 fn reason_for_copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    (!live.is_labeled_by(appliers)).then(|| SkipReason::CopiedLabel {
+    (!live.has_label_written_by(appliers)).then(|| SkipReason::CopiedLabel {
         writers: live.part_of_writers.clone(),
     })
 }

@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::discovery::{Discovery, Expected, FailedVersion, KeptKind, KindLookup, MissingKind};
+use crate::cluster::discovery::{
+    Discovery, ExpectedReason, FailedVersion, KeptKind, KindLookup, MissingKind,
+};
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Origin, Resource};
@@ -24,7 +26,7 @@ pub enum RecordedKind<'d> {
     Kept(&'d KeptKind),
     /// Discovery does not list the kind, although it should for the reason given; `None` if it was not determined why
     /// it is missing. The kind may have objects.
-    UnexpectedlyMissing(Option<&'d Expected>),
+    UnexpectedlyMissing(Option<&'d ExpectedReason>),
     /// Discovery of the kind's group failed.
     Unknowable(&'d FailedVersion),
 }
@@ -34,7 +36,7 @@ pub enum RecordedKind<'d> {
 /// To learn why a kind is missing, the caller has to use a discovery that is younger than the record: an older one may
 /// lack a kind that has been defined since.
 pub fn find_undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
-    let entries = entries(kinds, discovery).into_iter();
+    let entries = classify_recorded_kinds(kinds, discovery).into_iter();
     let undiscovered = entries.filter(|(_, entry)| match entry {
         RecordedKind::Gone | RecordedKind::Kept(_) | RecordedKind::UnexpectedlyMissing(_) => true,
         RecordedKind::Served(_) | RecordedKind::Misspelled(_) | RecordedKind::Unknowable(_) => false,
@@ -42,13 +44,16 @@ pub fn find_undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeS
     undiscovered.map(|(kind, _)| kind).collect()
 }
 
-/// Returns each recorded kind with its state on the server. It has the name that the record has; for an entry of the
-/// deprecated form, that is the plural of its resource instead of a kind.
-pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, RecordedKind<'d>)> {
+/// Returns each recorded kind with its state on the server. The kind is named as in the record: an entry of the
+/// deprecated form has the plural of its resource instead of a kind.
+pub fn classify_recorded_kinds<'d>(
+    kinds: &RecordedKinds,
+    discovery: &'d Discovery,
+) -> Vec<(GroupKind, RecordedKind<'d>)> {
     match kinds {
         RecordedKinds::GroupKinds(kinds) => kinds
             .iter()
-            .map(|kind| (kind.clone(), entry(kind, discovery)))
+            .map(|kind| (kind.clone(), classify_kind(kind, discovery)))
             .collect(),
         RecordedKinds::GroupResources(resources) => resources
             .iter()
@@ -56,7 +61,7 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
                 let lookup = discovery.group_resource(resource, group);
                 (
                     GroupKind::new(group, resource),
-                    classify(lookup, &GroupKind::new(group, resource), discovery),
+                    classify_lookup(lookup, &GroupKind::new(group, resource), discovery),
                 )
             })
             .collect(),
@@ -64,17 +69,21 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
 }
 
 /// Returns the state of one entry of the form `Kind.group`.
-pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
-    classify(discovery.preferred(kind), kind, discovery)
+pub fn classify_kind<'d>(kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
+    classify_lookup(discovery.preferred(kind), kind, discovery)
 }
 
-fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
+fn classify_lookup<'d>(
+    lookup: KindLookup<'d>,
+    kind: &GroupKind,
+    discovery: &'d Discovery,
+) -> RecordedKind<'d> {
     match lookup {
         KindLookup::Found(resource) if resource.origin == Origin::Served => RecordedKind::Served(resource),
         KindLookup::GroupFailed(failure) => RecordedKind::Unknowable(failure),
         // A kind that the manifests define may have a CRD and objects in the cluster already.
         KindLookup::Found(_) | KindLookup::Absent => {
-            if let Some(resource) = find_misspelled(kind, discovery) {
+            if let Some(resource) = find_meant_resource(kind, discovery) {
                 return RecordedKind::Misspelled(resource);
             }
             match discovery.missing_kind(kind) {
@@ -89,7 +98,7 @@ fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discove
 
 /// Finds a served kind that the entry spells differently: as a resource (`configmaps`), in other case, or with a
 /// version between kind and group (`Deployment.v1.apps`).
-fn find_misspelled<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
+fn find_meant_resource<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
     let named = |text: &str| match discovery.resource_argument(text) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
         _ => None,
@@ -113,7 +122,7 @@ mod tests {
     fn resource(group: &str, kind: &str) -> Resource {
         Resource {
             verbs: vec!["list".to_owned()],
-            ..Resource::regular(group, "v1", kind, Scope::Namespaced)
+            ..Resource::with_regular_names(group, "v1", kind, Scope::Namespaced)
         }
     }
 
@@ -140,7 +149,7 @@ mod tests {
         ];
         for (text, expected) in table {
             let (kind, group) = text.split_once('.').unwrap_or((text, ""));
-            let reported = match entry(&GroupKind::new(group, kind), &discovery) {
+            let reported = match classify_kind(&GroupKind::new(group, kind), &discovery) {
                 RecordedKind::Served(resource) => format!("served {}", resource.group_kind()),
                 RecordedKind::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
                 RecordedKind::UnexpectedlyMissing(None) => "unlisted".to_owned(),
@@ -155,7 +164,7 @@ mod tests {
         let discovery = Discovery::from_resources(vec![resource("apps", "Deployment")]);
         let pair = |resource: &str| (resource.to_owned(), "apps".to_owned());
         let recorded = RecordedKinds::GroupResources([pair("deployments"), pair("gones")].into());
-        let entries = entries(&recorded, &discovery);
+        let entries = classify_recorded_kinds(&recorded, &discovery);
         assert!(matches!(entries[0], (_, RecordedKind::Served(_))));
         let gone = GroupKind::new("apps", "gones");
         assert_eq!(

@@ -28,7 +28,7 @@ pub(super) fn refuse_to_prune_all(
         return Some(Refusal::EmptyManifests { objects });
     }
     let not_desired = objects.len() + plan.skips.len();
-    let staying = plan.skips.iter().filter(|skip| skip.stays_in_cluster());
+    let staying = plan.skips.iter().filter(|skip| skip.stays_despite_pruning());
     let kept = staying
         .filter(|skip| !matches!(skip.reason, SkipReason::CopiedLabel { .. }))
         .count();

@@ -75,7 +75,7 @@ impl SkipReason {
     /// Returns the reason without advice.
     pub fn cause(&self) -> String {
         match self {
-            Self::CopiedLabel { writers } => label_written_by(writers),
+            Self::CopiedLabel { writers } => describe_label_writers(writers),
             other => other.to_string(),
         }
     }
@@ -123,7 +123,7 @@ impl fmt::Display for SkipReason {
             }
             Self::OwnedCopy(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::CopiedLabel { writers } => {
-                let cause = label_written_by(writers);
+                let cause = describe_label_writers(writers);
                 match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
                     Some(writer) => write!(
                         f,
@@ -140,7 +140,7 @@ impl fmt::Display for SkipReason {
 const REMOVE_LABEL: &str = "remove the label with `kubectl label KIND/NAME applyset.kubernetes.io/part-of-`";
 
 /// Describes the field managers that own the part-of label of an object, none of which is an applier.
-pub fn label_written_by(writers: &[String]) -> String {
+pub fn describe_label_writers(writers: &[String]) -> String {
     if writers.is_empty() {
         "no field manager owns its part-of label".to_owned()
     } else {

@@ -56,7 +56,7 @@ impl KindWaits {
     }
 
     /// Returns the waits of a run that never waits.
-    pub fn none() -> Self {
+    pub fn never() -> Self {
         Self::new(|| Some(Instant::now()), |_| {})
     }
 
@@ -92,7 +92,7 @@ impl Cluster {
 
     /// Adds to discovery the kinds that the CRDs among the manifests will make the server serve. Waits for kinds of the
     /// manifests whose CRDs the cluster has already, because discovery lags behind new CRDs.
-    pub async fn add_definitions(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
+    pub async fn settle_kinds_of_manifests(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
         let definitions: Vec<Value> = manifests
             .iter()
             .filter(|manifest| manifest.gvk.kind == GroupKind::custom_resource_definition().kind)
@@ -122,7 +122,7 @@ impl Cluster {
             .filter(|gvk| may_be_custom(&gvk.group) && !desired::is_applicable(gvk, &self.discovery))
             .map(GroupVersionKind::group_kind)
             .collect();
-        let states = missing_kinds::definition_states(&self.server, &not_applicable).await?;
+        let states = missing_kinds::find_kept_kinds(&self.server, &not_applicable).await?;
         self.discovery.set_missing_kinds(states);
         Ok(())
     }
@@ -166,7 +166,7 @@ impl Cluster {
     }
 
     /// Determines the state of the kinds that `find_missing` returns, in `discovery`, which is a copy for one search.
-    pub(super) async fn settle_kinds_in(
+    pub(super) async fn settle_kinds_in_discovery(
         &self,
         discovery: &mut Discovery,
         find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
@@ -177,9 +177,9 @@ impl Cluster {
 
     /// Waits until discovery lists every kind that a CRD or an `APIService` defines, so that a search of all kinds is
     /// complete. Returns the names of the kinds that stay hidden from the search.
-    pub async fn await_everything(&mut self) -> Result<NamesOfHiddenKinds, UnsettledError> {
+    pub async fn await_all_kinds(&mut self) -> Result<NamesOfHiddenKinds, UnsettledError> {
         let wait = self.kind_waits.start();
-        let hidden_kinds = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait).await?;
+        let hidden_kinds = missing_kinds::await_all_kinds(&self.server, &mut self.discovery, &wait).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
         Ok(NamesOfHiddenKinds {
             without_permission: hidden_kinds

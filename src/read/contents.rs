@@ -10,9 +10,9 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::kinds_missing_from_discovery::{
-    KindWait, UnsettledError, await_everything, describe_kinds_behind_permission,
+    KindWait, UnsettledError, await_all_kinds, describe_kinds_behind_permission,
 };
-use super::list::{EVERYTHING, ListError, first_page};
+use super::list::{EVERYTHING, ListError, list_in_one_page};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -46,9 +46,7 @@ pub async fn contents(
     let has_namespace = containers.iter().any(|live| live.defines.is_none());
     // Kinds whose definitions serve no version are left out here: deleting a namespace does not delete their objects.
     let missing_permission = if has_namespace {
-        await_everything(server, discovery, wait)
-            .await?
-            .missing_permission
+        await_all_kinds(server, discovery, wait).await?.missing_permission
     } else {
         None
     };
@@ -115,8 +113,8 @@ async fn list_contents(
         }
     }
     if !namespaces.is_empty() {
-        let resources = deletable_resources(discovery);
-        let contents_by_namespace = list_namespaces(server, &namespaces, resources, concurrency).await?;
+        let resources = resources_deleted_with_namespaces(discovery);
+        let contents_by_namespace = list_in_namespaces(server, &namespaces, resources, concurrency).await?;
         for (key, found) in contents_by_namespace {
             let held = contents.entry(key).or_default();
             held.objects.extend(found.objects);
@@ -144,7 +142,7 @@ async fn list_everywhere(server: &ApiServer, resource: &Resource, held: &mut Con
 }
 
 /// Lists all of these resources in all of these namespaces, `concurrency` requests at a time.
-async fn list_namespaces(
+async fn list_in_namespaces(
     server: &ApiServer,
     namespaces: &BTreeMap<&str, &ObjectKey>,
     resources: Vec<Arc<Resource>>,
@@ -194,7 +192,7 @@ async fn list_namespaces(
     while let Some((place, listed)) = lists.next().await {
         match listed {
             Ok(objects) => objects.into_iter().for_each(&mut add),
-            Err(error) if error.is_of_the_cluster() => return Err((place, error)),
+            Err(error) if error.is_same_for_every_list() => return Err((place, error)),
             // For example forbidden to this user: the namespace then holds something unknown.
             Err(_) => unknown.push(place),
         }
@@ -215,7 +213,7 @@ async fn list_if_one_page(
     resource: &Arc<Resource>,
     names: &BTreeSet<&str>,
 ) -> Option<Vec<HeldObject>> {
-    let page = first_page(server, resource, &EVERYTHING, |item| {
+    let page = list_in_one_page(server, resource, &EVERYTHING, |item| {
         let namespace = item["metadata"]["namespace"].as_str()?;
         let is_inside = names.contains(namespace);
         is_inside
@@ -241,7 +239,7 @@ impl HeldObject {
 
 /// Returns the listable namespaced resources that the namespace controller deletes, without Events: losing Events does
 /// not matter, and they may be numerous.
-fn deletable_resources(discovery: &Discovery) -> Vec<Arc<Resource>> {
+fn resources_deleted_with_namespaces(discovery: &Discovery) -> Vec<Arc<Resource>> {
     discovery
         .listable()
         .filter(|resource| resource.scope == Scope::Namespaced && resource.supports("delete"))
@@ -304,7 +302,7 @@ mod tests {
     fn discovery() -> Discovery {
         let resource = |kind| Resource {
             verbs: ["list", "delete"].map(str::to_owned).to_vec(),
-            ..Resource::regular("", "v1", kind, Scope::Namespaced)
+            ..Resource::with_regular_names("", "v1", kind, Scope::Namespaced)
         };
         let undeletable = Resource {
             verbs: vec!["list".to_owned()],

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::list::{EVERYTHING, ListError, Selector, WHOLE_OBJECTS, list};
-use super::parent::definition;
+use super::parent::read_definition_if_allowed;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{AggregatedApi, Definition, Discovery, Forbidden};
 use crate::error::Error;
@@ -62,7 +62,7 @@ pub async fn definitions_by_kind(
 ) -> Result<Definitions, Error> {
     let reads = resources.iter().map(async |resource| {
         let kind = resource.group_kind();
-        match definition(server, resource).await {
+        match read_definition_if_allowed(server, resource).await {
             Ok(found) => Ok(found.map(|definition| (kind, reduce(resource, definition)))),
             Err(error) => Err(error.while_reading(format_args!("the definition of {kind}"))),
         }
@@ -93,7 +93,7 @@ pub(super) async fn aggregated_apis(
     server: &ApiServer,
     discovery: &Discovery,
 ) -> Result<Result<Vec<AggregatedApi>, Forbidden>, ListError> {
-    let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
+    let resource = Resource::with_regular_names("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
     let selector = Selector::new("", WHOLE_OBJECTS);
     match list(server, &resource, None, &selector, AggregatedApi::from_object).await {
         Err(error) if error.is_forbidden() => Ok(Err(Forbidden(LIST_API_SERVICES))),

@@ -1,7 +1,8 @@
 //! Early reads: the parent of a set and the namespaces of its manifests, which are read at the same time as discovery.
 //!
 //! A Secret or a ConfigMap can be read without discovery, which saves a round trip. A run uses each answer once,
-//! and only if it has sent no other request since. So a run that waited, for a kind or for its user, reads again.
+//! only if it has sent no other request between discovery and the choice of the parent (`named_set`), and only for a
+//! few seconds. So a run that waited longer, for a kind or for its user, reads again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use futures_util::future::join;
 
 use super::list::ListError;
 use super::namespaces::read_namespaces;
-use super::parent::{WholeParent, whole_parent};
+use super::parent::{LiveParent, read_live_parent};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::manifest::Manifest;
 use crate::model::applyset::ParentIdentity;
@@ -45,7 +46,7 @@ pub struct EarlyReads {
 }
 
 /// The answer to a read of the parent; `None` inside if it does not exist.
-pub(super) type ParentAnswer = Result<Option<WholeParent>, ApiError>;
+pub(super) type ParentAnswer = Result<Option<LiveParent>, ApiError>;
 
 /// The states of the namespaces that exist, by name.
 pub(super) type NamespaceStates = BTreeMap<String, NamespaceState>;
@@ -93,7 +94,7 @@ impl EarlyReads {
         let names =
             manifests.and_then(|manifests| namespaces_to_read(&identity, manifests, default_namespace));
         let resource = Arc::new(resource);
-        let read_parent = whole_parent(server, &resource, &identity);
+        let read_parent = read_live_parent(server, &resource, &identity);
         let read_namespaces_of_run = async {
             let names = names?;
             let answer = read_namespaces(server, &names.iter().map(String::as_str).collect()).await;
@@ -147,7 +148,7 @@ fn built_in_parent_resource(reference: &SetReference) -> Option<Resource> {
         Some("configmap" | "configmaps" | "cm") => "ConfigMap",
         Some(_) => return None,
     };
-    Some(Resource::regular("", "v1", kind, Scope::Namespaced))
+    Some(Resource::with_regular_names("", "v1", kind, Scope::Namespaced))
 }
 
 /// Returns the namespaces of the parent and of the manifests. Returns `None` if only discovery shows them: without

@@ -46,7 +46,7 @@ pub fn failed_selection((place, error): (ListTarget, ListError), labels: Option<
 }
 
 /// The error about a resource whose group could not be discovered.
-pub(super) fn unknowable(argument: &str, failure: &FailedVersion) -> Error {
+pub(super) fn unknowable_kind(argument: &str, failure: &FailedVersion) -> Error {
     Error::kind_unknowable(format!(
         "resource {argument:?}: cannot determine whether the server has it: {failure}"
     ))

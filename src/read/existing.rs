@@ -148,7 +148,12 @@ mod tests {
         });
         let client = kube::Client::new(service, "default");
         let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        let resource = Arc::new(Resource::with_regular_names(
+            "",
+            "v1",
+            "ConfigMap",
+            Scope::Namespaced,
+        ));
         let wanted = names.iter().map(|name| {
             let key = ObjectKey {
                 group_kind: resource.group_kind(),

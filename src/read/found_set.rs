@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cluster::discovery::Discovery;
-use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
 use crate::model::history_annotation::Run;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -84,7 +84,7 @@ impl FoundSet {
     /// An entry of the deprecated form is returned as recorded (`resource.group`) if its kind cannot be determined.
     pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {
         let recorded = self.recorded()?;
-        let names: BTreeSet<String> = entries(recorded, discovery)
+        let names: BTreeSet<String> = recorded_kinds_with_names(recorded, discovery)
             .into_iter()
             .map(|(name, _)| name)
             .collect();
@@ -104,12 +104,16 @@ impl FoundSet {
         let Some(recorded) = self.recorded() else {
             return Visibility::Nothing;
         };
-        let has_unknowable = entries(recorded, discovery).iter().any(|(_, entry)| {
-            matches!(
-                entry,
-                RecordedKind::Unknowable(_) | RecordedKind::UnexpectedlyMissing(_) | RecordedKind::Kept(_)
-            )
-        });
+        let has_unknowable = recorded_kinds_with_names(recorded, discovery)
+            .iter()
+            .any(|(_, entry)| {
+                matches!(
+                    entry,
+                    RecordedKind::Unknowable(_)
+                        | RecordedKind::UnexpectedlyMissing(_)
+                        | RecordedKind::Kept(_)
+                )
+            });
         if self.unread.is_empty() && !has_unknowable {
             return Visibility::Whole;
         }
@@ -122,7 +126,7 @@ impl FoundSet {
     }
 
     /// Returns the content of its parent's record, if that can be read.
-    pub fn recorded(&self) -> Option<&ApplySetRecord> {
+    pub fn recorded(&self) -> Option<&ParentAnnotations> {
         match &self.reading {
             Reading::Parent(recorded) => Some(recorded),
             Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
@@ -174,7 +178,7 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
             .retain(|live| live.key != *identity && live.uid != *uid);
         let kinds = set
             .recorded()
-            .map(|recorded| record(recorded, discovery).group_kinds)
+            .map(|recorded| to_current_form(recorded, discovery).group_kinds)
             .unwrap_or_default();
         unique_by_uid(
             &mut set.members,
@@ -188,7 +192,7 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
 
 /// Returns the record in the current form. Entries of the deprecated form become the kinds that are served; those whose
 /// kind cannot be determined are left out.
-pub fn record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
+pub fn to_current_form(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
     let group_kinds = match &recorded.kinds {
         RecordedKinds::GroupKinds(kinds) => kinds.clone(),
         RecordedKinds::GroupResources(_) => recorded_resources(recorded, discovery).into_keys().collect(),
@@ -200,10 +204,10 @@ pub fn record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
 }
 
 fn recorded_resources(
-    recorded: &ApplySetRecord,
+    recorded: &ParentAnnotations,
     discovery: &Discovery,
 ) -> BTreeMap<GroupKind, Arc<Resource>> {
-    entries(recorded, discovery)
+    recorded_kinds_with_names(recorded, discovery)
         .into_iter()
         .filter_map(|(_, entry)| match entry {
             RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
@@ -219,9 +223,12 @@ fn recorded_resources(
 
 /// Returns the recorded kinds by the names to show. An entry of the deprecated form is named by its kind, if that can
 /// be determined.
-pub fn entries<'d>(recorded: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, RecordedKind<'d>)> {
+pub fn recorded_kinds_with_names<'d>(
+    recorded: &ParentAnnotations,
+    discovery: &'d Discovery,
+) -> Vec<(String, RecordedKind<'d>)> {
     let is_deprecated = matches!(recorded.kinds, RecordedKinds::GroupResources(_));
-    recorded_kinds::entries(&recorded.kinds, discovery)
+    recorded_kinds::classify_recorded_kinds(&recorded.kinds, discovery)
         .into_iter()
         .map(|(name, entry)| match entry {
             RecordedKind::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
@@ -241,7 +248,7 @@ mod tests {
     fn resource(group: &str, kind: &str, scope: Scope) -> Resource {
         Resource {
             verbs: vec!["list".to_owned()],
-            ..Resource::regular(group, "v1", kind, scope)
+            ..Resource::with_regular_names(group, "v1", kind, scope)
         }
     }
 
@@ -273,7 +280,7 @@ mod tests {
             id: ApplySetId::for_parent(&identity),
             identity,
             parent_uid: "uid-of-parent".to_owned(),
-            reading: Reading::Parent(ApplySetRecord {
+            reading: Reading::Parent(ParentAnnotations {
                 tooling: Tooling::this_program(),
                 kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
                 additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),

@@ -53,7 +53,7 @@ impl<T> ListResults<T> {
 
 /// Lists objects of these resources over all namespaces. If that fails for a resource, lists it in each of
 /// `namespaces`.
-pub async fn list_all<T>(
+pub async fn list_visible_everywhere<T>(
     server: &ApiServer,
     resources: &[Arc<Resource>],
     namespaces: &BTreeSet<String>,
@@ -92,7 +92,9 @@ pub async fn list_visible<T>(
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
     match places.cheapest_reach() {
-        Reach::Cluster => list_all(server, &places.resources, &places.namespaces, options, reduce).await,
+        Reach::Cluster => {
+            list_visible_everywhere(server, &places.resources, &places.namespaces, options, reduce).await
+        }
         Reach::Namespace => list_each(server, places.lists(Reach::Namespace), options, reduce).await,
     }
 }
@@ -104,7 +106,7 @@ pub struct ListOptions<'a> {
     pub selector: &'a Selector,
     /// The concurrency limit.
     pub concurrency: usize,
-    /// Called after each resource that [`list_all`] has listed.
+    /// Called after each resource that [`list_visible_everywhere`] has listed.
     pub seen: &'a dyn Fn(),
 }
 
@@ -201,7 +203,7 @@ fn find_metadata_writers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> B
 }
 
 /// Reads one object as a possible parent; `None` if it does not exist.
-pub async fn parent_candidate(
+pub async fn read_parent_candidate(
     server: &ApiServer,
     resource: &Arc<Resource>,
     identity: &ParentIdentity,

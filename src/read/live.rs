@@ -40,7 +40,7 @@ impl Live {
             part_of: label(PART_OF_LABEL),
             parent_of: label(ID_LABEL),
             part_of_writers: find_part_of_writers(metadata),
-            tracking: read_tracking(metadata, resource),
+            tracking: read_field_tracking(metadata, resource),
             defines: read_defined_kind(object),
             deletes_claims: deletes_claims(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
@@ -72,7 +72,8 @@ fn deletes_claims(object: &Value) -> bool {
     object["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
 }
 
-/// Reads the kind that the object defines; `None` if it is not a CRD.
+/// Reads the kind that the object defines; `None` if it lacks the fields of a CRD. Objects of other kinds may have
+/// these fields, too, such as a `CompositeResourceDefinition` of Crossplane.
 fn read_defined_kind(object: &Value) -> Option<GroupKind> {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let kind = text("/spec/names/kind")?;
@@ -109,7 +110,7 @@ fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
 }
 
 /// Reads whether the server tracks the owners of the object's fields.
-fn read_tracking(metadata: &Value, resource: &Resource) -> Tracking {
+fn read_field_tracking(metadata: &Value, resource: &Resource) -> Tracking {
     let entries = metadata.get("managedFields").and_then(Value::as_array);
     if entries.is_none_or(Vec::is_empty) {
         Tracking::Off
@@ -141,7 +142,12 @@ mod tests {
     use crate::model::resource::Scope;
 
     fn config_maps() -> Arc<Resource> {
-        Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced))
+        Arc::new(Resource::with_regular_names(
+            "",
+            "v1",
+            "ConfigMap",
+            Scope::Namespaced,
+        ))
     }
 
     #[test]

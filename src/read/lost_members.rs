@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::list::{ListError, METADATA_LIST, Selector};
 use super::list_all::{ListOptions, ListResults, list_visible};
-use super::members::{members, unique_by_uid};
+use super::members::{list_collections, unique_by_uid};
 use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
@@ -27,8 +27,8 @@ pub async fn members_without_label(
     places: &ListTargets,
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let selector = select_unlabeled();
-    let mut found = members(server, places, &selector, concurrency, |item, resource| {
+    let selector = unlabeled_selector();
+    let mut found = list_collections(server, places, &selector, concurrency, |item, resource| {
         reduce_present(item, resource).filter(Live::has_lost_label)
     })
     .await?;
@@ -36,16 +36,16 @@ pub async fn members_without_label(
     Ok(found)
 }
 
-/// Finds the objects whose part-of label the server has removed, and all other objects that the field manager has
-/// applied and that are in no set: those that people have unlabeled, and those that `disband` has released. Collections
-/// that cannot be listed are part of the result.
-pub async fn lost_members(
+/// Lists objects that are in no set and were probably members: those whose part-of label the server has removed, and
+/// those that the field manager has applied, because people have unlabeled them or `disband` has released them. The
+/// result names the collections that could not be listed.
+pub async fn list_lost_members(
     server: &ApiServer,
     places: &ListTargets,
     manager: &str,
     concurrency: usize,
 ) -> ListResults<Live> {
-    let selector = select_unlabeled();
+    let selector = unlabeled_selector();
     let options = ListOptions::new(&selector, concurrency);
     let mut look = list_visible(server, places, options, |item, resource| {
         reduce_present(item, resource)
@@ -65,7 +65,7 @@ pub fn warning_of_unlabeled(unlabeled: &[Live], consequence: &str) -> String {
 }
 
 /// Selects the metadata of objects without the part-of label.
-fn select_unlabeled() -> Selector {
+fn unlabeled_selector() -> Selector {
     Selector::new(format!("!{PART_OF_LABEL}"), METADATA_LIST)
 }
 

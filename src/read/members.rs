@@ -23,7 +23,7 @@ use crate::model::set::Set;
 ///
 /// A list over all namespaces also shows objects of namespaces that are not in `places`. These may be numerous, so they
 /// are dropped while the page is read, and `reduce` does not get them.
-pub async fn members<T>(
+pub async fn list_collections<T>(
     server: &ApiServer,
     places: &ListTargets,
     selector: &Selector,
@@ -32,7 +32,7 @@ pub async fn members<T>(
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let reach = places.cheapest_reach();
     let reduce = |item: &Value, resource: &Arc<Resource>| {
-        let is_inside = places.holds(resource, item);
+        let is_inside = places.has_namespace_of(resource, item);
         is_inside.then(|| reduce(item, resource)).flatten()
     };
     match read_lists(server, places.lists(reach), selector, concurrency, &reduce).await {
@@ -104,7 +104,7 @@ pub async fn list_labeled_objects(
     accept: &'static str,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
     let selector = Selector::for_members(&set.id, accept);
-    let mut found = members(server, places, &selector, concurrency, Live::from_object).await?;
+    let mut found = list_collections(server, places, &selector, concurrency, Live::from_object).await?;
     found.retain(|live| !set.is_parent(live));
     unique_by_uid(&mut found, |live| live, |_| false);
     Ok(found)
@@ -177,7 +177,12 @@ mod tests {
         let namespaces = ["a", "b", "c", "d"].map(str::to_owned);
         let looked_at = async |scope| {
             let places = ListTargets {
-                resources: vec![Arc::new(Resource::regular("", "v1", "ConfigMap", scope))],
+                resources: vec![Arc::new(Resource::with_regular_names(
+                    "",
+                    "v1",
+                    "ConfigMap",
+                    scope,
+                ))],
                 namespaces: namespaces.clone().into(),
             };
             assert_eq!(places.cheapest_reach(), Reach::Cluster);
@@ -189,7 +194,7 @@ mod tests {
             };
             let selector = Selector::new("a=b", METADATA_LIST);
             let server = server(&[Some("a"), Some("other"), Some("d"), None]);
-            let found = members(&server, &places, &selector, 1, look).await;
+            let found = list_collections(&server, &places, &selector, 1, look).await;
             let seen = seen.lock().expect("no panic").clone();
             assert_eq!(found.expect("a list").len(), seen.len());
             seen

@@ -11,9 +11,9 @@ use super::cluster::Cluster;
 use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_all::{ListOptions, list_visible};
-use super::members::members;
+use super::members::list_collections;
 use crate::compare::ownership;
-use crate::compare::status::{self, Others, Readiness, State, StatusRules, Surroundings};
+use crate::compare::status::{self, OthersOfKind, Readiness, State, StatusRules, Surroundings};
 use crate::error::Error;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::GroupKind;
@@ -27,7 +27,7 @@ pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency:
     let places = found_set::places(sets, &cluster.discovery);
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let ids = collect_ids(sets);
-    let found = members(
+    let found = list_collections(
         &cluster.server,
         &places,
         &selector,
@@ -166,7 +166,7 @@ pub struct MemberState {
 
 impl MemberState {
     /// Judges a member by the whole object alone; `now` is the time by the server's clock. Once all members are judged,
-    /// [`Self::consider_others`] takes the others into account.
+    /// [`Self::correct_by_others_of_kind`] takes the others into account.
     pub fn new(object: &Value, live: &Live, rules: &StatusRules, now: Timestamp) -> Self {
         let judge = |others| {
             let around = Surroundings {
@@ -176,7 +176,7 @@ impl MemberState {
             };
             rules.judge(object, &live.key.group_kind, around)
         };
-        let mut readiness = judge(Others::Silent);
+        let mut readiness = judge(OthersOfKind::Silent);
         if readiness.state == State::Terminating && !live.waits_for.is_empty() {
             readiness.reason = format!("it is being deleted, waiting: {}", live.waits_for.join("; "));
         }
@@ -184,13 +184,13 @@ impl MemberState {
         Self {
             readiness,
             created: created.and_then(Value::as_str).map(str::to_owned),
-            if_others_report: (!status::reports(object)).then(|| judge(Others::Report)),
+            if_others_report: (!status::has_status(object)).then(|| judge(OthersOfKind::Report)),
             group_kind: live.key.group_kind.clone(),
         }
     }
 
     /// Corrects the status of members that report none, if another member of their kind reports one.
-    pub fn consider_others(states: &mut BTreeMap<String, Self>) {
+    pub fn correct_by_others_of_kind(states: &mut BTreeMap<String, Self>) {
         let reporting = states.values().filter(|state| state.if_others_report.is_none());
         let reporting: BTreeSet<GroupKind> = reporting.map(|state| state.group_kind.clone()).collect();
         for state in states.values_mut() {

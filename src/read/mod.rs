@@ -34,7 +34,7 @@ mod permissions;
 mod whole_members;
 
 pub use cluster::{Cluster, KindWaits};
-pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state};
+pub use cluster_state::{ClusterState, Goal, ReadSettings, WithLiveFields, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use definitions::{Definitions, definitions_by_kind};
 pub use early_reads::{EarlyReads, Wanted};
@@ -43,24 +43,30 @@ pub use existing::find_existing;
 pub use kinds_missing_from_discovery::{
     KindWait, UnsettledError, describe_kinds_behind_permission, settle_missing_kinds,
 };
-pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_at_version, watch};
-pub use list_all::{ListOptions, ListResults, ParentCandidate, list_all, list_visible, parent_candidate};
-pub use lost_members::{lost_members, members_without_label, warning_of_unlabeled};
-pub use members::{list_in_all_namespaces, list_labeled_objects, members, unique_by_uid};
+pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_with_version, watch};
+pub use list_all::{
+    ListOptions, ListResults, ParentCandidate, list_visible, list_visible_everywhere, read_parent_candidate,
+};
+pub use lost_members::{list_lost_members, members_without_label, warning_of_unlabeled};
+pub use members::{list_collections, list_in_all_namespaces, list_labeled_objects, unique_by_uid};
 pub use members_to_show::{
     MemberState, find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings,
 };
-pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
-pub use namespaces::{namespace_names, read_namespaces};
+pub use named_set::{
+    NamedSet, ParentEligibility, determine_parent_eligibility, named_set, parent_identity, parent_resource,
+};
+pub use namespaces::{list_namespace_names, read_namespaces};
 pub use not_found::{is_absent, list_as_served};
 pub use null_values::leave_out_forbidden_nulls;
-pub use objects::{metadata, object, objects};
+pub use objects::{metadata, object, read_metadata_of_each};
 pub use other_sets::parents_of_other_sets;
 pub use owners_of_containers::owners_of_containers;
+pub use parent::{
+    LiveParent, custom_parent_kinds, parent, parents, read_definition_if_allowed, read_live_parent,
+};
 pub use parent::{METADATA, parent_of_answer};
-pub use parent::{WholeParent, custom_parent_kinds, definition, parent, parents, whole_parent};
-pub use parent_kinds::{built_in_parents_unread, parent_kinds};
-pub use permissions::{Administrator, administrator, missing_permissions, user_name};
+pub use parent_kinds::{find_unread_built_in_parents, parent_kinds};
+pub use permissions::{Administrator, ask_whether_administrator, missing_permissions, user_name};
 pub use whole_members::{whole_members, whole_objects};
 
 pub use crate::model::containers::NamespaceState;

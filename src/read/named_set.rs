@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::cluster::Cluster;
 use super::early_reads::{EarlyNamespaces, EarlyReads, NamespaceStates, ParentAnswer, is_recent};
-use super::error::{forbidden_parent_kind, unknowable, unread_definition};
+use super::error::{forbidden_parent_kind, unknowable_kind, unread_definition};
 use super::namespaces::read_namespaces;
-use super::parent::{DefinitionLabels, WholeParent, definition_labels, whole_parent};
+use super::parent::{DefinitionLabels, LiveParent, definition_labels, read_live_parent};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::error::Error;
@@ -43,7 +43,7 @@ pub struct NamedSet {
 
 impl NamedSet {
     /// Returns the context in which the manifests of this set are resolved.
-    pub fn resolution_context<'a>(&'a self, cluster: &'a Cluster) -> ResolutionContext<'a> {
+    pub fn context_for_manifests<'a>(&'a self, cluster: &'a Cluster) -> ResolutionContext<'a> {
         ResolutionContext {
             discovery: &cluster.discovery,
             parent: &self.set.parent,
@@ -53,20 +53,20 @@ impl NamedSet {
     }
 
     /// Reads the parent; `None` if there is none.
-    pub async fn read_parent(&self, server: &ApiServer) -> Result<Option<WholeParent>, Error> {
+    pub async fn read_parent(&self, server: &ApiServer) -> Result<Option<LiveParent>, Error> {
         if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
         let early = self.early_parent.take();
         let read = match early.filter(|_| self.are_early_reads_recent()) {
             Some(early) => *early,
-            None => whole_parent(server, &self.resource, &self.set.parent).await,
+            None => read_live_parent(server, &self.resource, &self.set.parent).await,
         };
         read.map_err(|error| error.while_reading(format_args!("the set's parent {}", self.set.parent)))
     }
 
     /// Returns whether the parent was read early, and does not exist.
-    pub fn is_parent_missing(&self) -> bool {
+    pub fn is_parent_known_missing(&self) -> bool {
         let answer = self.early_parent.take();
         let is_missing = matches!(answer.as_deref(), Some(Ok(None)));
         self.early_parent.set(answer);
@@ -95,7 +95,7 @@ impl NamedSet {
     }
 
     /// Returns the parent as a dependent of its owners; `None` if it has no owners.
-    pub(super) fn dependent(&self, parent: &ParentObject) -> Option<Dependent> {
+    pub(super) fn parent_as_dependent(&self, parent: &ParentObject) -> Option<Dependent> {
         let dependent = Dependent::from_parent(&self.set.parent, &self.resource, parent);
         (!dependent.owners.is_empty()).then_some(dependent)
     }
@@ -168,7 +168,7 @@ pub async fn parent_resource(
     }
     match cluster.discovery.resource_argument(text) {
         KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
-        KindLookup::GroupFailed(failure) => Err(unknowable(text, failure)),
+        KindLookup::GroupFailed(failure) => Err(unknowable_kind(text, failure)),
         KindLookup::Absent => Err(Error::usage(
             format!("the server doesn't have a resource type {text:?} that can be the parent of a set"),
             "use secret/NAME, configmap/NAME or RESOURCE.GROUP/NAME",
@@ -196,7 +196,7 @@ pub(super) fn is_built_in_parent_kind(resource: &Resource) -> bool {
 
 /// Permission of a kind's objects to be parents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ParentKind {
+pub enum ParentEligibility {
     /// Secrets, `ConfigMaps`, and custom resources whose CRD has the label of parents.
     Permitted,
     /// A custom resource whose CRD lacks the label of parents.
@@ -209,15 +209,18 @@ pub enum ParentKind {
 
 /// Determines whether objects of this kind may be parents, for inspecting a parent that no run would
 /// accept.
-pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<ParentKind, Error> {
+pub async fn determine_parent_eligibility(
+    cluster: &Cluster,
+    resource: &Resource,
+) -> Result<ParentEligibility, Error> {
     if is_built_in_parent_kind(resource) {
-        return Ok(ParentKind::Permitted);
+        return Ok(ParentEligibility::Permitted);
     }
     match definition_labels(&cluster.server, resource).await {
-        Ok(Some(labels)) if labels.is_parent_type => Ok(ParentKind::Permitted),
-        Ok(Some(_)) => Ok(ParentKind::Unlabeled),
-        Ok(None) => Ok(ParentKind::Forbidden),
-        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(ParentKind::Unknown),
+        Ok(Some(labels)) if labels.is_parent_type => Ok(ParentEligibility::Permitted),
+        Ok(Some(_)) => Ok(ParentEligibility::Unlabeled),
+        Ok(None) => Ok(ParentEligibility::Forbidden),
+        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(ParentEligibility::Unknown),
         Err(error) => Err(unread_definition(resource, &error)),
     }
 }

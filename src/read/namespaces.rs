@@ -42,7 +42,7 @@ pub async fn read_namespaces(
 }
 
 /// Lists the names of all namespaces.
-pub async fn namespace_names(server: &ApiServer) -> Result<Vec<String>, ListError> {
+pub async fn list_namespace_names(server: &ApiServer) -> Result<Vec<String>, ListError> {
     list(server, &namespace_resource(), None, &EVERYTHING, |item| {
         Some(item.pointer("/metadata/name")?.as_str()?.to_owned())
     })
@@ -90,7 +90,7 @@ async fn list_all(
 }
 
 fn namespace_resource() -> Resource {
-    Resource::regular("", "v1", "Namespace", Scope::Cluster)
+    Resource::with_regular_names("", "v1", "Namespace", Scope::Cluster)
 }
 
 #[cfg(test)]

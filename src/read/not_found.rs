@@ -61,7 +61,7 @@ pub async fn list_as_served<T>(
             listed => return listed,
         }
     }
-    let wait = KindWait::unreported();
+    let wait = KindWait::without_report();
     loop {
         match find_served_version(server, resource).await? {
             ServedVersion::Gone => return Ok(Vec::new()),
@@ -159,7 +159,7 @@ async fn find_version_without_definition(
     resource: &Resource,
 ) -> Result<ServedVersion, ApiError> {
     let kind = resource.group_kind();
-    let wait = KindWait::unreported();
+    let wait = KindWait::without_report();
     loop {
         let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
         if let Some(served) = find_other_version(&discovery, resource) {

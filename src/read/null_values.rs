@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::definition;
 use super::error::unread_definition;
+use super::read_definition_if_allowed;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::CrdVersion;
-use crate::compare::null_values::without_forbidden_nulls;
+use crate::compare::nulls_and_pruned_fields::without_nulls_and_pruned_fields;
 use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
@@ -42,7 +42,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         let crd_in_manifests = desired.members.iter().find(|member| member.key == crd_key);
         let crd = match crd_in_manifests {
             Some(member) => Some(member.object.value()),
-            None if resource.origin == Origin::Served => definition(server, &resource)
+            None if resource.origin == Origin::Served => read_definition_if_allowed(server, &resource)
                 .await
                 .map_err(|error| unread_definition(&resource, &error))?,
             // The server does not have the CRD yet.
@@ -53,7 +53,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
             if may_hold_forbidden_values(&member.object)
                 && Containers::definition_key(&member.resource) == crd_key
                 && let Some(version) = CrdVersion::from_definition(&crd, &member.resource.version)
-                && let Some(object) = without_forbidden_nulls(&member.object, &version)
+                && let Some(object) = without_nulls_and_pruned_fields(&member.object, &version)
             {
                 member.object = object;
             }

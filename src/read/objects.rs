@@ -17,7 +17,7 @@ use crate::model::resource::{Origin, Resource};
 /// Reads the metadata of each of the objects `wanted`, `concurrency` at a time, and reduces it with `reduce`. Returns
 /// the results in the order of `wanted`, with `None` for an object that does not exist. An answer about another object
 /// is an error.
-pub async fn objects<T>(
+pub async fn read_metadata_of_each<T>(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],
     concurrency: usize,
@@ -99,7 +99,7 @@ async fn read_or_find_missing(
     };
     match reply.json() {
         Ok(object) if is_named(&object, key) => match read_owners(&object["metadata"]) {
-            Ok(_) if lacks_version(&object, resource) => {
+            Ok(_) if lacks_uid_or_version(&object, resource) => {
                 let reason = "it lacks a UID or a resourceVersion".to_owned();
                 Err(unreadable(resource, key, reason))
             }
@@ -127,7 +127,7 @@ fn is_named(object: &Value, key: &ObjectKey) -> bool {
 
 /// Returns whether an object of a deletable kind lacks the UID or the resourceVersion, which a delete sends as
 /// preconditions. Objects that cannot be deleted, such as the metrics of Pods, may lack a UID.
-pub(super) fn lacks_version(object: &Value, resource: &Resource) -> bool {
+pub(super) fn lacks_uid_or_version(object: &Value, resource: &Resource) -> bool {
     let lacks = |field: &str| object["metadata"][field].as_str().is_none_or(str::is_empty);
     resource.supports("delete") && (lacks("uid") || lacks("resourceVersion"))
 }
@@ -160,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_does_not_describe_the_object_is_an_error() {
-        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        let resource = Resource::with_regular_names("", "v1", "ConfigMap", Scope::Namespaced);
         let key = ObjectKey {
             group_kind: GroupKind::new("", "ConfigMap"),
             namespace: Some("shop".to_owned()),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::Cluster;
 use super::list::{METADATA_LIST, Selector};
-use super::list_all::{ListOptions, list_all};
-use super::members::members;
+use super::list_all::{ListOptions, list_visible_everywhere};
+use super::members::list_collections;
 use super::named_set::NamedSet;
 use super::parent::custom_parent_kinds;
 use super::parent_kinds::parent_kinds;
@@ -31,13 +31,14 @@ pub(super) async fn members_of_other_sets(
         format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
         METADATA_LIST,
     );
-    Ok(members(server, &places, &selector, concurrency, Live::from_object).await?)
+    Ok(list_collections(server, &places, &selector, concurrency, Live::from_object).await?)
 }
 
 /// For a set without a parent, finds objects of the manifests that are members of other sets. Returns `None` if this
-/// set itself has members, because they have to be read as whole objects. A set without a parent hardly ever has
-/// members, so this is usually one LIST instead of two for each kind and namespace, and no member has to be compared.
-pub(super) async fn members_of_other_sets_alone(
+/// set itself has members, or if `places` do not cover the manifests: then the members have to be listed as whole
+/// objects. A set without a parent hardly ever has members, so usually one LIST for each kind and namespace is enough
+/// instead of two.
+pub(super) async fn members_if_all_of_other_sets(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
@@ -48,7 +49,7 @@ pub(super) async fn members_of_other_sets_alone(
         return Ok(None);
     }
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
-    let found = members(server, places, &selector, concurrency, Live::from_object).await?;
+    let found = list_collections(server, places, &selector, concurrency, Live::from_object).await?;
     let mut ids = found.iter().filter_map(|live| live.part_of.as_deref());
     let has_member = ids.any(|id| id == named.set.id.as_str());
     Ok((!has_member).then_some(found))
@@ -92,7 +93,8 @@ pub async fn parents_of_other_sets(
     let kinds = parent_kinds(cluster, custom, &mut doubts).await;
     let selector = Selector::new(ID_LABEL, METADATA_LIST);
     let options = ListOptions::new(&selector, concurrency);
-    let look = list_all(&cluster.server, &kinds, &namespaces, options, Live::from_object).await;
+    let look =
+        list_visible_everywhere(&cluster.server, &kinds, &namespaces, options, Live::from_object).await;
     let parents = look.found.into_iter();
     let found: BTreeMap<String, ParentIdentity> = parents
         .map(|parent| (ApplySetId::for_parent(&parent.key).to_string(), parent.key))

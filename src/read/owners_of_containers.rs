@@ -53,7 +53,7 @@ pub async fn owners_of_containers(
 /// Reads the owners of the definition of a resource; `None` if it has no definition.
 async fn read_definition_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
     match metadata(server, &definition_path(resource)).await {
-        Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owners()))),
+        Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owner_uids()))),
         Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Some(Owners::Forbidden)),
         // The server does not serve CRDs.
         Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),

@@ -95,7 +95,7 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F>
 }
 
 /// Reads one page, reduces each item with `reduce`, and adds the results to `found`.
-pub(super) fn read_page<T>(
+pub(super) fn parse_page<T>(
     body: &[u8],
     found: &mut Vec<T>,
     mut reduce: impl FnMut(&Value) -> Option<T>,

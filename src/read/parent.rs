@@ -80,7 +80,7 @@ pub fn parent_of_answer(
 
 /// The parent with everything that its disposition depends on when its set is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WholeParent {
+pub struct LiveParent {
     /// The ApplySet metadata of the parent.
     pub object: ParentObject,
     /// The parent as a live object.
@@ -92,11 +92,11 @@ pub struct WholeParent {
 }
 
 /// Reads the parent with everything that its disposition depends on; `None` if it does not exist.
-pub async fn whole_parent(
+pub async fn read_live_parent(
     server: &ApiServer,
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
-) -> Result<Option<WholeParent>, ApiError> {
+) -> Result<Option<LiveParent>, ApiError> {
     let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
@@ -104,7 +104,7 @@ pub async fn whole_parent(
         .map_err(|error| unreadable(resource, identity, error.to_string()))?;
     let live = Live::from_object(&object, resource)
         .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))?;
-    Ok(Some(WholeParent {
+    Ok(Some(LiveParent {
         object: ParentObject::new(identity, fields, server.now()),
         live,
         content_writers: ownership::content_writers(&object["metadata"]),
@@ -114,7 +114,10 @@ pub async fn whole_parent(
 
 /// Reads the whole CRD of a custom resource. Returns `None` if there is no CRD, if the user may not read it, or if the
 /// answer is not valid: in all three cases, the schema is unknown.
-pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
+pub async fn read_definition_if_allowed(
+    server: &ApiServer,
+    resource: &Resource,
+) -> Result<Option<Value>, ApiError> {
     match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
         Ok(reply) => Ok(reply.json().ok()),
         Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
@@ -193,12 +196,12 @@ impl ObjectMetadata {
             uid: Some(self.uid.clone()),
             part_of: self.labels.get(PART_OF_LABEL).cloned(),
             presence: self.presence(),
-            owners: self.owners(),
+            owners: self.owner_uids(),
         }
     }
 
     /// The UIDs of the owners.
-    pub(super) fn owners(&self) -> Vec<String> {
+    pub(super) fn owner_uids(&self) -> Vec<String> {
         let owners = self.owner_references.iter();
         owners.map(|owner| owner.uid.clone()).collect()
     }

@@ -11,9 +11,9 @@ use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::{Origin, Resource};
 
-/// Returns the kinds that may be parents: Secrets, ConfigMaps, and custom resources whose CRD is
-/// labeled for it, which are `custom`. Warns of kinds that may have objects and cannot be listed: without
-/// the warning, the sets with such parents would seem to be gone.
+/// Returns the served kinds that may be parents: Secrets, ConfigMaps, and the kinds in `custom`, whose CRDs are labeled
+/// for it. Warns of kinds that may have objects and cannot be listed: without the warning, the sets with such parents
+/// would seem to be gone.
 pub async fn parent_kinds(
     cluster: &Cluster,
     custom: Result<Vec<GroupKind>, ListError>,
@@ -33,7 +33,9 @@ pub async fn parent_kinds(
     let mut discovery = Cow::Borrowed(&cluster.discovery);
     let mut error_of_missing = None;
     if !find_missing(&discovery).is_empty() {
-        let settled = cluster.settle_kinds_in(discovery.to_mut(), find_missing).await;
+        let settled = cluster
+            .settle_kinds_in_discovery(discovery.to_mut(), find_missing)
+            .await;
         error_of_missing = settled.err();
     }
     let mut resources = Vec::new();
@@ -62,13 +64,14 @@ pub async fn parent_kinds(
 /// Returns the position of the first failed list of Secrets or ConfigMaps in `unread`. If one failed, most sets may be
 /// hidden, and finding no set does not mean that there is none. Custom resources are parents so rarely that a failed
 /// list of them is only a warning.
-pub fn built_in_parents_unread(unread: &[(ListTarget, ListError)]) -> Option<usize> {
+pub fn find_unread_built_in_parents(unread: &[(ListTarget, ListError)]) -> Option<usize> {
     unread
         .iter()
         .position(|(place, _)| place.resource.group.is_empty())
 }
 
-/// Returns whether the server may serve this kind although this discovery does not list it as served.
+/// Returns whether this discovery does not list the kind as served, although its group was discovered: the server may
+/// serve the kind all the same.
 fn is_missing(discovery: &Discovery, kind: &GroupKind) -> bool {
     match discovery.preferred(kind) {
         KindLookup::Found(resource) => resource.origin == Origin::NotYetServed,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::list::{Selector, WHOLE_OBJECTS};
-use super::members::{members, unique_by_uid};
+use super::members::{list_collections, unique_by_uid};
 use super::objects::object;
 use crate::cluster::discovery::{KindLookup, Lookup};
 use crate::compare::ownership::{APPLIERS, applied_version};
@@ -43,7 +43,7 @@ pub async fn whole_members(
 ) -> Result<WholeMembers, Error> {
     let selector = Selector::for_members(&set.id, WHOLE_OBJECTS);
     let appliers: BTreeSet<String> = APPLIERS.into_iter().chain([manager]).map(str::to_owned).collect();
-    let mut found = members(
+    let mut found = list_collections(
         &cluster.server,
         places,
         &selector,
@@ -60,7 +60,7 @@ pub async fn whole_members(
     unique_by_uid(&mut found, |(live, _)| live, |_| false);
     let (found, only_labeled): (Vec<_>, Vec<_>) = found
         .into_iter()
-        .partition(|(live, _)| live.is_labeled_by(&appliers));
+        .partition(|(live, _)| live.has_label_written_by(&appliers));
     let labeled = found.iter().chain(&only_labeled).map(|(live, _)| live);
     let mut writers = labeled.clone().flat_map(|live| &live.part_of_writers);
     let of_another_manager = if writers.any(|writer| writer == manager) {

@@ -33,12 +33,12 @@ pub use documents::{ContextAndServer, RunEnd, SetDocument};
 use documents::{Envelope, Listing};
 pub use manifests::{ManifestText, manifest_file};
 pub use markdown::BYTES_OF_COMMENT;
-pub use output::{has_lost_output, write as text};
-use output::{print, print_document, print_message};
+pub use output::{has_lost_output, print_as_is as text};
+use output::{print_document_text, print_escaped_line, print_message};
 pub use progress::{SearchBar, clear as clear_progress};
 pub use prompt::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
-use reporter::hints;
+use reporter::repeated_messages;
 pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity};
 use text_lines::Label;
 
@@ -48,7 +48,7 @@ use crate::verify::Finding;
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    for message in hints::keep_shared_hints_on_last(error.messages.clone()) {
+    for message in repeated_messages::keep_shared_hints_on_last(error.messages.clone()) {
         print_message(Label::Error, &message, colors);
     }
 }
@@ -69,9 +69,9 @@ fn print_unless_quiet(label: Label, text: &str, style: Style) {
     }
 }
 
-/// Prints the findings before the question whether to repair them. Returns `false` without printing if the format is
-/// not one of lines: then the question has to show more.
-pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
+/// Prints the findings above the question whether to repair them, and returns `true`. If the format of standard output
+/// has no lines, prints nothing and returns `false`.
+pub fn print_findings_to_repair(findings: &[Finding], style: Style) -> bool {
     let has_lines = matches!(style.format, Format::Lines | Format::Wide);
     if has_lines {
         print_lines(&finding_lines(findings, style));
@@ -80,17 +80,17 @@ pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
 }
 
 /// Prints a document in the chosen format: as a table, as names, or as JSON or YAML.
-pub fn listing<T: Listing>(document: &T, place: &ContextAndServer, style: Style) {
+pub fn listing<T: Listing>(document: &T, cluster: &ContextAndServer, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => print_lines(&document.lines(style)),
         Format::Names => print_lines(&document.names()),
-        Format::Json | Format::Yaml | Format::Markdown => self::document(document, place, style),
+        Format::Json | Format::Yaml | Format::Markdown => self::document(document, cluster, style),
     }
 }
 
 fn print_lines(lines: &[String]) {
     for line in lines {
-        print(line);
+        print_escaped_line(line);
     }
 }
 
@@ -99,7 +99,7 @@ pub fn document<T: Serialize>(document: &T, place: &ContextAndServer, style: Sty
     let document = Envelope::new(document, place);
     match style.format {
         Format::Json => output::print_json(&document),
-        Format::Yaml => print_document(&output::yaml(&document)),
+        Format::Yaml => print_document_text(&output::yaml(&document)),
         Format::Lines | Format::Wide | Format::Names | Format::Markdown => {}
     }
 }
@@ -109,8 +109,8 @@ pub fn objects(objects: &[Value], style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => {
             for object in objects {
-                print("---");
-                print_document(&output::yaml(object));
+                print_escaped_line("---");
+                print_document_text(&output::yaml(object));
             }
         }
         Format::Json => output::print_json(&json!({"apiVersion": "v1", "kind": "List", "items": objects})),
@@ -124,7 +124,7 @@ pub fn objects(objects: &[Value], style: Style) {
 /// Prints exported manifests; `file` is their YAML with comments.
 pub fn manifests(manifests: &[ManifestText], file: &str, style: Style) {
     match style.format {
-        Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::write(file),
+        Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::print_as_is(file),
         Format::Json | Format::Names => {
             let objects: Vec<Value> = manifests.iter().map(|text| text.manifest.clone()).collect();
             self::objects(&objects, style);
@@ -145,7 +145,7 @@ fn object_key(object: &Value) -> Option<ObjectKey> {
 
 /// Prints that the interrupt was received. While a question is open, no request is in flight, so the run ends at once.
 pub fn print_interrupted() {
-    let open_question = prompt::open();
+    let open_question = prompt::written_before_open_question();
     let (label, text) = match open_question {
         None => (
             Label::Note,

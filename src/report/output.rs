@@ -16,7 +16,7 @@ use crate::model::message::Message;
 use crate::model::text::{contains_hostile_text, one_line, printable_json};
 
 /// Prints a line of data, with line breaks and control characters in it escaped.
-pub(super) fn print(line: &str) {
+pub(super) fn print_escaped_line(line: &str) {
     write_stdout(&[&format!("{}\n", one_line(line.trim_end()))]);
 }
 
@@ -53,8 +53,8 @@ pub(super) fn write_stderr(text: &str) {
     });
 }
 
-/// Prints a document without escaping it: `json` and `yaml` have escaped the control characters already.
-pub(super) fn print_document(text: &str) {
+/// Prints the text of a document as it is: what made the text has escaped its control characters already.
+pub(super) fn print_document_text(text: &str) {
     write_stdout(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
 }
 
@@ -104,7 +104,7 @@ pub(super) fn print_json<T: Serialize>(document: &T) {
 }
 
 fn write_json<T: Serialize>(document: &T, to: impl io::Write) -> io::Result<()> {
-    let mut escaped = EscapedJson {
+    let mut escaped = JsonEscaper {
         to,
         lines: Vec::new(),
     };
@@ -114,7 +114,7 @@ fn write_json<T: Serialize>(document: &T, to: impl io::Write) -> io::Result<()> 
 
 /// Escapes JSON, as [`json`] does, while it is written to `to`. A sequence that has to be escaped never spans two
 /// lines, so whole lines can be escaped apart from the others.
-struct EscapedJson<W> {
+struct JsonEscaper<W> {
     to: W,
     /// The text that was not passed on yet.
     lines: Vec<u8>,
@@ -123,7 +123,7 @@ struct EscapedJson<W> {
 /// The number of bytes that are collected before they are escaped and written.
 const PART_OF_JSON: usize = 64 * 1024;
 
-impl<W: io::Write> EscapedJson<W> {
+impl<W: io::Write> JsonEscaper<W> {
     /// Escapes and writes the first `length` bytes, which must end with a line or with the document.
     fn pass_on(&mut self, length: usize) -> io::Result<()> {
         let rest = self.lines.split_off(length);
@@ -132,7 +132,7 @@ impl<W: io::Write> EscapedJson<W> {
     }
 }
 
-impl<W: io::Write> io::Write for EscapedJson<W> {
+impl<W: io::Write> io::Write for JsonEscaper<W> {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         self.lines.extend_from_slice(text);
         if self.lines.len() >= PART_OF_JSON
@@ -173,7 +173,7 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
 }
 
 /// Prints a text, such as a completion script, as it is.
-pub fn write(text: &str) {
+pub fn print_as_is(text: &str) {
     write_stdout(&[text]);
 }
 

@@ -30,7 +30,7 @@ impl Style {
     pub(super) fn table_width(self) -> usize {
         match self.format {
             Format::Wide => usize::MAX,
-            _ => self.output.width(),
+            _ => self.output.max_line_width(),
         }
     }
 }
@@ -50,8 +50,8 @@ impl Device {
         self != Self::Stream
     }
 
-    /// Returns the most characters of a line; no limit for a pipe or a file. See also [`Device::columns`].
-    pub(super) fn width(self) -> usize {
+    /// Returns the most characters of a line; no limit for a pipe or a file. See also [`Device::columns_or_default`].
+    pub(super) fn max_line_width(self) -> usize {
         match self {
             Self::Terminal { columns, .. } => columns,
             Self::Stream => usize::MAX,
@@ -59,7 +59,7 @@ impl Device {
     }
 
     /// Returns the number of characters for a layout that needs one: that of the terminal, or 80.
-    pub fn columns(self) -> usize {
+    pub fn columns_or_default(self) -> usize {
         match self {
             Self::Terminal { columns, .. } => columns,
             Self::Stream => 80,
@@ -67,7 +67,7 @@ impl Device {
     }
 
     /// Returns the number of lines for a layout that needs one: that of the terminal, or 24.
-    pub fn rows(self) -> usize {
+    pub fn rows_or_default(self) -> usize {
         match self {
             Self::Terminal { rows, .. } => rows,
             Self::Stream => 24,

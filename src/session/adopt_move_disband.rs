@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::command_run::CommandRun;
-use super::connect::{discover, discover_with};
+use super::connect::{discover, discover_and_read_manifests};
 use super::permissions;
 use super::plan_and_write::{Allowed, Script};
 use super::prompt::Questions;
@@ -21,7 +21,7 @@ use crate::model::set::ParentObject;
 use crate::model::write_settings::SetReference;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, cluster_state, named_set,
 };
 use crate::report::SetDocument;
 use crate::settings::{self, MembershipOptions};
@@ -29,7 +29,7 @@ use crate::settings::{self, MembershipOptions};
 /// A set as it was read, with what writing its parent needs.
 pub struct SetRead {
     pub named: NamedSet,
-    /// The state of the set without members: [`SetRead::members`] lists those.
+    /// The state of the set without members: [`SetRead::list_members`] lists those.
     pub state: ClusterState,
 }
 
@@ -58,7 +58,7 @@ pub async fn run(
 
 /// Connects, discovers the server, and reads the manifests that name the objects of the command; `None` if no flag
 /// names manifests. `divide` separates the manifests that count from hooks.
-pub async fn discover_and_read(
+pub async fn connect_and_read_manifests(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     manifests: Option<(&[Source], Recursion)>,
@@ -70,7 +70,7 @@ pub async fn discover_and_read(
         let cluster = discover(connection, waits, Wanted::Nothing).await?;
         return Ok((cluster, Manifests::default()));
     };
-    discover_with(connection, sources.to_vec(), recursion, waits, divide, None).await
+    discover_and_read_manifests(connection, sources.to_vec(), recursion, waits, divide, None).await
 }
 
 /// Reads the set that members leave; fails if the set does not exist.
@@ -100,7 +100,7 @@ async fn read_set(
     goal: Goal<'_>,
     options: &MembershipOptions,
 ) -> Result<SetRead, Error> {
-    let rules = Rules {
+    let rules = ReadSettings {
         status: None,
         take_over: options.take_over,
         appliers: &options.appliers,
@@ -120,12 +120,12 @@ impl SetRead {
     /// Returns what the user has to agree to before the labels of this plan are written.
     pub fn proposal(&self, plan: &MembershipPlan) -> Proposal {
         let refusals = self.state.take_over.iter().chain(&plan.refusals).cloned();
-        Proposal::new(refusals.collect(), &plan.changes).about(&self.named.set)
+        Proposal::new(refusals.collect(), &plan.changes).with_parent_of(&self.named.set)
     }
 
     /// Lists the objects that carry the set's label and match the label selector `labels`. If an object is listed in
     /// several API groups, it has the key that is in `asked`.
-    pub async fn members(
+    pub async fn list_members(
         &self,
         cluster: &Cluster,
         labels: Option<&str>,

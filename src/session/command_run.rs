@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::connect::{self, connect, discover};
 pub use super::prompt::Agreed;
-use super::prompt::{self, Questions, answer};
+use super::prompt::{self, Questions, ask_user};
 use super::signals::listen;
 use super::time_limit::TimeLimit;
 use crate::cli::GlobalFlags;
@@ -96,11 +96,11 @@ impl CommandRun {
         let interrupt = self.interrupt.clone();
         tokio::spawn(async move {
             interrupt.requested().await;
-            server.end_long_pauses();
+            server.give_up_long_pauses();
         });
         let (server, style) = (connection.server.clone(), self.style);
         tokio::spawn(async move {
-            server.waits_for_capacity(CAPACITY_NOTE_AFTER).await;
+            server.wait_until_throttled_for(CAPACITY_NOTE_AFTER).await;
             report::note(
                 "the server has no capacity for this user's requests (429 Too Many Requests); retrying",
                 style,
@@ -128,7 +128,7 @@ impl CommandRun {
             self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
         if is_timed_out {
             let text = "timed out waiting for the condition: --timeout ran out";
-            self.reporter.event(Event::failure(text.to_owned()));
+            self.reporter.event(Event::general_failure(text.to_owned()));
         }
         self.report_what_is_left(&outcome);
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
@@ -137,7 +137,7 @@ impl CommandRun {
             Ok(Ending::Done | Ending::Incomplete) => RunEnd::Complete,
             Err(error) => RunEnd::Failed(error),
         };
-        if self.reporter.is_end_printed(end) {
+        if self.reporter.may_print_end(end) {
             self.reporter.finish((self.set, &self.place), end, requests);
         }
         Ok(match outcome? {
@@ -197,8 +197,8 @@ impl CommandRun {
                 colors: self.style.colors,
             };
             let asked = Instant::now();
-            let is_confirmed = self.limit.pause_during(answer(question)).await;
-            self.reporter.pause(asked.elapsed());
+            let is_confirmed = self.limit.pause_during(ask_user(question)).await;
+            self.reporter.exclude_from_duration(asked.elapsed());
             is_confirmed
         })
         .await

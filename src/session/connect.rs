@@ -39,8 +39,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     let style = settings::style(shared);
     let needs_uid = matches!(style.format, Format::Json | Format::Yaml);
-    let connection = connect_for(shared, Login::Attended).await?;
-    note_missing_answers(&connection, style);
+    let connection = connect_with_login(shared, Login::Attended).await?;
+    spawn_notes_on_silence(&connection, style);
     Ok(Connection {
         uid: needs_uid.then(ClusterUid::default),
         ..connection
@@ -49,7 +49,7 @@ pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
 
 /// Prints a note each time that the server has not answered any request for some seconds. Otherwise, if a firewall
 /// drops the requests, the user would see nothing until they time out, which may take more than a minute.
-fn note_missing_answers(connection: &Connection, style: Style) {
+fn spawn_notes_on_silence(connection: &Connection, style: Style) {
     let (server, address) = (connection.server.clone(), connection.endpoint.address.clone());
     tokio::spawn(async move {
         let mut is_noted = false;
@@ -60,7 +60,7 @@ fn note_missing_answers(connection: &Connection, style: Style) {
             } else {
                 LONG_SILENCE
             };
-            let is_long = server.waiting().is_some_and(|time| time >= patience);
+            let is_long = server.waiting_time().is_some_and(|time| time >= patience);
             if is_long && !is_noted {
                 report::note(&format!("still waiting for an answer from {address}"), style);
             }
@@ -70,12 +70,12 @@ fn note_missing_answers(connection: &Connection, style: Style) {
 }
 
 /// Sets the connection up; `login` says whether the user can be asked to log in.
-pub async fn connect_for(shared: &GlobalFlags, login: Login) -> Result<Connection, Error> {
+pub async fn connect_with_login(shared: &GlobalFlags, login: Login) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         login,
         ..settings::read_connection(&shared.connection)?
     };
-    connect_with(options, shared).await
+    connect_with_options(options, shared).await
 }
 
 /// Sets the connection up as the user of the kubeconfig's context, whatever `--as` and `--user` say: for `rbac`, these
@@ -88,14 +88,14 @@ pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Erro
         impersonate_uid: None,
         ..settings::read_connection(&shared.connection)?
     };
-    connect_with(options, shared).await
+    connect_with_options(options, shared).await
 }
 
-async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Result<Connection, Error> {
+async fn connect_with_options(options: ConnectionOptions, shared: &GlobalFlags) -> Result<Connection, Error> {
     let mut connection = options.connect().await?;
     connection.server = connection
         .server
-        .with_most_early_connections(shared.concurrency.into());
+        .with_limit_of_early_connections(shared.concurrency.into());
     if let Some(namespace) = &shared.namespace {
         if !is_dns_label(namespace) {
             return Err(Error::usage(
@@ -118,7 +118,7 @@ pub fn context_and_server(connection: &Connection) -> ContextAndServer {
 }
 
 /// Returns the waits for kinds that are not served yet, for a command without `--timeout`. They print a note.
-pub fn unlimited_waits(style: Style) -> KindWaits {
+pub fn unlimited_kind_waits(style: Style) -> KindWaits {
     KindWaits::new(|| None, move |text| report::note(text, style))
 }
 
@@ -165,7 +165,7 @@ async fn discover_while_reading(
 ///
 /// `divide` separates the manifests to be applied from hooks and others. With `set`, its parent and the namespaces of
 /// the manifests are read as soon as the manifests are known.
-pub async fn discover_with(
+pub async fn discover_and_read_manifests(
     connection: Connection,
     sources: Vec<Source>,
     recursion: Recursion,
@@ -203,7 +203,7 @@ pub async fn discover_with(
         None => Manifests::keep_hooks(unwrap_joined(reading_task.await)?),
     };
     let mut cluster = cluster?;
-    cluster.add_definitions(&manifests.applied).await?;
+    cluster.settle_kinds_of_manifests(&manifests.applied).await?;
     Ok((cluster, manifests))
 }
 
@@ -298,7 +298,7 @@ mod tests {
         });
         let connection = connection(kube::Client::new(service, "default"), uid);
         assert!(
-            discover(connection, KindWaits::none(), Wanted::Nothing)
+            discover(connection, KindWaits::never(), Wanted::Nothing)
                 .await
                 .is_ok()
         );
@@ -310,7 +310,7 @@ mod tests {
     struct NotingOpener(Mutex<Vec<usize>>);
 
     impl ConnectionOpener for NotingOpener {
-        fn open_until(&self, wanted: usize) {
+        fn open_up_to(&self, wanted: usize) {
             self.0.lock().expect("no panic").push(wanted);
         }
 
@@ -349,11 +349,11 @@ mod tests {
             name: "web".to_owned(),
             namespace: None,
         };
-        let (cluster, manifests) = discover_with(
+        let (cluster, manifests) = discover_and_read_manifests(
             connection,
             vec![Source::Path(file)],
             Recursion::Flat,
-            KindWaits::none(),
+            KindWaits::never(),
             Manifests::keep_hooks,
             Some(&set),
         )

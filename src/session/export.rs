@@ -14,7 +14,7 @@ use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
-use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, read_scale_target};
+use crate::plan::{apply_sort_key, autoscaler_kinds, data_of_volumes, read_scale_target};
 use crate::read::{self, Cluster, Definitions, definitions_by_kind, whole_members, whole_objects};
 use crate::report::ManifestText;
 
@@ -58,8 +58,8 @@ impl ExportSource<'_> {
     ///
     /// # Errors
     ///
-    /// An object could not be read, or the set has members and the field manager has labeled none of them. If the run
-    /// takes objects in, the latter is no error: their manifests are worth writing.
+    /// An object could not be read. Or the set has members, the field manager has labeled none of them, and the run
+    /// takes no objects in, so that there are no other manifests that are worth writing.
     pub async fn export(&self, run: &PlannedChanges<'_>) -> Result<ExportedManifests, Error> {
         let (cluster, manager) = (self.cluster, self.field_manager);
         let members = whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
@@ -104,7 +104,7 @@ impl ExportSource<'_> {
                 export(object, manager, desired, definition)
             };
             if scaled.contains(key) {
-                exported.leave_replicas();
+                exported.leave_out_replicas();
             }
             to_manifest_text(key, object, exported, run)
         });
@@ -117,7 +117,7 @@ impl ExportSource<'_> {
             .chain(of_others)
             .chain(self.export_parent(run).await?)
             .collect();
-        manifests.sort_by(|one, other| apply_order(&one.key).cmp(&apply_order(&other.key)));
+        manifests.sort_by(|one, other| apply_sort_key(&one.key).cmp(&apply_sort_key(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
             let writers = listed(&live.part_of_writers);
             format!(
@@ -164,13 +164,13 @@ fn to_manifest_text(
     exported: Exported,
     run: &PlannedChanges<'_>,
 ) -> ManifestText {
-    let comments = list_comments(key, object, &exported, run);
+    let comments = list_manifest_comments(key, object, &exported, run);
     ManifestText::new(key.clone(), exported.manifest, comments)
 }
 
 /// Returns the comments above a manifest: where its fields come from if the set has not applied them, and the data that
 /// an apply of the manifest does not restore.
-fn list_comments(
+fn list_manifest_comments(
     key: &ObjectKey,
     object: &Value,
     exported: &Exported,

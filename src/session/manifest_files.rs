@@ -14,7 +14,7 @@ use crate::manifest::{Hook, Recursion, Source, is_manifest_file};
 use crate::model::applyset::Tooling;
 use crate::model::object::Object;
 use crate::model::text::{os_cause, shell_word};
-use crate::regular_file::{directory_of, write_beside};
+use crate::regular_file::{directory_of, write_temporary_beside};
 use crate::report::ManifestText;
 use crate::settings::connection_as_typed;
 
@@ -124,7 +124,7 @@ pub fn check_not_among_manifests(
 /// Writes a file that only its owner may read.
 pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
     let write = || {
-        write_beside(file, text.as_bytes())?.persist_noclobber(file)?;
+        write_temporary_beside(file, text.as_bytes())?.persist_noclobber(file)?;
         sync_directory(directory_of(file))
     };
     write().map_err(|error| unwritable(flag, file, &error))

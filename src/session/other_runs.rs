@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::command_run::CommandRun;
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
-use crate::execute::run_under_way;
+use crate::execute::refusal_of_run_under_way;
 use crate::model::history_annotation::Run;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
@@ -62,10 +62,14 @@ impl CommandRun {
             let key = &named.set.parent;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Refusal::error(&[run_under_way(key, other, server.now())]));
+                return Err(Refusal::error(&[refusal_of_run_under_way(
+                    key,
+                    other,
+                    server.now(),
+                )]));
             }
             if other_runs == OtherRuns::NotAwaited {
-                let began = other.began(server.now());
+                let began = other.describe_beginning(server.now());
                 let time = format_duration(left);
                 let text = format!("waiting up to {time} for {other}, which began {began}");
                 self.reporter.event(Event::Note(text));
@@ -93,7 +97,7 @@ impl CommandRun {
 /// Returns the note about another run that is under way. Two runs at once leave the record too wide, unless the other
 /// one takes members out.
 fn describe_other_run(run: &Run, now: Timestamp) -> String {
-    let began = run.began(now);
+    let began = run.describe_beginning(now);
     let consequence = if run.takes_out {
         ""
     } else {

@@ -10,17 +10,18 @@ use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::read::{self, Administrator};
 
-/// Checks that the user has all permissions that `diff` found the run to need.
+/// Checks that the user has all permissions that the dry run of `diff` needs.
 ///
 /// # Errors
 ///
 /// The error names the missing permissions.
 pub async fn check(server: &ApiServer, needed: &NeededPermissions, concurrency: usize) -> Result<(), Error> {
-    check_as(server, Administrator::NotAsked, needed, concurrency).await
+    check_given_administrator(server, Administrator::NotAsked, needed, concurrency).await
 }
 
-/// Checks before a run writes that the user has all permissions of the run. `user` is what the server has already
-/// answered about the user's permissions. A client-side dry run sends no writes, so its permissions are not checked.
+/// Checks before a run writes that the user has all permissions of the run. `user` says whether the
+/// user is an administrator, if the server was asked before. A client-side dry run sends no writes, so its permissions
+/// are not checked.
 ///
 /// # Errors
 ///
@@ -31,7 +32,7 @@ pub async fn check_to_write(
     needed: &NeededPermissions,
     writing: &WriteSettings,
 ) -> Result<(), Error> {
-    let checking = check_as(server, user, needed, writing.concurrency);
+    let checking = check_given_administrator(server, user, needed, writing.concurrency);
     match writing.dry_run {
         DryRun::Client => Ok(()),
         DryRun::None if !needed.rights.is_empty() => {
@@ -43,13 +44,13 @@ pub async fn check_to_write(
     }
 }
 
-async fn check_as(
+async fn check_given_administrator(
     server: &ApiServer,
-    user: Administrator,
+    administrator: Administrator,
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> Result<(), Error> {
-    let missing = read::missing_permissions(server, user, needed, concurrency).await;
+    let missing = read::missing_permissions(server, administrator, needed, concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {

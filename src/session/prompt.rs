@@ -83,7 +83,7 @@ pub async fn agree(
 ///
 /// A thread of its own reads the answer: nothing can wake a thread that reads a line, so neither the handling of
 /// signals nor the end of the program may wait for that thread.
-pub async fn answer(question: Question) -> bool {
+pub async fn ask_user(question: Question) -> bool {
     let (reply, replied) = oneshot::channel();
     std::thread::spawn(move || reply.send(report::confirm(&question)));
     replied.await.unwrap_or(false)

@@ -21,13 +21,13 @@ pub struct ExistingSet {
 /// The set and the cluster as the output document names them, as far as they are known when a command ends. A command
 /// that fails prints them too.
 #[derive(Debug)]
-pub struct Known {
+pub struct SetAndPlace {
     pub set: SetDocument,
     /// The context and the server; empty until there is a connection.
     pub place: ContextAndServer,
 }
 
-impl Known {
+impl SetAndPlace {
     /// Creates a value that knows only the name of the set.
     pub fn from_name(name: &str) -> Self {
         Self {
@@ -45,9 +45,9 @@ impl Known {
 pub async fn read_existing_set(
     reference: &SetReference,
     shared: &GlobalFlags,
-    known: &mut Known,
+    known: &mut SetAndPlace,
 ) -> Result<ExistingSet, Error> {
-    let kind_waits = connect::unlimited_waits(settings::style(shared));
+    let kind_waits = connect::unlimited_kind_waits(settings::style(shared));
     let connection = connect::connect(shared).await?;
     known.place = connect::context_and_server(&connection);
     let mut cluster = connect::discover(connection, kind_waits, Wanted::Parent(reference)).await?;

@@ -24,7 +24,7 @@ pub fn listen() -> Interrupt {
         runtime.block_on(handle_signals(listening, || {
             let urgency = raised_by_signals.request(|urgency| {
                 if urgency == Urgency::Stop {
-                    print_soon(report::print_interrupted);
+                    print_with_time_limit(report::print_interrupted);
                 }
             });
             match urgency {
@@ -57,16 +57,16 @@ pub async fn unless_stopped<T>(
 
 /// Exits with the code of an interrupt, whatever the run is doing.
 fn exit_now() -> ! {
-    print_soon(report::clear_progress);
+    print_with_time_limit(report::clear_progress);
     std::process::exit(i32::from(Exit::Interrupted.code()))
 }
 
-/// The longest time that the end of the program waits for a reader of the output that does not read.
+/// The longest time that the program, when it is to end, waits until its output is read.
 const SLOW_READER: Duration = Duration::from_secs(3);
 
 /// Calls `print`, and returns after [`SLOW_READER`] even if the output is not read: a user who stops the program must
 /// not have to wait for the reader.
-fn print_soon(print: fn()) {
+fn print_with_time_limit(print: fn()) {
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
         print();

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::execute::{Interrupt, Urgency};
-use crate::wait::wait_until;
+use crate::wait::wait_until_time;
 
 /// The time that the requests in flight have to finish once the time of the run is over.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
@@ -65,10 +65,10 @@ async fn wait_until_reached(watched: &mut watch::Receiver<Option<Instant>>) {
     loop {
         let deadline = *watched.borrow_and_update();
         tokio::select! {
-            () = wait_until(deadline) => return,
+            () = wait_until_time(deadline) => return,
             moved = watched.changed() => if moved.is_err() {
                 // Every `TimeLimit` of the run was dropped, so nothing moves the deadline any more.
-                return wait_until(deadline).await;
+                return wait_until_time(deadline).await;
             }
         }
     }

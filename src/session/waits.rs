@@ -9,7 +9,7 @@ use futures_util::future::LocalBoxFuture;
 use super::prepare::Prepared;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{StatusRules, Written};
-use crate::event::{Action, Ending, Event, Remainder, WaitStatus};
+use crate::event::{Action, Ending, Event, StateAfterDelete, WaitStatus};
 use crate::execute::{Dependency, EndOfWait, Interrupt, Membership, Sink, WaitsForDependencies, WaitsOfRun};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::ApplySetId;
@@ -19,7 +19,7 @@ use crate::model::resource::Resource;
 use crate::plan::Plan;
 use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, RELIST, Target, Waiting};
 
-/// What a failed wait says that the run has done, if it fails before all prunes of the run have begun.
+/// What the message about a failed wait says was done, if the wait failed before all prunes of the run had begun.
 const APPLIED_BUT_NOT_ALL_PRUNED: &str =
     "everything was applied, but not everything that was removed from the manifests was pruned";
 
@@ -85,7 +85,7 @@ impl WaitsOfRun for RunWait<'_> {
             let outcome = self
                 .wait(self.member_targets(), APPLIED_BUT_NOT_ALL_PRUNED, sink)
                 .await;
-            to_end_of_wait(outcome)
+            outcome_to_end_of_wait(outcome)
         })
     }
 
@@ -95,7 +95,7 @@ impl WaitsOfRun for RunWait<'_> {
                 return EndOfWait::Reached;
             }
             let targets = [self.member_targets(), self.deletion_targets()].concat();
-            to_end_of_wait(self.wait(targets, "everything was written", sink).await)
+            outcome_to_end_of_wait(self.wait(targets, "everything was written", sink).await)
         })
     }
 
@@ -111,7 +111,7 @@ impl WaitsOfRun for RunWait<'_> {
             } else {
                 "everything was applied and pruned"
             };
-            to_end_of_wait(self.wait(targets, done_before, sink).await)
+            outcome_to_end_of_wait(self.wait(targets, done_before, sink).await)
         })
     }
 }
@@ -195,7 +195,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
     }
 }
 
-fn to_end_of_wait(outcome: Outcome) -> EndOfWait {
+fn outcome_to_end_of_wait(outcome: Outcome) -> EndOfWait {
     match outcome {
         Outcome::Arrived => EndOfWait::Reached,
         Outcome::Missed => EndOfWait::NotReached,
@@ -223,7 +223,7 @@ impl WrittenObjects {
         };
         match outcome.action {
             Action::Deleted | Action::Pruned => {
-                if outcome.remainder == Remainder::Nothing {
+                if outcome.remainder == StateAfterDelete::Nothing {
                     self.gone_at_once.insert(uid.clone());
                 }
                 self.deleted.insert(uid);
@@ -291,7 +291,7 @@ pub fn deletion_target(live: &Live, lookup: Lookup) -> Target {
     }
 }
 
-/// Returns how a run ends whose writes ended with `ending_of_writes`, and whose wait had this outcome.
+/// Returns how the run ends, if its writes ended with `ending_of_writes` and its wait with `outcome`.
 pub fn ending_after_wait(outcome: Outcome, ending_of_writes: Ending) -> Ending {
     match outcome {
         Outcome::Arrived => ending_of_writes,

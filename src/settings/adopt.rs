@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::adopt_move_disband::{MembershipOptions, check_label_selector};
+use super::adopt_move_disband::{MembershipOptions, check_selector_not_empty};
 use super::sources::{read_recursion, read_sources};
 use super::{SetReference, read_consent};
 use crate::cli::{Adopt, GlobalFlags};
@@ -19,7 +19,7 @@ pub struct AdoptOptions {
     /// The options that `disband`, `adopt` and `move` have in common.
     pub membership: MembershipOptions,
     /// The objects to adopt.
-    pub choice: Choice,
+    pub choice: ObjectsToAdopt,
     /// Whether `--take-ownership` allows to take members of other sets.
     pub take_ownership: Risk,
     /// True if the tool of the inventory keeps the ownership of its fields. Otherwise the field manager of the set gets
@@ -29,7 +29,7 @@ pub struct AdoptOptions {
 
 /// The objects to adopt.
 #[derive(Debug)]
-pub enum Choice {
+pub enum ObjectsToAdopt {
     /// The objects of manifests.
     Manifests(Vec<Source>, Recursion),
     /// The live objects that a label selector matches.
@@ -55,7 +55,7 @@ pub struct InventoryReference {
     pub name: String,
 }
 
-impl Choice {
+impl ObjectsToAdopt {
     /// Returns the sources of the manifests, if manifests name the objects.
     pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
         match self {
@@ -70,8 +70,8 @@ impl AdoptOptions {
     pub fn new(adopt: &Adopt, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::new(&adopt.set)?;
         let choice = match (&adopt.selector, &adopt.from) {
-            (Some(selector), _) => Choice::Labels {
-                selector: check_label_selector(selector)?,
+            (Some(selector), _) => ObjectsToAdopt::Labels {
+                selector: check_selector_not_empty(selector)?,
                 kinds: adopt.kinds.clone(),
                 reach: if adopt.all_namespaces {
                     Reach::Cluster
@@ -82,9 +82,9 @@ impl AdoptOptions {
             (None, Some(from)) => {
                 let reference = InventoryReference::parse(from)?;
                 let unmarked = read_unmarked(&reference, adopt.from_unmarked)?;
-                Choice::Inventory(reference, unmarked)
+                ObjectsToAdopt::Inventory(reference, unmarked)
             }
-            (None, None) => Choice::Manifests(
+            (None, None) => ObjectsToAdopt::Manifests(
                 read_sources(&adopt.filename, adopt.kustomize.as_deref())?,
                 read_recursion(adopt.recursive),
             ),
@@ -98,12 +98,12 @@ impl AdoptOptions {
         )?;
         Ok(Self {
             membership: MembershipOptions {
-                take_over: Risk::allowed_if(adopt.take_over_set),
+                take_over: Risk::from_flag(adopt.take_over_set),
                 consent: read_consent(adopt.yes),
                 ..membership
             },
             choice,
-            take_ownership: Risk::allowed_if(adopt.take_ownership),
+            take_ownership: Risk::from_flag(adopt.take_ownership),
             keep_field_ownership: adopt.keep_field_ownership,
         })
     }

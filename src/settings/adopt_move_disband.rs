@@ -40,12 +40,12 @@ pub struct MoveOptions {
     /// The set that the members join.
     pub new: SetReference,
     /// The members to move.
-    pub selection: Selection,
+    pub selection: MembersToMove,
 }
 
 /// The members to move.
 #[derive(Debug)]
-pub enum Selection {
+pub enum MembersToMove {
     /// All members.
     All,
     /// The members that a label selector matches.
@@ -54,7 +54,7 @@ pub enum Selection {
     Manifests(Vec<Source>, Recursion),
 }
 
-impl Selection {
+impl MembersToMove {
     /// Returns the sources of the manifests, if manifests name the members.
     pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
         match self {
@@ -99,7 +99,7 @@ impl MembershipOptions {
     pub fn for_disband(disband: &Disband, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::new(&disband.set)?;
         Ok(Self {
-            take_over: Risk::allowed_if(disband.take_over_set),
+            take_over: Risk::from_flag(disband.take_over_set),
             consent: read_consent_or_dry_run(disband.yes, disband.writes.dry_run),
             ..Self::new(set, None, None, &disband.writes, shared)?
         })
@@ -111,9 +111,9 @@ impl MoveOptions {
     pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::parse(&arguments.set)?;
         let selection = match &arguments.selector {
-            Some(selector) => Selection::Labels(check_label_selector(selector)?),
-            None if arguments.filename.is_empty() && arguments.kustomize.is_none() => Selection::All,
-            None => Selection::Manifests(
+            Some(selector) => MembersToMove::Labels(check_selector_not_empty(selector)?),
+            None if arguments.filename.is_empty() && arguments.kustomize.is_none() => MembersToMove::All,
+            None => MembersToMove::Manifests(
                 read_sources(&arguments.filename, arguments.kustomize.as_deref())?,
                 read_recursion(arguments.recursive),
             ),
@@ -127,7 +127,7 @@ impl MoveOptions {
         )?;
         Ok(Self {
             membership: MembershipOptions {
-                take_over: Risk::allowed_if(arguments.take_over_set),
+                take_over: Risk::from_flag(arguments.take_over_set),
                 consent: read_consent(arguments.yes),
                 ..membership
             },
@@ -152,7 +152,7 @@ fn check_to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
 }
 
 /// Refuses an empty label selector, which would match every object; that is never intended.
-pub(super) fn check_label_selector(text: &str) -> Result<String, Error> {
+pub(super) fn check_selector_not_empty(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
         return Err(Error::usage(
             "an empty label selector would match every object",
@@ -168,7 +168,10 @@ mod tests {
 
     #[test]
     fn an_empty_selector_is_refused() {
-        assert!(check_label_selector(" ").is_err());
-        assert_eq!(check_label_selector("app=web").expect("a selector"), "app=web");
+        assert!(check_selector_not_empty(" ").is_err());
+        assert_eq!(
+            check_selector_not_empty("app=web").expect("a selector"),
+            "app=web"
+        );
     }
 }

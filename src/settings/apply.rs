@@ -12,7 +12,7 @@ use super::{
 };
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
-use crate::compare::status::{Jobs, StatusRules};
+use crate::compare::status::{JobGoal, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
@@ -92,7 +92,7 @@ impl ApplyOptions {
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::from_planning_flags(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
-        check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
+        check_ready_prunes_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         let mut options = options.with_run_flags(apply, waiting)?;
         options.consent = read_consent(apply.yes);
         options.confirm = Confirm::new(apply, &options.sources)?;
@@ -113,7 +113,7 @@ impl ApplyOptions {
             ));
         }
         let waiting = WaitOptions::new(&apply.waiting)?;
-        check_wait(
+        check_ready_prunes_wait(
             &plan.policy,
             waiting.patience,
             "the plan was made with --prune-when=ready",
@@ -132,7 +132,7 @@ impl ApplyOptions {
             writing: WriteSettings {
                 dry_run: apply.writes.dry_run,
                 webhook_patience: waiting.webhook_patience(),
-                deletion_patience: waiting.deletion_patience(),
+                deletion_patience: waiting.recreation_patience(),
                 exclusive: read_exclusive(&apply.writes)?,
                 ..self.writing
             },
@@ -165,7 +165,7 @@ impl ApplyOptions {
             writing: WriteSettings {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
-                deletion_patience: WaitOptions::default().deletion_patience(),
+                deletion_patience: WaitOptions::default().recreation_patience(),
                 ..WriteSettings::without_manifests(
                     plan.field_manager.clone(),
                     DryRun::None,
@@ -201,7 +201,7 @@ impl ApplyOptions {
             recursion: read_recursion(manifests.recursive),
             policy,
             recreate_kinds,
-            take_over: Risk::allowed_if(flags.take_over_set),
+            take_over: Risk::from_flag(flags.take_over_set),
             consent: Consent::Missing,
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
@@ -212,7 +212,7 @@ impl ApplyOptions {
                     Conflicts::Reported
                 },
                 validation: flags.validate,
-                deletion_patience: WaitOptions::default().deletion_patience(),
+                deletion_patience: WaitOptions::default().recreation_patience(),
                 ..WriteSettings::without_manifests(
                     field_manager,
                     DryRun::None,
@@ -242,9 +242,9 @@ fn read_undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
 fn read_wait_rules(apply: &Apply) -> Result<StatusRules, Error> {
     Ok(StatusRules {
         jobs: if apply.wait_for_jobs {
-            Jobs::Completed
+            JobGoal::Completed
         } else {
-            Jobs::Started
+            JobGoal::Started
         },
         ..read_status_rules(apply.wait_rules.as_deref())?
     })
@@ -259,13 +259,13 @@ fn build_policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             Pruning::Disabled
         },
         prune_when: flags.prune_when,
-        prune_all: Risk::allowed_if(flags.allow_prune_all),
+        prune_all: Risk::from_flag(flags.allow_prune_all),
         unchanged: if flags.apply_unchanged {
             UnchangedMembers::Sent
         } else {
             UnchangedMembers::LeftAlone
         },
-        take_ownership: Risk::allowed_if(flags.take_ownership),
+        take_ownership: Risk::from_flag(flags.take_ownership),
         unowned: if flags.only_new_or_owned {
             Unowned::Refused
         } else {
@@ -273,7 +273,7 @@ fn build_policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         },
         hooks: flags.hooks,
         recreate: Recreate::default(),
-        data_loss: Risk::allowed_if(flags.allow_data_loss),
+        data_loss: Risk::from_flag(flags.allow_data_loss),
         max_prune: flags.max_prune,
         appliers: list_appliers(field_manager),
     }
@@ -292,7 +292,7 @@ fn check_prune_when(policy: &Policy) -> Result<(), Error> {
 
 /// Refuses a run with `--prune-when=ready` that does not wait until the objects are ready. `origin` names the flag or
 /// the plan that asks for this, for the message.
-fn check_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
+fn check_ready_prunes_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
     match (policy.prune_when, patience) {
         (PruneWhen::Ready, None) => Err(Error::usage(
             format!("{origin}: the run has to wait until the objects are ready"),

@@ -49,7 +49,7 @@ impl DiffOptions {
     }
 
     /// Returns whether `--exit-code-on` names this kind; `false` without the flag.
-    pub fn counts(&self, kind: DifferenceKind) -> bool {
+    pub fn has_exit_code_on(&self, kind: DifferenceKind) -> bool {
         self.counted.as_ref().is_some_and(|kinds| kinds.contains(&kind))
     }
 

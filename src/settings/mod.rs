@@ -18,8 +18,8 @@ mod waiting;
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
-pub use adopt::{AdoptOptions, Choice, InventoryReference};
-pub use adopt_move_disband::{MembershipOptions, MoveOptions, Selection};
+pub use adopt::{AdoptOptions, InventoryReference, ObjectsToAdopt};
+pub use adopt_move_disband::{MembersToMove, MembershipOptions, MoveOptions};
 pub use apply::{ApplyOptions, Confirm};
 pub use connection::{connection_as_typed, read_connection};
 pub use delete::DeleteOptions;

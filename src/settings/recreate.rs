@@ -5,9 +5,9 @@ use crate::plan::Recreate;
 
 /// Reads the values of `--recreate`. Returns the choice, and the kinds as typed, which are resolved by discovery later.
 ///
-/// `marked` (objects with an annotation or label that asks for recreation) is always included, except with `never`, which
-/// stands alone. If kinds are given, the caller makes the choice `Recreate::Kinds` of them. What each choice recreates is
-/// decided in `plan/recreation`.
+/// `marked` (objects with an annotation or label that asks for recreation) is always included, except with `never`,
+/// which stands alone. If kinds are given, the caller makes the choice `Recreate::Kinds` of them. What each choice
+/// recreates is decided in `plan/recreation`.
 pub(super) fn read_recreate(values: &[String]) -> Result<(Recreate, Vec<String>), Error> {
     let error =
         |message: &str, hint: &str| Error::usage(format!("--recreate={}: {message}", values.join(",")), hint);

@@ -45,8 +45,8 @@ impl WaitOptions {
     }
 
     /// Returns how long the run waits for webhooks to start: until `--timeout` stops the run, or without `--timeout`,
-    /// as long as `--wait` waits. In a step that later steps wait for, the limit is at most half of `--timeout`, so
-    /// that the other half is left for a later step with the webhook's workload.
+    /// as long as `--wait` waits. In a step that later steps wait for, it waits at most for half of `--timeout`: a
+    /// later step may have the workload of the webhook, and needs the other half.
     pub(super) fn webhook_patience(&self) -> WebhookPatience {
         let (in_step, at_end) = match (self.limit, self.patience) {
             (Some(limit), _) => (WEBHOOK_PATIENCE.min(limit / 2), None),
@@ -69,7 +69,7 @@ impl WaitOptions {
 
     /// Returns how long the run waits until an object that it deletes to recreate it is gone: as long as for an object
     /// that others depend on. `None` means no limit.
-    pub(super) fn deletion_patience(self) -> Option<Duration> {
+    pub(super) fn recreation_patience(self) -> Option<Duration> {
         match self.dependency_patience() {
             Patience::Limited(time) => Some(time),
             Patience::Unlimited => None,

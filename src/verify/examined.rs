@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::lenient_record::read_leniently;
 use super::record_findings::served_record;
-use super::{ParentKind, find_appliers};
+use super::{ParentEligibility, find_appliers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::applyset::{Record, Tooling};
@@ -18,8 +18,8 @@ use crate::read::found_set::FoundSet;
 pub struct Examined {
     pub parent: ParentCandidate,
     /// Whether the convention allows objects of this kind to be parents.
-    pub kind: ParentKind,
-    /// The set. Of an invalid record, it has the entries that are valid ([`read_leniently`]).
+    pub kind: ParentEligibility,
+    /// The set. If the record is invalid, the set has its valid entries ([`read_leniently`]).
     pub found: FoundSet,
 }
 
@@ -73,7 +73,7 @@ pub enum NewNamespaces {
 
 impl Examined {
     /// Creates a set without members; the caller lists them later.
-    pub fn new(parent: ParentCandidate, kind: ParentKind) -> Self {
+    pub fn new(parent: ParentCandidate, kind: ParentEligibility) -> Self {
         let mut found = FoundSet::new(parent.identity.clone(), &parent.object);
         if let (Reading::Faulty(_), Some(lenient)) = (&found.reading, read_leniently(&parent)) {
             found.reading = Reading::Parent(lenient.record);
@@ -81,9 +81,9 @@ impl Examined {
         Self { parent, kind, found }
     }
 
-    /// Returns the set as `list` shows it: without an invalid record, and with an object that only has a copy of the
-    /// label if the object is in the record's scope, where an apply finds and keeps it.
-    pub fn as_listed(&self, surroundings: Surroundings<'_>) -> FoundSet {
+    /// Returns the set as `list` shows it. An invalid record is left out. So is an object that only has a copy of the
+    /// label, unless the record covers it: there, an apply finds and keeps it.
+    pub fn as_shown_by_list(&self, surroundings: Surroundings<'_>) -> FoundSet {
         let mut listed = FoundSet {
             reading: self.parent.object.reading.clone(),
             ..self.found.clone()

@@ -6,8 +6,8 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Examined, Extent, Finding, FixStatus, NewNamespaces, ParentKind, RunsUnderWay, Surroundings, Verdict,
-    check,
+    Examined, Extent, Finding, FixStatus, NewNamespaces, ParentEligibility, RunsUnderWay, Surroundings,
+    Verdict, check,
 };
 use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, MissingKind};
 use crate::compare::ownership::APPLIERS;
@@ -70,7 +70,7 @@ pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
     };
     let mut object = parent_object();
     object["metadata"]["annotations"] = annotations(&Tooling::this_program(), &record);
-    Examined::new(read_candidate(&object), ParentKind::Permitted)
+    Examined::new(read_candidate(&object), ParentEligibility::Permitted)
 }
 
 fn read_candidate(object: &serde_json::Value) -> ParentCandidate {

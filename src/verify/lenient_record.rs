@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Extent;
-use crate::model::applyset::parent::{ApplySetRecord, Pairs, RecordedKinds};
+use crate::model::applyset::parent::{Pairs, ParentAnnotations, RecordedKinds};
 use crate::model::applyset::record::{
     InvalidValue, parse_group_kinds, parse_group_resources, parse_namespaces,
 };
@@ -20,7 +20,7 @@ use crate::read::ParentCandidate;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LenientRecord {
     /// The record with the valid entries. Without a valid tooling annotation, the tooling is this program.
-    pub(super) record: ApplySetRecord,
+    pub(super) record: ParentAnnotations,
     /// `Whole` if every entry of the lists is valid.
     pub(super) extent: Extent,
 }
@@ -50,7 +50,7 @@ pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> 
     };
 
     Some(LenientRecord {
-        record: ApplySetRecord {
+        record: ParentAnnotations {
             tooling: read_tooling(annotations).unwrap_or_else(Tooling::this_program),
             kinds,
             additional_namespaces: read_additional_namespaces(parent, &mut extent),

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
 use super::record_findings::{present_members, served_record};
-use super::{Examined, is_within, kubectl_name};
+use super::{Examined, is_within, to_kubectl_arguments};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::listed;
-use crate::plan::{SkipReason, label_written_by, reason_not_a_member};
+use crate::plan::{SkipReason, describe_label_writers, reason_not_a_member};
 use crate::read::found_set::FoundSet;
 
 /// The hint of [`Rule::UnrecordedMember`].
@@ -73,7 +73,7 @@ pub(super) fn find_orphans(
         .iter()
         .filter_map(|live| {
             let id = live.part_of.as_deref().filter(|id| !known.contains(*id))?;
-            let finding = if has_later_format(id) {
+            let finding = if is_id_of_later_format(id) {
                 let message = format!("member of the set {id}, whose id has a newer format");
                 Finding::new(Rule::LaterFormat, &live.key, message).with_hint("upgrade kubectl-applyset")
             } else {
@@ -84,8 +84,9 @@ pub(super) fn find_orphans(
         .collect()
 }
 
-/// Returns whether the id of a set begins with `v` and a number, as the ids of KEP-3659 do.
-fn has_later_format(id: &str) -> bool {
+/// Returns whether the id of a set has a later format: it begins with `v`, a number and a dot. (The ids that this
+/// program knows are `applyset-…-v1`.)
+fn is_id_of_later_format(id: &str) -> bool {
     let version = id
         .split_once('.')
         .and_then(|(prefix, _)| prefix.strip_prefix('v'));
@@ -104,8 +105,8 @@ fn orphan_finding(live: &Live, id: &str, reference: Option<&str>) -> Finding {
     Finding::new(Rule::Orphan, &live.key, message).with_hint(hint)
 }
 
-/// Finds an object in the record's scope that an apply finds but never prunes, such as one that was created again from
-/// an export; `None` if the object is pruned as usual.
+/// Returns the finding about an object that the record covers, so that an apply finds it, but never prunes it. An
+/// object that was created again from an export is one. Returns `None` if the object is pruned as usual.
 fn find_kept_member(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("member that is never pruned: {reason}");
@@ -116,7 +117,8 @@ fn find_kept_member(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<S
     Some(Finding::new(Rule::LabelCopy, &live.key, message).with_hint(hint))
 }
 
-/// Finds an object that only has a copy of the label, and that no apply finds; `None` if the object is a member.
+/// Returns the finding about an object that only has a copy of the label and that no apply finds; `None` if the object
+/// is a member.
 fn find_label_copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("has the part-of label of a set and is not a member: {reason}");
@@ -125,7 +127,7 @@ fn find_label_copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<St
 
 fn reason_to_keep(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<String> {
     Some(match reason_not_a_member(live, parent_uid, appliers)? {
-        SkipReason::CopiedLabel { writers } => label_written_by(&writers),
+        SkipReason::CopiedLabel { writers } => describe_label_writers(&writers),
         reason => reason.to_string(),
     })
 }
@@ -135,7 +137,7 @@ pub(super) fn lost_member_finding(live: &Live) -> Finding {
     let message = "applied as a member of a set, and its part-of label is gone";
     Finding::new(Rule::LostMember, &live.key, message).with_hint(format!(
         "adopt {} with `kubectl applyset adopt`, or delete it",
-        kubectl_name(&live.key)
+        to_kubectl_arguments(&live.key)
     ))
 }
 

@@ -23,7 +23,7 @@ pub use finding::{Finding, FixStatus, Rule, Severity};
 pub use record_findings::doubts;
 pub use repair::{Removal, Repair};
 
-pub use crate::read::ParentKind;
+pub use crate::read::ParentEligibility;
 
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
@@ -87,9 +87,9 @@ pub fn check_orphans(
 
 /// Finds the lost members that the record of one of this program's `sets` covers.
 ///
-/// If the record of one of the `others` covers the object too, the object may have been a member of that set. Then it
-/// is reported only if its parent in `sets` is in the same namespace, or if the object itself shows that it has lost
-/// its label. If several sets may have lost the object, the finding does not name one.
+/// If the record of one of the `others` covers the object too, the object may have been a member of that set instead.
+/// Then it is reported only for a set of `sets` whose parent is in the object's namespace, or if the object itself
+/// shows that it has lost its label. If several of `sets` may have lost the object, the finding does not name one.
 pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surroundings<'_>) -> Vec<Finding> {
     let Surroundings { discovery, lost, .. } = surroundings;
     let mut findings = Vec::new();
@@ -151,7 +151,7 @@ fn apply_rules(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
         discovery, appliers, ..
     } = surroundings;
     let mut findings = parent_findings::check_parent(set);
-    if set.kind == ParentKind::Forbidden {
+    if set.kind == ParentEligibility::Forbidden {
         // Such an object has a copy of a parent's label, so the rules about sets do not apply.
         return findings;
     }
@@ -164,8 +164,8 @@ fn apply_rules(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Marks the findings as offered that are not among those that remain (`remaining`) after the repair. Returns whether
-/// there are any.
+/// Marks as offered the findings that the repair fixes: those that are not among the findings after it (`remaining`).
+/// Returns whether there are any.
 fn mark_as_offered(findings: &mut [Finding], remaining: &[Finding]) -> bool {
     for finding in &mut *findings {
         if !remaining.iter().any(|other| other.is_same(finding)) {
@@ -201,7 +201,7 @@ fn find_appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<Str
 }
 
 /// Returns the object as kubectl's arguments name it: `secret/web -n shop`.
-fn kubectl_name(key: &ObjectKey) -> String {
+fn to_kubectl_arguments(key: &ObjectKey) -> String {
     let name = key.object_name();
     match &key.namespace {
         Some(namespace) => format!("{name} -n {namespace}"),

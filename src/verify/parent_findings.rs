@@ -4,7 +4,7 @@
 //! so `verify` and `apply` cannot disagree about a parent.
 
 use super::finding::{Finding, Rule, Severity};
-use super::{Examined, ParentKind};
+use super::{Examined, ParentEligibility};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
 use crate::model::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};
 use crate::model::applyset::{
@@ -19,7 +19,7 @@ const LARGE_ANNOTATIONS_PERCENT: usize = 80;
 /// Applies the rules to the parent.
 pub(super) fn check_parent(set: &Examined) -> Vec<Finding> {
     let kind_finding = check_kind(set);
-    if set.kind == ParentKind::Forbidden {
+    if set.kind == ParentEligibility::Forbidden {
         // Such an object has a copy of a parent's label, so the rules about parents do not apply.
         return kind_finding.into_iter().collect();
     }
@@ -39,7 +39,7 @@ pub(super) fn check_parent(set: &Examined) -> Vec<Finding> {
         findings.push(
             Finding::new(Rule::ParentInOwnSet, key, message).with_hint(format!(
                 "remove the label with `kubectl label {} {PART_OF_LABEL}-`",
-                super::kubectl_name(key)
+                super::to_kubectl_arguments(key)
             )),
         );
     }
@@ -139,8 +139,8 @@ fn check_kind(set: &Examined) -> Option<Finding> {
     let key = &set.parent.identity;
     let resource = &set.parent.resource;
     match set.kind {
-        ParentKind::Permitted | ParentKind::Unknown => None,
-        ParentKind::Unlabeled => {
+        ParentEligibility::Permitted | ParentEligibility::Unknown => None,
+        ParentEligibility::Unlabeled => {
             let message = format!(
                 "its kind cannot be a parent: its CustomResourceDefinition lacks the label {IS_PARENT_TYPE_LABEL}"
             );
@@ -149,7 +149,7 @@ fn check_kind(set: &Examined) -> Option<Finding> {
                 resource.plural, resource.group
             )))
         }
-        ParentKind::Forbidden => {
+        ParentEligibility::Forbidden => {
             let message = "has the id of a set, but its kind cannot be a parent";
             Some(
                 Finding::new(Rule::ParentKind, key, message)
@@ -326,9 +326,12 @@ mod tests {
             ["malformed-value", "terminating-parent"]
         );
         for (kind, rules) in [
-            (ParentKind::Unlabeled, &["malformed-value", "parent-kind"][..]),
-            (ParentKind::Forbidden, &["parent-kind"]),
-            (ParentKind::Unknown, &["malformed-value+"]),
+            (
+                ParentEligibility::Unlabeled,
+                &["malformed-value", "parent-kind"][..],
+            ),
+            (ParentEligibility::Forbidden, &["parent-kind"]),
+            (ParentEligibility::Unknown, &["malformed-value+"]),
         ] {
             going.parent.object.presence = Presence::Present;
             going.kind = kind;

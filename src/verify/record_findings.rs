@@ -7,14 +7,14 @@ use super::finding::{Finding, Rule};
 use crate::cluster::discovery::Discovery;
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{ApplySetRecord, ParentFault, Reading};
+use crate::model::applyset::parent::{ParentAnnotations, ParentFault, Reading};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
 use crate::plan::reason_not_a_member;
 use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
-use crate::read::found_set::{FoundSet, RecordStatus, entries};
+use crate::read::found_set::{FoundSet, RecordStatus, recorded_kinds_with_names};
 
 /// Applies the rules to the record. Returns nothing if the parent has no valid record: the rules about the parent
 /// report that.
@@ -28,7 +28,7 @@ pub(super) fn check_record(
     let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
-    let mut findings: Vec<Finding> = entries(applyset_record, discovery)
+    let mut findings: Vec<Finding> = recorded_kinds_with_names(applyset_record, discovery)
         .into_iter()
         .filter_map(|(name, entry)| check_entry(set, applyset_record, &name, entry))
         .collect();
@@ -52,7 +52,7 @@ pub(super) fn check_record(
 /// Checks that the server serves a recorded kind, and that the record has a namespace for it.
 fn check_entry(
     set: &FoundSet,
-    applyset_record: &ApplySetRecord,
+    applyset_record: &ParentAnnotations,
     name: &str,
     entry: RecordedKind<'_>,
 ) -> Option<Finding> {
@@ -154,8 +154,8 @@ fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
 }
 
 /// Returns the part of the record whose kinds are served, with a misspelled kind as the server spells it.
-pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
-    let kinds = entries(recorded, discovery).into_iter();
+pub(super) fn served_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
+    let kinds = recorded_kinds_with_names(recorded, discovery).into_iter();
     Record {
         group_kinds: kinds
             .filter_map(|(_, entry)| match entry {
@@ -316,7 +316,7 @@ mod tests {
             let mut parent = examined(&["ConfigMap"], &[]).parent;
             parent.identity.namespace = None;
             with_members(
-                Examined::new(parent, super::super::ParentKind::Permitted),
+                Examined::new(parent, super::super::ParentEligibility::Permitted),
                 members,
             )
         };

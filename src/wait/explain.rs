@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Target;
 use super::tracker::{Goal, WaitTracker};
 use crate::cluster::apiserver::{ApiServer, query};
-use crate::compare::status::{Crash, Instance, crash_of_pod, trouble_of_pod};
+use crate::compare::status::{ContainerInstance, Crash, crash_of_pod, trouble_of_pod};
 use crate::read::WHOLE_OBJECTS;
 
 /// Limit of objects whose reasons are looked up.
@@ -43,7 +43,7 @@ async fn find_reason(server: &ApiServer, target: &Target) -> Option<String> {
     let path = target.resource.path(Some(namespace), Some(&target.key.name));
     let object = read(server, &path).await?;
     if target.key.group_kind.kind == "Pod" {
-        return log_of_pod(server, namespace, &object).await;
+        return read_crash_log(server, namespace, &object).await;
     }
     if let Some(selector) = pod_selector(&object)
         && let Some(trouble) = find_trouble_of_pods(server, namespace, &selector).await
@@ -78,7 +78,7 @@ async fn find_trouble_of_pods(server: &ApiServer, namespace: &str, selector: &st
         .iter()
         .find_map(|pod| Some((pod, pod_name(pod)?, trouble_of_pod(pod)?)));
     if let Some((pod, name, trouble)) = troubled {
-        return Some(match log_of_pod(server, namespace, pod).await {
+        return Some(match read_crash_log(server, namespace, pod).await {
             Some(log) => format!("pod/{name}: {trouble}; {log}"),
             None => format!("pod/{name}: {trouble}"),
         });
@@ -86,7 +86,7 @@ async fn find_trouble_of_pods(server: &ApiServer, namespace: &str, selector: &st
     // A Job does not restart its Pods but creates new ones, so the Pod that failed last tells most.
     let failed = pods.iter().filter(|pod| crash_of_pod(pod).is_some());
     let last = failed.max_by_key(|pod| pod.pointer("/metadata/creationTimestamp").map(Value::to_string))?;
-    let log = log_of_pod(server, namespace, last).await?;
+    let log = read_crash_log(server, namespace, last).await?;
     Some(format!("pod/{}: {log}", pod_name(last)?))
 }
 
@@ -95,12 +95,12 @@ fn pod_name(pod: &Value) -> Option<&str> {
 }
 
 /// Returns the end of the log of a crashed container, if the user may read it.
-async fn log_of_pod(server: &ApiServer, namespace: &str, pod: &Value) -> Option<String> {
+async fn read_crash_log(server: &ApiServer, namespace: &str, pod: &Value) -> Option<String> {
     let Crash { container, instance } = crash_of_pod(pod)?;
     let name = pod_name(pod)?;
     let previous = match instance {
-        Instance::Last => "false",
-        Instance::Previous => "true",
+        ContainerInstance::Last => "false",
+        ContainerInstance::Previous => "true",
     };
     let parameters = [
         ("container", container.as_str()),

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use super::tracker::has_arrived;
 use super::{Lookup, ObservedStatus, Target};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
-use crate::compare::status::{self, Others, StatusRules, Surroundings};
+use crate::compare::status::{self, OthersOfKind, StatusRules, Surroundings};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
@@ -81,8 +81,8 @@ pub(super) struct Follow<'a> {
     pub(super) observations: UnboundedSender<Observation>,
 }
 
-/// The first list of one collection. Holds the count of collections that were not listed yet ([`Group::not_listed`]);
-/// `None` once this one was counted, or if the collection is the only one of its group.
+/// The first list of one collection. Holds the counter of collections that were not listed yet ([`Group::not_listed`]),
+/// until this collection is taken off it; `None` from then on, and if the collection is the only one of its group.
 struct FirstList<'g>(Cell<Option<&'g watch::Sender<usize>>>);
 
 impl FirstList<'_> {
@@ -130,7 +130,7 @@ impl Follow<'_> {
         };
         let lists = places.lists(places.cheapest_reach());
         if group.resource.scope == Scope::Namespaced && lists.iter().any(|place| place.namespace.is_none()) {
-            let followed = group.follow_targets(None);
+            let followed = group.followed_targets_in(None);
             let first_list = FirstList(Cell::new(None));
             let following = self.follow_collection(&group, &lists[0], &first_list, followed);
             if following.await.is_ok() {
@@ -141,11 +141,11 @@ impl Follow<'_> {
         let lists = places.lists(read::Reach::Namespace);
         group.not_listed.send_replace(lists.len());
         let following = lists.iter().map(async |place| {
-            let followed = group.follow_targets(place.namespace.as_deref());
+            let followed = group.followed_targets_in(place.namespace.as_deref());
             let first_list = FirstList(Cell::new(Some(&group.not_listed)));
             let following = self.follow_collection(&group, place, &first_list, followed);
             if let Err((pending, reason)) = following.await {
-                self.warn(place, reason);
+                self.warn_of_polling(place, reason);
                 let targets = pending.iter().map(|followed| (followed.index, followed.target));
                 self.poll(&group, targets).await;
             }
@@ -154,7 +154,7 @@ impl Follow<'_> {
     }
 
     /// Lists and watches one collection until its targets have reached their goals. If the collection cannot be
-    /// watched, the error holds the targets that have not, and the reason.
+    /// watched, the error holds the reason, and the targets that have not reached their goals.
     async fn follow_collection<'t>(
         &self,
         group: &Group,
@@ -197,19 +197,19 @@ impl Follow<'_> {
     ) -> Result<(), FollowError> {
         let mut relist = self.relist;
         let namespace = place.namespace.as_deref();
-        let listed = read::list_at_version(self.server, &place.resource, namespace, selector, |object| {
-            group.note(object);
-            let position = find(followed, object)?;
+        let listed = read::list_with_version(self.server, &place.resource, namespace, selector, |object| {
+            group.note_if_reporting(object);
+            let position = find_position(followed, object)?;
             let target = followed[position].target;
             // An object without a status counts as Current after a while, and no watch event announces that.
             if let Some(seconds) = status::time_left_for_status(object, self.server.now()) {
                 relist = relist.min(Duration::from_secs(seconds + 1));
             }
-            // The status of an object that has none depends on whether others of its kind have one (`Others`). That is
-            // known only after the list, so the object is judged for both cases.
-            let if_silent = self.observe(object, target, Others::Silent);
-            let if_reporting =
-                (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
+            // The status of an object that has none depends on whether others of its kind have one (`OthersOfKind`).
+            // That is known only after the list, so the object is judged for both cases.
+            let if_silent = self.judge_object(object, target, OthersOfKind::Silent);
+            let if_reporting = (!status::has_status(object))
+                .then(|| self.judge_object(object, target, OthersOfKind::Report));
             Some((position, if_silent, if_reporting))
         });
         let (listed, version) = listed.await.map_err(|error| FollowError::from_list(&error))?;
@@ -218,7 +218,7 @@ impl Follow<'_> {
             group.wait_until_all_listed().await;
         }
         let statuses = listed.into_iter().map(|(position, if_silent, if_reporting)| {
-            let if_reporting = if_reporting.filter(|_| group.others() == Others::Report);
+            let if_reporting = if_reporting.filter(|_| group.others_of_kind() == OthersOfKind::Report);
             (position, if_reporting.unwrap_or(if_silent))
         });
         let mut seen: BTreeMap<usize, ObservedStatus> = statuses.collect();
@@ -244,8 +244,8 @@ impl Follow<'_> {
         timeout(relist, following).await.unwrap_or(Ok(()))
     }
 
-    /// Lists a collection once whose path the server does not know. Its objects count as gone only if their kind is
-    /// proved to be gone. If the kind is served in another version, that version is listed.
+    /// Lists once a collection whose path the server does not know. If the kind is proved to be gone, all targets are.
+    /// If it is served in another version, that version is listed, and targets that it does not show count as gone.
     async fn list_as_served(
         &self,
         group: &Group,
@@ -254,9 +254,12 @@ impl Follow<'_> {
         followed: &mut [Followed<'_>],
     ) {
         let listed = read::list_as_served(self.server, place, selector, |object, _| {
-            let position = find(followed, object)?;
+            let position = find_position(followed, object)?;
             let target = followed[position].target;
-            Some((position, self.observe(object, target, group.others())))
+            Some((
+                position,
+                self.judge_object(object, target, group.others_of_kind()),
+            ))
         })
         .await;
         let mut seen: BTreeMap<usize, ObservedStatus> = match listed {
@@ -289,14 +292,14 @@ impl Follow<'_> {
                 }
                 Err(error) => return Err(FollowError::Temporary(error.to_string())),
             };
-            let Some(position) = find(followed, &event.object) else {
+            let Some(position) = find_position(followed, &event.object) else {
                 continue;
             };
             let followed_object = &mut followed[position];
             let status = match event.change {
                 Change::Added | Change::Modified => {
-                    group.note(&event.object);
-                    self.observe(&event.object, followed_object.target, group.others())
+                    group.note_if_reporting(&event.object);
+                    self.judge_object(&event.object, followed_object.target, group.others_of_kind())
                 }
                 // The object is deleted, or has lost the label.
                 Change::Gone => self.read_without_label(group, followed_object.target).await,
@@ -313,10 +316,10 @@ impl Follow<'_> {
 
     /// Polls each object until it has reached its goal.
     async fn poll<'t>(&self, group: &Group, targets: impl Iterator<Item = (usize, &'t Target)>) {
-        let mut pending: Vec<Followed> = targets.map(follow_target).collect();
+        let mut pending: Vec<Followed> = targets.map(new).collect();
         loop {
             for followed in &mut pending {
-                let status = self.read_object(followed.target, group.others()).await;
+                let status = self.read_object(followed.target, group.others_of_kind()).await;
                 self.report(followed, status);
             }
             pending.retain(|followed| !followed.has_arrived);
@@ -327,7 +330,12 @@ impl Follow<'_> {
         }
     }
 
-    pub(super) fn observe(&self, object: &Value, target: &Target, others: Others) -> ObservedStatus {
+    pub(super) fn judge_object(
+        &self,
+        object: &Value,
+        target: &Target,
+        others: OthersOfKind,
+    ) -> ObservedStatus {
         let around = Surroundings {
             others,
             subresource: target.resource.status,
@@ -351,7 +359,7 @@ impl Follow<'_> {
         }
     }
 
-    fn warn(&self, place: &ListTarget, reason: &str) {
+    fn warn_of_polling(&self, place: &ListTarget, reason: &str) {
         let resource = &place.resource.plural;
         let collection = match &place.namespace {
             Some(namespace) => format!("{resource} in namespace {namespace}"),
@@ -364,8 +372,8 @@ impl Follow<'_> {
 
 impl Group {
     /// Notes whether an object has a status.
-    fn note(&self, object: &Value) {
-        if status::reports(object) {
+    fn note_if_reporting(&self, object: &Value) {
+        if status::has_status(object) {
             self.has_status.store(true, Ordering::Relaxed);
         }
     }
@@ -378,29 +386,29 @@ impl Group {
         let _ = timeout(OTHER_LISTS, not_listed.wait_for(|count| *count == 0)).await;
     }
 
-    pub(super) fn others(&self) -> Others {
+    pub(super) fn others_of_kind(&self) -> OthersOfKind {
         if self.has_status.load(Ordering::Relaxed) {
-            Others::Report
+            OthersOfKind::Report
         } else {
-            Others::Silent
+            OthersOfKind::Silent
         }
     }
 
     /// Returns the targets of the group in this namespace; all if that is `None`. They are sorted by name, for
-    /// [`find`].
-    fn follow_targets(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
+    /// [`find_position`].
+    fn followed_targets_in(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
         let mut followed: Vec<Followed> = self
             .targets
             .iter()
             .filter(|(_, target)| namespace.is_none() || target.key.namespace.as_deref() == namespace)
-            .map(|(index, target)| follow_target((*index, target)))
+            .map(|(index, target)| new((*index, target)))
             .collect();
         followed.sort_by_key(|followed| name_of(followed.target));
         followed
     }
 }
 
-fn follow_target((index, target): (usize, &Target)) -> Followed<'_> {
+fn new((index, target): (usize, &Target)) -> Followed<'_> {
     Followed {
         index,
         target,
@@ -414,7 +422,7 @@ fn name_of(target: &Target) -> (Option<&str>, &str) {
 }
 
 /// Returns the position of an object in `followed`, which is sorted by name.
-fn find(followed: &[Followed<'_>], object: &Value) -> Option<usize> {
+fn find_position(followed: &[Followed<'_>], object: &Value) -> Option<usize> {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let name = (text("/metadata/namespace"), text("/metadata/name")?);
     let found = followed.binary_search_by(|followed| name_of(followed.target).cmp(&name));

@@ -6,7 +6,7 @@
 
 mod explain;
 mod follow;
-mod look;
+mod read_single_objects;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::status::{Others, StatusRules};
+use crate::compare::status::{OthersOfKind, StatusRules};
 use crate::event::{Awaited, Event, Phase, Subject, WaitStatus};
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::ApplySetId;
@@ -145,7 +145,7 @@ impl Deadline {
     }
 
     async fn wait_until_over(self) {
-        wait_until(self.0.map(|limit| limit.end)).await;
+        wait_until_time(self.0.map(|limit| limit.end)).await;
     }
 
     /// Returns ` after 5m`; empty without a limit.
@@ -189,7 +189,7 @@ fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen
 }
 
 /// Waits until this time; forever if it is `None`.
-pub async fn wait_until(time: Option<Instant>) {
+pub async fn wait_until_time(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
@@ -236,8 +236,9 @@ impl Waiting<'_> {
         // `unseen` are the objects that were not observed before the wait ended.
         let (missed, unseen): (Vec<usize>, Vec<usize>) = pending.partition(|index| tracker.is_seen(*index));
         if let Stop::Interrupted = stop {
-            self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
-            report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
+            self.look_up_reasons_and_report(&tracker, &missed, WaitStatus::Missed, sink)
+                .await;
+            report_with_reasons(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
             let what = match unseen.len() {
                 0 => format!(" for {} of {}", missed.len(), counted(tracker.len(), "object")),
                 count => format!(": {} not checked yet", counted(count, "object")),
@@ -250,12 +251,15 @@ impl Waiting<'_> {
         }
         match stop {
             // The server does not answer, so looking up reasons would take until its time limit and find none.
-            Stop::TimedOutUnread => report_with(&tracker, &missed, WaitStatus::Missed, &[], sink),
-            _ => self.report(&tracker, &missed, WaitStatus::Missed, sink).await,
+            Stop::TimedOutUnread => report_with_reasons(&tracker, &missed, WaitStatus::Missed, &[], sink),
+            _ => {
+                self.look_up_reasons_and_report(&tracker, &missed, WaitStatus::Missed, sink)
+                    .await;
+            }
         }
-        report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
+        report_with_reasons(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
         let what = describe_pending(&tracker, &stop, &missed, &unseen);
-        sink(Event::failure(match stop {
+        sink(Event::general_failure(match stop {
             Stop::Failed => {
                 format!("stopped waiting: failed objects do not recover by themselves: {what}")
             }
@@ -315,9 +319,9 @@ impl Waiting<'_> {
                     }
                 }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
-                () = wait_until(old_failures_count) => {
+                () = wait_until_time(old_failures_count) => {
                     old_failures_count = None;
-                    tracker.count_old_failures();
+                    tracker.let_old_failures_count();
                     if self.ends_by_failure(tracker) {
                         return Some(Stop::Failed);
                     }
@@ -325,14 +329,14 @@ impl Waiting<'_> {
                 () = sleep_until(first_reasons), if first_reasons < next_report => {
                     let mut pending = tracker.pending();
                     pending.truncate(REPORTED_OBJECTS);
-                    self.report(tracker, &pending, WaitStatus::Explained, sink).await;
+                    self.look_up_reasons_and_report(tracker, &pending, WaitStatus::Explained, sink).await;
                     // From now on, only the regular reports look up reasons.
                     first_reasons = next_report;
                 }
                 () = sleep_until(next_report) => {
                     let mut pending = tracker.pending();
                     pending.truncate(REPORTED_OBJECTS);
-                    self.report(tracker, &pending, WaitStatus::Slow, sink).await;
+                    self.look_up_reasons_and_report(tracker, &pending, WaitStatus::Slow, sink).await;
                     next_report = Instant::now() + REPORT_INTERVAL;
                 }
             }
@@ -344,12 +348,12 @@ impl Waiting<'_> {
     fn ends_by_failure(&self, tracker: &WaitTracker) -> bool {
         match self.after_failure {
             AfterFailure::Stop => tracker.has_failed(),
-            AfterFailure::WaitForTheOthers => tracker.has_failed() && tracker.is_settled(),
+            AfterFailure::WaitForTheOthers => tracker.has_failed() && tracker.have_all_settled(),
         }
     }
 
-    /// Reads each object once more that has not reached its goal when the time is over: the watch may have missed the
-    /// change. Returns `None` if every object has reached its goal.
+    /// When the time is over, reads once more each object that has not reached its goal: the watch may have missed the
+    /// change. Returns `None` if every object has reached its goal now.
     async fn last_read(
         &self,
         follow: &follow::Follow<'_>,
@@ -365,7 +369,7 @@ impl Waiting<'_> {
         // not count as Current.
         let reads = pending
             .iter()
-            .map(async |(index, target)| (*index, follow.read_object(target, Others::Report).await));
+            .map(async |(index, target)| (*index, follow.read_object(target, OthersOfKind::Report).await));
         let mut reads = stream::iter(reads).buffer_unordered(self.concurrency);
         let until = Instant::now() + LAST_READ;
         let mut stop = Stop::TimedOutUnread;
@@ -383,7 +387,7 @@ impl Waiting<'_> {
     }
 
     /// Reports these objects, each with the reason as far as it can be looked up.
-    async fn report(
+    async fn look_up_reasons_and_report(
         &self,
         tracker: &WaitTracker,
         indexes: &[usize],
@@ -397,12 +401,12 @@ impl Waiting<'_> {
             let reasons = explain::find_reasons(self.server, tracker, indexes, self.concurrency);
             timeout(EXPLAINING, reasons).await.unwrap_or_default()
         };
-        report_with(tracker, indexes, wait_status, &reasons, sink);
+        report_with_reasons(tracker, indexes, wait_status, &reasons, sink);
     }
 }
 
 /// Reports these objects, each with the reason at the same position in `reasons`, if there is one.
-fn report_with(
+fn report_with_reasons(
     tracker: &WaitTracker,
     indexes: &[usize],
     wait_status: WaitStatus,

@@ -81,7 +81,7 @@ impl Reads {
 fn widgets() -> Arc<Resource> {
     Arc::new(Resource {
         status: Subresource::Listed,
-        ..Resource::regular("example.com", "v1", "Widget", Scope::Namespaced)
+        ..Resource::with_regular_names("example.com", "v1", "Widget", Scope::Namespaced)
     })
 }
 
@@ -333,7 +333,12 @@ async fn what_was_not_looked_at_when_another_object_fails_is_not_an_error() {
         _ => {}
     };
     let other = Target {
-        resource: Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced)),
+        resource: Arc::new(Resource::with_regular_names(
+            "",
+            "v1",
+            "ConfigMap",
+            Scope::Namespaced,
+        )),
         ..target("b", "two")
     };
     let targets = vec![target("a", "one"), other];

@@ -51,7 +51,8 @@ pub(super) struct WaitTracker {
     seen: Vec<Option<Readiness>>,
     /// `true` for an object that has reached its goal.
     arrived: Vec<bool>,
-    /// `true` for an object that has failed since the first observation: the failure may be from before the run.
+    /// `true` for an object that was failed when it was first observed, and whose status has not changed since: the
+    /// failure may be from before the run.
     old: Vec<bool>,
     /// `true` once old failures count: controllers have had time to report another status.
     counts_old_failures: bool,
@@ -111,13 +112,13 @@ impl WaitTracker {
     }
 
     /// Returns whether an object that has to become Current has failed. A failure that may be from before the run does
-    /// not count until [`Self::count_old_failures`].
+    /// not count until [`Self::let_old_failures_count`].
     pub(super) fn has_failed(&self) -> bool {
         (0..self.len()).any(|index| self.is_failed(index))
     }
 
     /// Returns whether each object has arrived or failed.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn have_all_settled(&self) -> bool {
         (0..self.len()).all(|index| self.arrived[index] || self.is_failed(index))
     }
 
@@ -127,9 +128,9 @@ impl WaitTracker {
         has_failed && self.targets[index].goal == Goal::Ready && !self.old[index]
     }
 
-    /// Lets failures count from now on that existed at the first observation, even if that comes later: their
-    /// controllers have had time to report another status.
-    pub(super) fn count_old_failures(&mut self) {
+    /// From now on, lets a failure count although the object was failed when it was first observed, also if it is first
+    /// observed later than now: its controller has had time to report another status.
+    pub(super) fn let_old_failures_count(&mut self) {
         self.counts_old_failures = true;
         self.old.fill(false);
     }
@@ -244,7 +245,7 @@ mod tests {
             assert_eq!(tracker.have_all_arrived(), arrived, "{goal:?} {status:?}");
             assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
             assert_eq!(
-                tracker.is_settled(),
+                tracker.have_all_settled(),
                 arrived || state == Failed,
                 "{goal:?} {status:?}"
             );
@@ -267,7 +268,7 @@ mod tests {
         assert!(!tracker.has_failed());
         tracker.note(0, failed("so"));
         assert!(!tracker.has_failed());
-        tracker.count_old_failures();
+        tracker.let_old_failures_count();
         assert!(tracker.has_failed());
         // A change since the first observation is from this run.
         for change in [failed("otherwise"), present("u", State::InProgress)] {
@@ -289,7 +290,7 @@ mod tests {
             if let Some(before) = before {
                 tracker.note(0, before);
             }
-            tracker.count_old_failures();
+            tracker.let_old_failures_count();
             tracker.note(0, failed("so"));
             assert!(tracker.has_failed());
         }

@@ -493,8 +493,8 @@ fn prune(fields: &mut Value, path: &[&str]) {
     }
 }
 
-/// An object as it is seen beside its version. A LIST does not repeat the kind of its items, and the order of the entries
-/// follows from their times.
+/// An object as it is seen beside its version. A LIST does not repeat the kind of its items, and the order of the
+/// entries follows from their times.
 fn contents(object: &Value) -> Value {
     let mut object = object.clone();
     for field in ["apiVersion", "kind"] {

@@ -18,7 +18,7 @@ use kubectl_applyset::internals::{
     ADDITIONAL_NAMESPACES_ANNOTATION, ApiServer, ApplySetId, GROUP_KINDS_ANNOTATION,
     GROUP_RESOURCES_ANNOTATION, GroupKind, ID_LABEL, Pairs, ParentIdentity, Reading, Record, RecordedKinds,
     Recursion, Resource, Scope, Source, TOOLING_ANNOTATION, Tooling, Verdict, annotations, compare,
-    fetch_discovery, labels, read, read_parents, read_with,
+    fetch_discovery, labels, read, read_parents, read_with_standard_input,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -100,7 +100,7 @@ fn noise(random: &mut Random) -> Vec<u8> {
 }
 
 fn read_manifests(bytes: &[u8]) {
-    let read = read_with(&[Source::StandardInput], Recursion::Flat, bytes);
+    let read = read_with_standard_input(&[Source::StandardInput], Recursion::Flat, bytes);
     match read {
         Ok(manifests) => {
             for manifest in manifests {
@@ -370,7 +370,12 @@ fn discovery_documents() {
 #[test]
 fn pages_without_end() {
     let runtime = runtime();
-    let config_maps = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+    let config_maps = Arc::new(Resource::with_regular_names(
+        "",
+        "v1",
+        "ConfigMap",
+        Scope::Namespaced,
+    ));
     for is_the_same in [true, false] {
         let answer = move |number| {
             let token = if is_the_same { 1 } else { number };

@@ -226,18 +226,18 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
             let subcommand = words.find_map(|word| command.find_subcommand(word));
             let name = subcommand.map_or("", Command::get_name);
             find_flag_tip(unknown, name, arguments)
-                .or_else(|| find_value_without_equals(command, arguments))
-                .or_else(|| find_negative_value(unknown, command, arguments))
-                .or_else(|| find_commands_with_flag(unknown, command))
-                .or_else(|| find_file_without_flag(unknown, name))
+                .or_else(|| find_missing_equals_tip(command, arguments))
+                .or_else(|| find_negative_value_tip(unknown, command, arguments))
+                .or_else(|| find_other_commands_tip(unknown, command))
+                .or_else(|| find_file_without_flag_tip(unknown, name))
         }
         _ => {
             // clap's list of valid commands has the hidden ones, too.
             error.remove(ContextKind::ValidSubcommand);
-            return without_boolean_values(error);
+            return without_bool_placeholder(error);
         }
     };
-    if tip.is_some() || suggests_override_of_check(&error) {
+    if tip.is_some() || has_suggestion_to_override_check(&error) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::Suggested);
@@ -249,7 +249,7 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
 }
 
 /// Removes `[=<BOOL>]` from the flags in an error: these flags have a value only for kubectl's `--flag=false`.
-fn without_boolean_values(mut error: clap::Error) -> clap::Error {
+fn without_bool_placeholder(mut error: clap::Error) -> clap::Error {
     let plain = |text: &str| text.replace("[=<BOOL>]", "");
     for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
         let value = match error.get(kind) {
@@ -279,8 +279,8 @@ fn find_flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<S
     found.map(|(.., tip)| (*tip).to_owned())
 }
 
-/// Returns whether the arguments have `flag`, which is a `--flag=value`, in this form or with a space. clap names the
-/// unknown flag without its value.
+/// Returns whether `flag`, such as `--cascade=orphan`, is among the arguments, with `=` or with a space. `unknown` is
+/// the flag that clap complains about, without its value.
 fn is_given_with_value(flag: &str, unknown: &str, arguments: &[String]) -> bool {
     let mut pairs = arguments.windows(2);
     flag.split_once('=').is_some_and(|(name, value)| {
@@ -291,7 +291,7 @@ fn is_given_with_value(flag: &str, unknown: &str, arguments: &[String]) -> bool 
 }
 
 /// Returns whether clap's tip has a flag that overrides a safety check.
-fn suggests_override_of_check(error: &clap::Error) -> bool {
+fn has_suggestion_to_override_check(error: &clap::Error) -> bool {
     [ContextKind::SuggestedArg, ContextKind::Suggested]
         .into_iter()
         .filter_map(|kind| error.get(kind))
@@ -305,7 +305,7 @@ fn suggests_override_of_check(error: &clap::Error) -> bool {
 }
 
 /// Returns the tip for a value after a space, if its flag takes a value only after `=`.
-fn find_value_without_equals(command: &Command, arguments: &[String]) -> Option<String> {
+fn find_missing_equals_tip(command: &Command, arguments: &[String]) -> Option<String> {
     arguments.windows(2).find_map(|pair| {
         let [flag, value] = pair else { return None };
         let long = flag.strip_prefix("--")?;
@@ -326,7 +326,7 @@ fn find_value_without_equals(command: &Command, arguments: &[String]) -> Option<
 }
 
 /// Returns the tip for a negative value, which clap takes for a flag.
-fn find_negative_value(unknown: &str, command: &Command, arguments: &[String]) -> Option<String> {
+fn find_negative_value_tip(unknown: &str, command: &Command, arguments: &[String]) -> Option<String> {
     arguments.windows(2).find_map(|pair| {
         let [flag, value] = pair else { return None };
         let positive = value.strip_prefix('-')?;
@@ -343,7 +343,7 @@ fn find_negative_value(unknown: &str, command: &Command, arguments: &[String]) -
 }
 
 /// Returns the tip for a flag that only other commands have. A flag that overrides a safety check is not mentioned.
-fn find_commands_with_flag(unknown: &str, command: &Command) -> Option<String> {
+fn find_other_commands_tip(unknown: &str, command: &Command) -> Option<String> {
     let long = unknown
         .strip_prefix("--")
         .filter(|_| !FLAGS_THAT_OVERRIDE_CHECKS.contains(&unknown))?;
@@ -358,7 +358,7 @@ fn find_commands_with_flag(unknown: &str, command: &Command) -> Option<String> {
 
 /// Returns the tip for a second positional argument of `apply` or `diff`, which take only SET. Usually a shell has
 /// replaced the `*` in `-f *.yaml` by several files.
-fn find_file_without_flag(unknown: &str, command: &str) -> Option<String> {
+fn find_file_without_flag_tip(unknown: &str, command: &str) -> Option<String> {
     let is_file = APPLYING.contains(&command) && !unknown.starts_with('-');
     is_file.then(|| "write -f before each file, or name the directory: -f DIRECTORY".to_owned())
 }

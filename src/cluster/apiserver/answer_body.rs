@@ -8,9 +8,9 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The bytes that each answer may have, however many the other answers take. They are enough for the largest object:
-/// etcd stores objects of up to 1.5 MiB, and a server writes characters such as `<` in six bytes. A page of a list
-/// should not have more, either.
+/// The number of bytes that each answer may have, however large the other answers are. They are enough for the largest
+/// object: etcd stores objects of up to 1.5 MiB, and a server writes characters such as `<` in six bytes. A page of a
+/// list should not have more, either.
 pub const BYTES_OF_EACH_ANSWER: usize = 8 << 20;
 /// The bytes that all answers together may have beyond [`BYTES_OF_EACH_ANSWER`]. The first page of a list may hold 500
 /// large objects, and an aggregated API may ignore the limit of a page. A page that does not fit is requested again
@@ -57,12 +57,12 @@ pub enum TooLarge {
 }
 
 /// A body, and the room that it takes until it is dropped.
-struct Read {
+struct BodyInRoom {
     bytes: Bytes,
     _room: Option<OwnedSemaphorePermit>,
 }
 
-impl AsRef<[u8]> for Read {
+impl AsRef<[u8]> for BodyInRoom {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -83,7 +83,7 @@ impl AnswerRoom {
             let Ok(data) = frame.map_err(UnusableBody::Broken)?.into_data() else {
                 continue;
             };
-            let more = bytes_to_share(read.len() + data.len()) - bytes_to_share(read.len());
+            let more = count_shared_bytes(read.len() + data.len()) - count_shared_bytes(read.len());
             if more > 0 {
                 let more = self.take(more, content).map_err(UnusableBody::TooLarge)?;
                 match &mut taken {
@@ -94,7 +94,7 @@ impl AnswerRoom {
             read.extend_from_slice(&data);
         }
         check_values(&read).map_err(UnusableBody::TooLarge)?;
-        Ok(Bytes::from_owner(Read {
+        Ok(Bytes::from_owner(BodyInRoom {
             bytes: read.freeze(),
             _room: taken,
         }))
@@ -148,8 +148,8 @@ fn begins_value(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b'{')
 }
 
-/// Returns how many bytes of an answer of this length take room that all answers share.
-fn bytes_to_share(bytes: usize) -> usize {
+/// Returns how many bytes of an answer of this length count against the room that all answers share.
+fn count_shared_bytes(bytes: usize) -> usize {
     bytes.saturating_sub(BYTES_OF_EACH_ANSWER)
 }
 

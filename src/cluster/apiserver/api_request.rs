@@ -65,9 +65,9 @@ impl Reply {
         self.json().unwrap_or_default()
     }
 
-    /// Adds to this answer that these attempts at the same write were sent before.
+    /// Adds the result of earlier attempts at the same write to this answer.
     #[must_use]
-    pub fn after(self, earlier_attempts: EarlierAttempts) -> Self {
+    pub fn with_earlier_attempts(self, earlier_attempts: EarlierAttempts) -> Self {
         Self {
             earlier_attempts: earlier_attempts.or(self.earlier_attempts),
             ..self
@@ -107,7 +107,7 @@ fn is_dry_delete(body: &[u8]) -> bool {
 
 /// What a request may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writes {
+pub(super) enum RequestEffect {
     Objects,
     /// It changes nothing: the request reads, or is a dry run.
     Nothing,
@@ -115,13 +115,13 @@ pub(super) enum Writes {
 
 impl ApiRequest {
     /// Returns what the request may change.
-    pub(super) fn writes(&self) -> Writes {
+    pub(super) fn effect(&self) -> RequestEffect {
         // The options of a DELETE are in its body.
         let deletes_nothing = self.method == Method::DELETE && is_dry_delete(&self.body);
         if self.method == Method::GET || self.path.contains("dryRun=All") || deletes_nothing {
-            Writes::Nothing
+            RequestEffect::Nothing
         } else {
-            Writes::Objects
+            RequestEffect::Objects
         }
     }
 

@@ -16,7 +16,7 @@ const SHORTEST_PROBE: Duration = Duration::from_secs(10);
 const LONGEST_PROBE: Duration = Duration::from_mins(2);
 /// How long an open breaker lets no request through. The first request after that starts another probe.
 const OPEN_TIME: Duration = Duration::from_secs(10);
-/// How long requests are sent again while the server answers all of them that it has no capacity (429). Other clients
+/// How long requests are repeated while the server answers each of them that it has no capacity (429). Other clients
 /// may fill its queue for that long.
 const LONGEST_WAIT_FOR_CAPACITY: Duration = Duration::from_mins(1);
 
@@ -42,15 +42,15 @@ enum BreakerState {
     /// Requests are sent.
     #[default]
     Closed,
-    /// A request exceeded its time limit, and no other request was answered in the second half of this time. Only this
-    /// request may be slow, for example because of a slow webhook. So a probe finds out whether the server answers, and
-    /// all other requests wait for the result.
+    /// A request exceeded its time limit, and no other request was answered in the second half of this time. Perhaps
+    /// only this one request is slow, for example because of a slow webhook. So a probe finds out whether the server
+    /// answers, and all other requests wait for the result.
     Probing,
     /// The probe was not answered either, at this time: requests are not sent.
     OpenSince(Instant),
 }
 
-/// What a request that is to be sent has to do.
+/// What to do with a request that is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Send the request.
@@ -62,7 +62,7 @@ pub(super) enum Turn {
 }
 
 impl Breaker {
-    /// Waits for the end of a probe, if there is one, and returns what the request has to do.
+    /// Waits for the end of a probe, if there is one, and returns what to do with the request.
     pub(super) async fn wait_for_turn(&self) -> Turn {
         let mut changes = self.0.subscribe();
         loop {
@@ -88,22 +88,22 @@ impl Breaker {
         }
     }
 
-    /// Returns the time limit of a probe. It ends when no request has been answered for the time limit of a request,
-    /// since shorter outages are tolerated.
-    pub(super) fn probe_time(&self, request_timeout: Duration) -> Duration {
-        let last_answer = self.seen().last_answer;
+    /// Returns the time limit of a probe. The probe ends once no request has been answered for as long as the time
+    /// limit of a request: shorter outages are tolerated.
+    pub(super) fn probe_time_limit(&self, request_timeout: Duration) -> Duration {
+        let last_answer = self.activity().last_answer;
         let left = last_answer.map(|last| request_timeout.saturating_sub(last.elapsed()));
         left.unwrap_or_default().clamp(SHORTEST_PROBE, LONGEST_PROBE)
     }
 
     /// Returns whether any request was answered, by the server or by a proxy.
     pub(super) fn has_answered(&self) -> bool {
-        self.seen().last_answer.is_some()
+        self.activity().last_answer.is_some()
     }
 
     /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
-    pub(super) fn waiting(&self) -> Option<Duration> {
-        self.seen().waiting_since.map(|since| since.elapsed())
+    pub(super) fn waiting_time(&self) -> Option<Duration> {
+        self.activity().waiting_since.map(|since| since.elapsed())
     }
 
     /// Notes that a request is sent.
@@ -120,12 +120,12 @@ impl Breaker {
 
     /// Returns the shortest time in which the server has answered; `None` before its first answer.
     pub(super) fn fastest_answer(&self) -> Option<Duration> {
-        self.seen().fastest_answer
+        self.activity().fastest_answer
     }
 
     /// Returns whether requests are not sent.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.seen().state, BreakerState::OpenSince(_))
+        matches!(self.activity().state, BreakerState::OpenSince(_))
     }
 
     /// Notes an answer with this status code after this time, and closes the breaker.
@@ -150,18 +150,19 @@ impl Breaker {
     }
 
     /// Notes that a request has used up its attempts while the server was away.
-    pub(super) fn note_away(&self) {
+    pub(super) fn note_repeats_failed(&self) {
         self.note(|seen| seen.is_away = true);
     }
 
-    /// Returns whether a request has used up its attempts while the server was away. Then other requests are not
-    /// repeated: if each of a thousand members repeated its request, the run would wait a thousand times.
-    pub(super) fn is_away(&self) -> bool {
-        self.seen().is_away
+    /// Returns whether a request has used up its attempts while the server was away, and no request was answered since.
+    /// Then other requests are not repeated: if each of a thousand members repeated its request, the run would wait a
+    /// thousand times.
+    pub(super) fn have_repeats_failed(&self) -> bool {
+        self.activity().is_away
     }
 
     /// Notes that a request exceeded its time limit after this time. Returns whether the caller has to start a probe.
-    pub(super) fn note_timeout(&self, waited: Duration) -> bool {
+    pub(super) fn begin_probing_after_timeout(&self, waited: Duration) -> bool {
         self.0.send_if_modified(|seen| {
             let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
             let is_suspect = seen.state == BreakerState::Closed && is_quiet;
@@ -173,7 +174,7 @@ impl Breaker {
     }
 
     /// Notes that the server had no capacity for a request. Returns whether the request may be sent again.
-    pub(super) fn may_wait_for_capacity(&self) -> bool {
+    pub(super) fn note_no_capacity(&self) -> bool {
         let mut full_since = Instant::now();
         self.note(|seen| full_since = *seen.full_since.get_or_insert(full_since));
         full_since.elapsed() < LONGEST_WAIT_FOR_CAPACITY
@@ -190,8 +191,8 @@ impl Breaker {
         self.end_probe(begun, BreakerState::Closed);
     }
 
-    /// Ends a probe that began at this time, unless an answer has ended it before: then a probe that is under way now
-    /// is a later one.
+    /// Ends the probe that began at this time. Does nothing if an answer has ended that probe already: one that is
+    /// under way now is then a later one.
     fn end_probe(&self, begun: Instant, state: BreakerState) {
         self.0.send_if_modified(|seen| {
             let is_current = seen.last_answer.is_none_or(|last| last < begun);
@@ -211,7 +212,7 @@ impl Breaker {
         });
     }
 
-    fn seen(&self) -> Ref<'_, ServerActivity> {
+    fn activity(&self) -> Ref<'_, ServerActivity> {
         self.0.borrow()
     }
 }
@@ -251,7 +252,10 @@ mod tests {
         for (since_last_answer, is_suspect) in [(9, false), (10, true)] {
             answer(&breaker);
             tokio::time::advance(Duration::from_secs(since_last_answer)).await;
-            assert_eq!(breaker.note_timeout(Duration::from_secs(20)), is_suspect);
+            assert_eq!(
+                breaker.begin_probing_after_timeout(Duration::from_secs(20)),
+                is_suspect
+            );
             assert_eq!(turn(&breaker).is_none(), is_suspect);
         }
     }
@@ -266,9 +270,9 @@ mod tests {
             (|breaker| breaker.note_probe_timeout(Instant::now()), Turn::GiveUp),
         ] {
             let breaker = Breaker::default();
-            assert!(breaker.note_timeout(Duration::ZERO));
+            assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
             // One probe is enough.
-            assert!(!breaker.note_timeout(Duration::ZERO));
+            assert!(!breaker.begin_probing_after_timeout(Duration::ZERO));
             let mut waiting = Box::pin(breaker.wait_for_turn());
             assert_eq!(waiting.as_mut().now_or_never(), None);
             end(&breaker);
@@ -280,7 +284,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_did_not_answer_is_probed_again() {
         let breaker = Breaker::default();
-        assert!(breaker.note_timeout(Duration::ZERO));
+        assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
         breaker.note_probe_timeout(Instant::now());
         assert_eq!(turn(&breaker), Some(Turn::GiveUp));
         tokio::time::advance(OPEN_TIME).await;
@@ -293,11 +297,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_probe_that_an_answer_has_ended_does_not_end_the_next_one() {
         let breaker = Breaker::default();
-        assert!(breaker.note_timeout(Duration::ZERO));
+        assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
         let begun = Instant::now();
         tokio::time::advance(Duration::from_secs(1)).await;
         answer(&breaker);
-        assert!(breaker.note_timeout(Duration::ZERO));
+        assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
         breaker.note_probe_timeout(begun);
         assert_eq!(turn(&breaker), None);
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -312,11 +316,11 @@ mod tests {
     async fn a_probe_lasts_as_long_as_a_request_may() {
         let limit = Duration::from_secs(75);
         let breaker = Breaker::default();
-        assert_eq!(breaker.probe_time(limit), SHORTEST_PROBE);
+        assert_eq!(breaker.probe_time_limit(limit), SHORTEST_PROBE);
         for (quiet, expected) in [(5, 70), (70, 10), (80, 10)] {
             answer(&breaker);
             tokio::time::advance(Duration::from_secs(quiet)).await;
-            assert_eq!(breaker.probe_time(limit).as_secs(), expected);
+            assert_eq!(breaker.probe_time_limit(limit).as_secs(), expected);
         }
     }
 
@@ -332,11 +336,11 @@ mod tests {
             (504, true),
         ] {
             let breaker = Breaker::default();
-            breaker.note_away();
+            breaker.note_repeats_failed();
             breaker.note_probe_answer();
-            assert!(breaker.is_away());
+            assert!(breaker.have_repeats_failed());
             breaker.note_answer(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
-            assert_eq!(breaker.is_away(), is_away, "{code}");
+            assert_eq!(breaker.have_repeats_failed(), is_away, "{code}");
             assert_eq!(turn(&breaker), Some(Turn::Send));
         }
     }
@@ -345,13 +349,13 @@ mod tests {
     async fn one_request_waits_for_a_full_server() {
         let breaker = Breaker::default();
         for _ in 0..2 {
-            assert!(breaker.may_wait_for_capacity());
+            assert!(breaker.note_no_capacity());
             tokio::time::advance(LONGEST_WAIT_FOR_CAPACITY / 2).await;
-            assert!(breaker.may_wait_for_capacity());
+            assert!(breaker.note_no_capacity());
             tokio::time::advance(LONGEST_WAIT_FOR_CAPACITY / 2).await;
-            assert!(!breaker.may_wait_for_capacity());
+            assert!(!breaker.note_no_capacity());
             breaker.note_answer(StatusCode::TOO_MANY_REQUESTS, Duration::ZERO);
-            assert!(!breaker.may_wait_for_capacity(), "another request does not wait");
+            assert!(!breaker.note_no_capacity(), "another request does not wait");
             answer(&breaker);
         }
     }
@@ -359,14 +363,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn requests_wait_from_the_first_one_after_the_last_answer() {
         let breaker = Breaker::default();
-        assert_eq!(breaker.waiting(), None);
+        assert_eq!(breaker.waiting_time(), None);
         for end in [answer as fn(&Breaker), Breaker::note_failure] {
             breaker.note_sent();
             tokio::time::advance(Duration::from_secs(3)).await;
             breaker.note_sent();
-            assert_eq!(breaker.waiting(), Some(Duration::from_secs(3)));
+            assert_eq!(breaker.waiting_time(), Some(Duration::from_secs(3)));
             end(&breaker);
-            assert_eq!(breaker.waiting(), None);
+            assert_eq!(breaker.waiting_time(), None);
         }
     }
 

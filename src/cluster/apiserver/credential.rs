@@ -79,8 +79,8 @@ impl Credential {
         Ok(held.token.header.clone())
     }
 
-    /// Renews the token that the server refused, unless another request has done so, and returns whether the token is
-    /// another one now.
+    /// Renews the token that the server refused, unless another request has renewed it already. Returns whether the
+    /// token now differs from the refused one.
     pub(super) async fn renew_refused(&self, refused: &HeaderValue) -> bool {
         let mut held = self.held.lock().await;
         if held.token.header == *refused {

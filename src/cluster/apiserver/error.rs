@@ -146,7 +146,7 @@ impl ApiError {
         },
         ApiErrorKind::Connection { proxy: Some(proxy), .. } => format!(
             "check {}, or list the server in NO_PROXY",
-            proxy.named_by()
+            proxy.setting_name()
         ),
         ApiErrorKind::Untrusted { .. } => {
             "check the cluster's certificate-authority in the kubeconfig, or set --certificate-authority or --tls-server-name"
@@ -173,13 +173,13 @@ impl ApiError {
 impl ApiErrorKind {
     /// Returns the message about an object whose request failed. A failure of the connection concerns all objects, so
     /// such messages form a group: it is printed for the first objects, with a hint, and counted for the others.
-    pub fn of_object(&self) -> Message {
+    pub fn to_object_message(&self) -> Message {
         let text = self.to_string();
         match self {
             Self::Connection { .. } | Self::Timeout { .. } | Self::NotSent { .. } => {
                 Message::new(&*text).in_group(&*text).with_hint(CHECK_SERVER)
             }
-            Self::Status(status) => status.grouped(Message::new(text)),
+            Self::Status(status) => status.group_message(Message::new(text)),
             Self::Untrusted { .. }
             | Self::Credential(_)
             | Self::LeaseLost(_)
@@ -204,7 +204,7 @@ impl ApiErrorKind {
     }
 
     /// Returns whether the request certainly had no effect: the server itself has refused it, or never got it.
-    pub(super) fn is_refusal(&self) -> bool {
+    pub(super) fn has_no_effect(&self) -> bool {
         match self {
             // With a code of 500 or more, the request may have had an effect: a proxy answers so if it got no answer of
             // the server, and the server does (500) if it got none of etcd.
@@ -240,12 +240,15 @@ mod tests {
                 limit: Duration::from_secs(30),
             },
         ]
-        .map(|error| error.of_object().group.expect("a group"));
+        .map(|error| error.to_object_message().group.expect("a group"));
         assert_eq!(groups[0], groups[1]);
         assert_ne!(groups[0], groups[2]);
-        assert_eq!(refused().of_object().hints.len(), 1);
+        assert_eq!(refused().to_object_message().hints.len(), 1);
         let unreadable = ApiErrorKind::Unreadable("not JSON".to_owned());
-        assert_eq!(unreadable.of_object(), Message::new(unreadable.to_string()));
+        assert_eq!(
+            unreadable.to_object_message(),
+            Message::new(unreadable.to_string())
+        );
     }
 
     #[test]

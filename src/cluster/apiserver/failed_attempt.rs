@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::IgnoredAny;
 
 use super::retry::{self, Retry};
-use super::{ApiErrorKind, Route, Status, TooLarge, UnreachableWebhook, Writes};
+use super::{ApiErrorKind, RequestEffect, Route, Status, TooLarge, UnreachableWebhook};
 use crate::model::text::os_cause;
 
 pub(super) struct FailedAttempt {
@@ -91,7 +91,7 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
     }
 
-    pub(super) fn status(request: Writes, code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(super) fn status(request: RequestEffect, code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
         status.code = code.as_u16();
         if status.message.is_empty() {
@@ -99,10 +99,10 @@ impl FailedAttempt {
         }
         let retry_after = retry::read_retry_after(headers);
         let is_unjudged_write =
-            request == Writes::Objects && UnreachableWebhook::from_status(&status).is_some();
+            request == RequestEffect::Objects && UnreachableWebhook::from_status(&status).is_some();
         let retry = match retry::after_status(code, retry_after) {
             _ if is_unjudged_write => Retry::Never,
-            Retry::Never if is_cut_off(body) => Retry::Once,
+            Retry::Never if is_body_cut_off(body) => Retry::Once,
             retry => retry,
         };
         Self {
@@ -122,7 +122,7 @@ pub(super) fn is_timeout(error: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Returns whether a proxy has probably cut off the body of an error. The API server sends a Status object or, for a
 /// path that it does not know, a text. Without the reason in the Status, the meaning of the error is unknown.
-fn is_cut_off(body: &[u8]) -> bool {
+fn is_body_cut_off(body: &[u8]) -> bool {
     let body = body.trim_ascii();
     body.is_empty() || (body.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(body).is_err())
 }
@@ -156,12 +156,12 @@ mod tests {
             ("404 page not found\n", Retry::Never),
         ] {
             assert_eq!(
-                retry_of(Writes::Objects, StatusCode::CONFLICT, body),
+                retry_of(RequestEffect::Objects, StatusCode::CONFLICT, body),
                 retry,
                 "{body}"
             );
         }
-        let overloaded = retry_of(Writes::Objects, StatusCode::TOO_MANY_REQUESTS, "");
+        let overloaded = retry_of(RequestEffect::Objects, StatusCode::TOO_MANY_REQUESTS, "");
         assert_eq!(overloaded, Retry::WhileBusy);
     }
 
@@ -170,17 +170,17 @@ mod tests {
         const UNJUDGED: &str = r#"{"message":"Internal error occurred: failed calling webhook \"w\": failed to call webhook: EOF"}"#;
         const LEADER: &str = r#"{"message":"etcdserver: leader changed"}"#;
         for (writes, code, body, retry) in [
-            (Writes::Objects, 500, UNJUDGED, Retry::Never),
-            (Writes::Objects, 503, UNJUDGED, Retry::Never),
-            (Writes::Nothing, 500, UNJUDGED, Retry::Once),
-            (Writes::Objects, 500, LEADER, Retry::Once),
+            (RequestEffect::Objects, 500, UNJUDGED, Retry::Never),
+            (RequestEffect::Objects, 503, UNJUDGED, Retry::Never),
+            (RequestEffect::Nothing, 500, UNJUDGED, Retry::Once),
+            (RequestEffect::Objects, 500, LEADER, Retry::Once),
         ] {
             let code = StatusCode::from_u16(code).expect("a code");
             assert_eq!(retry_of(writes, code, body), retry, "{writes:?} {code} {body}");
         }
     }
 
-    fn retry_of(writes: Writes, code: StatusCode, body: &str) -> Retry {
+    fn retry_of(writes: RequestEffect, code: StatusCode, body: &str) -> Retry {
         FailedAttempt::status(writes, code, &HeaderMap::new(), body.as_bytes()).retry
     }
 }

@@ -39,8 +39,8 @@ impl SecretValues {
         if self.0.is_empty() {
             return text.to_owned();
         }
-        // If a field has the wrong type, the server prints its value in Go's syntax, as `got &value.valueUnstructured{…}`.
-        // The value may not be recognizable in it, so the rest of the text is hidden.
+        // If a field has the wrong type, the server prints its value in Go's syntax, as `got
+        // &value.valueUnstructured{…}`. The value may not be recognizable in it, so the rest of the text is hidden.
         let mut text_with_hidden = match text.split_once(", got &value") {
             Some((start, _)) => format!("{start}, got {HIDDEN}"),
             None => text.to_owned(),

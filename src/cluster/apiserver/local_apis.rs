@@ -13,8 +13,8 @@ use crate::model::resource::{Resource, Scope};
 /// The media type of whole objects.
 const JSON: &str = "application/json";
 
-/// Whether the API server answers for a group-version by itself, by the name of its `APIService`. A cell is empty until
-/// the `APIService` has been read.
+/// For each `APIService`, by its name: whether the API server itself answers for its group-version. A cell is empty
+/// until the `APIService` has been read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LocalApis(Arc<Mutex<BTreeMap<String, Arc<OnceCell<bool>>>>>);
 
@@ -48,7 +48,8 @@ impl ApiServer {
     /// cannot be read, the API counts as aggregated for the rest of the run, so no dry run is sent to it: a dry run
     /// that deletes would be worse than a missing one.
     async fn read_is_local(&self, api_service: &str) -> bool {
-        let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
+        let resource =
+            Resource::with_regular_names("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
         let reply = self.get(&resource.path(None, Some(api_service)), JSON).await;
         reply.is_ok_and(|reply| is_local_api_service(&reply.json_or_null()))
     }

@@ -38,7 +38,7 @@ use tokio::time::Instant;
 use answer_body::AnswerRoom;
 pub use answer_body::{Content, TooLarge};
 use answer_headers::{ServerClock, warnings};
-use api_request::Writes;
+use api_request::RequestEffect;
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 use breaker::{Breaker, may_be_from_proxy};
 pub use credential::{Credential, Token, TokenSource};
@@ -47,7 +47,7 @@ use failed_attempt::FailedAttempt;
 use hide_sent_secret_values::SecretValues;
 use local_apis::LocalApis;
 use retry::{FailedAttempts, Retry};
-pub use sent_writes::LastWrite;
+pub use sent_writes::WriteResult;
 use sent_writes::{SentWrite, SentWrites};
 pub use status::{Status, StatusCause};
 pub use unreachable_webhook::UnreachableWebhook;
@@ -89,7 +89,7 @@ pub struct ApiServer {
 /// Opens connections in the background.
 pub trait ConnectionOpener: Send + Sync {
     /// Opens connections until there are `wanted` in total. Returns at once.
-    fn open_until(&self, wanted: usize);
+    fn open_up_to(&self, wanted: usize);
 
     /// Closes the connections that no request has used yet.
     fn discard(&self);
@@ -155,12 +155,12 @@ impl ApiServer {
 
     /// Names this proxy in errors. The client that was passed to [`Self::new`] uses it.
     #[must_use]
-    pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
+    pub fn with_proxy_in_messages(mut self, proxy: Option<Proxy>) -> Self {
         Arc::make_mut(&mut self.route).proxy = proxy.map(Box::new);
         self
     }
 
-    /// Opens connections before they are needed by this opener; `None` if they cannot be opened early.
+    /// Uses this opener to open connections before requests need them; `None` if they cannot be opened early.
     #[must_use]
     pub fn with_connection_opener(mut self, connection_opener: Option<Arc<dyn ConnectionOpener>>) -> Self {
         self.connection_opener = connection_opener;
@@ -169,7 +169,7 @@ impl ApiServer {
 
     /// Opens at most this many connections early, because the user allows no more requests at once.
     #[must_use]
-    pub fn with_most_early_connections(mut self, most_early_connections: usize) -> Self {
+    pub fn with_limit_of_early_connections(mut self, most_early_connections: usize) -> Self {
         self.most_early_connections = most_early_connections;
         self
     }
@@ -177,7 +177,7 @@ impl ApiServer {
     /// Opens connections in the background for this many concurrent requests, which will be sent soon.
     pub fn prepare_for(&self, requests: usize) {
         if let Some(opener) = &self.connection_opener {
-            opener.open_until(requests.min(self.most_early_connections));
+            opener.open_up_to(requests.min(self.most_early_connections));
         }
     }
 
@@ -188,7 +188,7 @@ impl ApiServer {
 
     /// Returns what has become of the last write to the object at this path, apart from writes that the server has
     /// refused; `None` if there was no such write.
-    pub fn last_write(&self, path: &str) -> Option<LastWrite> {
+    pub fn result_of_last_write(&self, path: &str) -> Option<WriteResult> {
         self.sent_writes.last(path)
     }
 
@@ -219,8 +219,8 @@ impl ApiServer {
     }
 
     /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
-    pub fn waiting(&self) -> Option<Duration> {
-        self.breaker.waiting()
+    pub fn waiting_time(&self) -> Option<Duration> {
+        self.breaker.waiting_time()
     }
 
     /// Sends a GET of a path with its query, in the form that `accept` names.
@@ -272,11 +272,11 @@ impl ApiServer {
                 opener.discard();
             }
             let may_repeat = match attempts.pause_after(failure.retry, failure.retry_after) {
-                _ if failure.retry == Retry::WhileAway && self.breaker.is_away() => false,
-                Some(pause) => self.may_repeat_after(pause, failure.retry).await,
+                _ if failure.retry == Retry::WhileAway && self.breaker.have_repeats_failed() => false,
+                Some(pause) => self.pause_before_repeat(pause, failure.retry).await,
                 None => {
                     if failure.retry == Retry::WhileAway {
-                        self.breaker.note_away();
+                        self.breaker.note_repeats_failed();
                     }
                     false
                 }
@@ -311,21 +311,21 @@ impl ApiServer {
         request: &ApiRequest,
         write: &mut SentWrite<'_>,
     ) -> Result<Reply, FailedAttempt> {
-        let http_request = self.next_request(request).await?;
+        let http_request = self.wait_to_send(request).await?;
         write.sent();
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let sent = Instant::now();
         let exchange = async {
             let sending = self.client.send(http_request).await;
-            let response = sending.map_err(|error| self.note_broken(&error, sent))?;
+            let response = sending.map_err(|error| self.fail_for_broken_connection(&error, sent))?;
             self.breaker.note_answer(response.status(), sent.elapsed());
             let (head, body) = response.into_parts();
             let reading = self.answer_room.read(body, request.answer).await;
-            let body = reading.map_err(|error| self.note_unusable(error, sent))?;
+            let body = reading.map_err(|error| self.fail_for_unusable_body(error, sent))?;
             Ok((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
-            return Err(self.note_timed_out(sent));
+            return Err(self.fail_for_timeout(sent));
         };
         let (head, body) = exchanged?;
         if !may_be_from_proxy(head.status.as_u16()) {
@@ -352,7 +352,7 @@ impl ApiServer {
         if head.status == StatusCode::TOO_MANY_REQUESTS {
             self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
-        let mut failure = FailedAttempt::status(request.writes(), head.status, &head.headers, &body);
+        let mut failure = FailedAttempt::status(request.effect(), head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
             && credential.renew_refused(refused).await
@@ -364,14 +364,14 @@ impl ApiServer {
     }
 
     /// Waits until a request may be sent, counts it, and returns it as an HTTP request.
-    async fn next_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
+    async fn wait_to_send(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
         // A login may take long, so it comes before the wait for a probe.
         let http_request = self.build_http_request(request).await?;
         if !self.may_send().await {
             return Err(FailedAttempt::not_sent(&self.route));
         }
         self.write_lease
-            .admits(request)
+            .wait_until_admitted(request)
             .await
             .map_err(FailedAttempt::lease_lost)?;
         self.requests.fetch_add(1, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use super::failed_attempt::{FailedAttempt, is_timeout};
 
 /// The time between two requests of a probe. Each request opens a connection of its own.
 const PAUSE: Duration = Duration::from_secs(3);
-/// The shortest time in which the last request of a probe can be answered.
+/// The shortest time that a probe leaves for the answer to its last request.
 const TIME_FOR_LAST_ANSWER: Duration = Duration::from_secs(4);
 
 impl ApiServer {
@@ -33,33 +33,33 @@ impl ApiServer {
     }
 
     /// Notes that a request that was sent at this time exceeded its time limit, and returns the failure.
-    pub(super) fn note_timed_out(&self, sent: Instant) -> FailedAttempt {
-        self.note_timeout(sent);
+    pub(super) fn fail_for_timeout(&self, sent: Instant) -> FailedAttempt {
+        self.probe_if_silent(sent);
         self.breaker.note_failure();
         FailedAttempt::timeout(&self.route, self.request_timeout)
     }
 
     /// Notes that a request that was sent at this time got no answer in time. Starts a probe unless other requests were
     /// answered, or a probe is under way.
-    fn note_timeout(&self, sent: Instant) {
-        if self.breaker.note_timeout(sent.elapsed()) {
+    fn probe_if_silent(&self, sent: Instant) {
+        if self.breaker.begin_probing_after_timeout(sent.elapsed()) {
             self.start_probe();
         }
     }
 
     /// Notes that the connection of a request broke or could not be opened, and returns the failure.
-    pub(super) fn note_broken(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
+    pub(super) fn fail_for_broken_connection(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
         if is_timeout(error) {
-            self.note_timeout(sent);
+            self.probe_if_silent(sent);
         }
         self.breaker.note_failure();
         FailedAttempt::connection(&self.route, error)
     }
 
     /// Notes that the body of an answer cannot be used, and returns the failure.
-    pub(super) fn note_unusable(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
+    pub(super) fn fail_for_unusable_body(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
         match body {
-            UnusableBody::Broken(error) => self.note_broken(&error, sent),
+            UnusableBody::Broken(error) => self.fail_for_broken_connection(&error, sent),
             UnusableBody::TooLarge(limit) => FailedAttempt::too_large(limit),
         }
     }
@@ -71,7 +71,7 @@ impl ApiServer {
         let server = self.clone();
         tokio::spawn(async move {
             let begun = Instant::now();
-            let time = server.breaker.probe_time(server.request_timeout);
+            let time = server.breaker.probe_time_limit(server.request_timeout);
             let pauses = (0..)
                 .map(|number| PAUSE * number)
                 .take_while(|pause| *pause + TIME_FOR_LAST_ANSWER <= time);

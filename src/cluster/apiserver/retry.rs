@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// together.
 const JITTER: u32 = 25;
 
-/// From this length on, a pause ends when the run is to stop, and its request is not sent again.
+/// A pause of this length or more ends when the run is to stop, and its request is not sent again.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Policy for repeating a failed request.
@@ -66,7 +66,7 @@ pub(super) fn read_retry_after(headers: &HeaderMap) -> Option<Duration> {
     value.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }
 
-/// Returns the policy if no answer came, for this reason.
+/// Returns the policy after a connection that broke before an answer came, for this reason.
 pub(super) fn after_broken_connection(reason: &str) -> Retry {
     let is_lasting = ["certificate", "dns", "resolve", "lookup"]
         .iter()
@@ -107,8 +107,8 @@ impl ApiServer {
         *self.throttled_requests.borrow()
     }
 
-    /// Waits until there have been requests that wait for capacity for this time without a break.
-    pub async fn waits_for_capacity(&self, time: Duration) {
+    /// Waits until, for this time without a break, at least one request has been waiting for capacity.
+    pub async fn wait_until_throttled_for(&self, time: Duration) {
         let mut throttled = self.throttled_requests.subscribe();
         loop {
             // The sender is part of this server, so it is never closed.
@@ -122,15 +122,15 @@ impl ApiServer {
 
     /// Ends all long pauses from now on, because the run is to stop: it does not wait half a minute to send a request
     /// again that the server has rejected.
-    pub fn end_long_pauses(&self) {
+    pub fn give_up_long_pauses(&self) {
         self.waits_no_more.send_replace(true);
     }
 
     /// Pauses, and returns whether the request may be sent again. It may not if the server had no capacity for too
     /// long, or if the run is to stop during a long pause.
-    pub(super) async fn may_repeat_after(&self, pause: Duration, retry: Retry) -> bool {
+    pub(super) async fn pause_before_repeat(&self, pause: Duration, retry: Retry) -> bool {
         let _throttled = if retry == Retry::AtCapacity {
-            if !self.breaker.may_wait_for_capacity() {
+            if !self.breaker.note_no_capacity() {
                 return false;
             }
             Some(Throttled::new(&self.throttled_requests))

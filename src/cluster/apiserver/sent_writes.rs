@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::Method;
 use serde_json::Value;
 
-use super::{ApiErrorKind, ApiRequest, ApiServer, Writes};
+use super::{ApiErrorKind, ApiRequest, ApiServer, RequestEffect};
 
 /// What has become of the last write to an object, apart from writes that the server has refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastWrite {
+pub enum WriteResult {
     /// No answer came, so the write may have taken effect.
     Unanswered,
     /// The write was carried out, and was no DELETE.
@@ -24,7 +24,7 @@ pub enum LastWrite {
 /// The last write to each object, by its path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SentWrites {
-    last: Arc<Mutex<HashMap<String, LastWrite>>>,
+    last: Arc<Mutex<HashMap<String, WriteResult>>>,
     /// The objects with a write that may still be carried out: the server has not answered one of its attempts, and no
     /// later write to the object was carried out.
     under_way: Arc<Mutex<HashSet<String>>>,
@@ -44,34 +44,34 @@ impl SentWrites {
     }
 
     /// Returns the last write to the object at this path; `None` if there was none.
-    pub(super) fn last(&self, path: &str) -> Option<LastWrite> {
-        self.paths().get(path).copied()
+    pub(super) fn last(&self, path: &str) -> Option<WriteResult> {
+        self.lock_last_writes().get(path).copied()
     }
 
-    /// Returns a value that shares the last writes, for the writes of the run's own entries on the parent. Those writes
-    /// do not count as writes that may still be carried out.
-    pub(super) fn beside_lease(&self) -> Self {
+    /// Returns a value for the writes of the run's own entry on the parent. It shares the last writes, but a write of
+    /// the entry does not count as one that may still be carried out.
+    pub(super) fn for_lease_writes(&self) -> Self {
         Self {
             last: Arc::clone(&self.last),
             under_way: Arc::default(),
         }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn lock_unanswered(&self) -> MutexGuard<'_, HashSet<String>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn paths(&self) -> MutexGuard<'_, HashMap<String, LastWrite>> {
+    fn lock_last_writes(&self) -> MutexGuard<'_, HashMap<String, WriteResult>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ApiServer {
-    /// Returns whether a write, other than those of the run's entries, may still be carried out: one of its attempts got
-    /// no answer of the server, and no later write to the object was carried out. The refusal of a later attempt says
-    /// nothing about an earlier one, which may still wait for a webhook of another server.
-    pub fn has_write_under_way(&self) -> bool {
-        !self.sent_writes.under_way().is_empty()
+    /// Returns whether a write, other than those of the run's entries, may still be carried out: one of its attempts
+    /// got no answer of the server, and no later write to the object was carried out. The refusal of a later attempt
+    /// says nothing about an earlier one, which may still wait for a webhook of another server.
+    pub fn has_unanswered_write(&self) -> bool {
+        !self.sent_writes.lock_unanswered().is_empty()
     }
 }
 
@@ -83,55 +83,55 @@ pub(super) struct SentWrite<'a> {
     /// An attempt is under way.
     is_sent: bool,
     /// The last write to the object before this attempt.
-    before: Option<LastWrite>,
+    before: Option<WriteResult>,
 }
 
 impl SentWrite<'_> {
     /// Notes that an attempt is sent.
     pub(super) fn sent(&mut self) {
         self.is_sent = true;
-        self.before = self.note(Some(LastWrite::Unanswered));
+        self.before = self.note(Some(WriteResult::Unanswered));
     }
 
     /// Notes that the server has carried out the write.
     pub(super) fn done(&self) {
         if let Some(path) = &self.path {
-            self.all.under_way().remove(path);
+            self.all.lock_unanswered().remove(path);
         }
         self.note(Some(match *self.method {
-            Method::DELETE => LastWrite::Deleted,
-            _ => LastWrite::Done,
+            Method::DELETE => WriteResult::Deleted,
+            _ => WriteResult::Done,
         }));
     }
 
-    /// Notes that an attempt has failed. If the server refused it, the write before it counts again: an earlier attempt
-    /// without an answer may have taken effect all the same.
+    /// Notes that an attempt has failed. If the server refused it, the write before it counts again, since that may be
+    /// an earlier attempt without an answer, which may have taken effect.
     pub(super) fn note_failure(&mut self, kind: &ApiErrorKind) {
         if let Some(path) = &self.path
             && self.is_sent
             && kind.may_have_succeeded()
             && !kind.is_answer()
         {
-            self.all.under_way().insert(path.clone());
+            self.all.lock_unanswered().insert(path.clone());
         }
-        if mem::take(&mut self.is_sent) && kind.is_refusal() {
+        if mem::take(&mut self.is_sent) && kind.has_no_effect() {
             self.note(self.before);
         }
     }
 
     /// Notes the last write to the object, and returns the one before.
-    fn note(&self, last: Option<LastWrite>) -> Option<LastWrite> {
+    fn note(&self, last: Option<WriteResult>) -> Option<WriteResult> {
         let path = self.path.as_ref()?;
         match last {
-            Some(last) => self.all.paths().insert(path.clone(), last),
-            None => self.all.paths().remove(path),
+            Some(last) => self.all.lock_last_writes().insert(path.clone(), last),
+            None => self.all.lock_last_writes().remove(path),
         }
     }
 }
 
 /// Returns the path of the object that a request writes; `None` if it writes none.
 fn object_path(request: &ApiRequest) -> Option<String> {
-    if request.writes() == Writes::Nothing {
+    if request.effect() == RequestEffect::Nothing {
         return None;
     }
     let (path, _) = request.path.split_once('?').unwrap_or((&request.path, ""));
@@ -164,7 +164,7 @@ mod tests {
         ApiErrorKind::Unreadable(String::new())
     }
 
-    fn last(writes: &SentWrites) -> Option<LastWrite> {
+    fn last(writes: &SentWrites) -> Option<WriteResult> {
         writes.last("/api/v1/nodes/one")
     }
 
@@ -193,7 +193,7 @@ mod tests {
                 write.sent();
                 write.note_failure(failure);
             }
-            let expected = is_noted.then_some(LastWrite::Unanswered);
+            let expected = is_noted.then_some(WriteResult::Unanswered);
             assert_eq!(last(&writes), expected, "{failures:?}");
         }
     }
@@ -215,10 +215,10 @@ mod tests {
                 write.sent();
                 write.note_failure(failure);
             }
-            assert_eq!(!writes.under_way().is_empty(), is_under_way, "{failures:?}");
+            assert_eq!(!writes.lock_unanswered().is_empty(), is_under_way, "{failures:?}");
             write.sent();
             write.done();
-            assert!(writes.under_way().is_empty(), "{failures:?}");
+            assert!(writes.lock_unanswered().is_empty(), "{failures:?}");
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
             method: Method::DELETE,
             ..apply.clone()
         };
-        for (request, done) in [(apply.clone(), LastWrite::Done), (delete, LastWrite::Deleted)] {
+        for (request, done) in [(apply.clone(), WriteResult::Done), (delete, WriteResult::Deleted)] {
             for is_answered in [true, false] {
                 let writes = SentWrites::default();
                 let mut first = writes.for_request(&request);
@@ -237,13 +237,17 @@ mod tests {
                 if is_answered {
                     first.done();
                 }
-                let before = if is_answered { done } else { LastWrite::Unanswered };
+                let before = if is_answered {
+                    done
+                } else {
+                    WriteResult::Unanswered
+                };
                 assert_eq!(last(&writes), Some(before));
                 let mut second = writes.for_request(&apply);
                 second.note_failure(&answer(429));
                 assert_eq!(last(&writes), Some(before));
                 second.sent();
-                assert_eq!(last(&writes), Some(LastWrite::Unanswered));
+                assert_eq!(last(&writes), Some(WriteResult::Unanswered));
                 second.note_failure(&answer(409));
                 assert_eq!(last(&writes), Some(before));
             }
@@ -267,7 +271,7 @@ mod tests {
         writes
             .for_request(&body(r#"{"metadata": {"name": "one"}}"#))
             .sent();
-        assert_eq!(last(&writes), Some(LastWrite::Unanswered));
+        assert_eq!(last(&writes), Some(WriteResult::Unanswered));
     }
 
     #[test]

@@ -70,19 +70,20 @@ impl Status {
         self.details.causes.iter().filter(|cause| cause.field != "<nil>")
     }
 
-    /// Returns the message; if it lists several fields at fault, a detail for each instead.
+    /// Returns the message. If it lists several fields at fault, returns a message with one detail for each field
+    /// instead.
     pub fn explain(&self) -> Message {
         if self.reason != "Invalid" || self.details.causes.len() < 2 {
-            return self.grouped(Message::new(self.to_string()));
+            return self.group_message(Message::new(self.to_string()));
         }
         let causes = self.causes();
         Message::new("invalid fields")
             .with_details(causes.map(|cause| format!("{}: {}", cause.field, join_lines(&cause.message))))
     }
 
-    /// Puts a message about one object into a group with the messages that have the same cause, if other objects
-    /// probably have it, too.
-    pub(super) fn grouped(&self, message: Message) -> Message {
+    /// Puts a message about one object into the group of messages with the same cause, if that cause probably concerns
+    /// other objects, too.
+    pub(super) fn group_message(&self, message: Message) -> Message {
         let is_namespace_missing = self.reason == "NotFound" && self.message.starts_with("namespaces \"");
         match self.message.split_once(DENIED_BY_AUTHORIZATION) {
             Some((_, denied)) => message.in_group(format!("forbidden: User {denied}")),

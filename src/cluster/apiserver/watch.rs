@@ -12,7 +12,9 @@ use tokio::time::{Instant, timeout};
 
 use super::answer_body::check_values;
 use super::failed_attempt::FailedAttempt;
-use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, Content, EarlierAttempts, Route, Status, Writes};
+use super::{
+    ApiError, ApiErrorKind, ApiRequest, ApiServer, Content, EarlierAttempts, RequestEffect, Route, Status,
+};
 
 /// Limit of one event in bytes, which is that of an object.
 const LONGEST_EVENT: usize = 8 << 20;
@@ -68,7 +70,7 @@ impl ApiServer {
             kind: Box::new(kind),
             earlier_attempts: EarlierAttempts::NoEffect,
         };
-        let next_request = self.next_request(&request).await;
+        let next_request = self.wait_to_send(&request).await;
         let mut http_request = next_request.map_err(|failure| error(failure.kind))?;
         // A server that compresses would hold back an event until there are enough of them.
         let identity = header::HeaderValue::from_static("identity");
@@ -77,9 +79,9 @@ impl ApiServer {
             .insert(header::ACCEPT_ENCODING, identity);
         let sent = Instant::now();
         let Ok(sending) = timeout(self.request_timeout, self.client.send(http_request)).await else {
-            return Err(error(self.note_timed_out(sent).kind));
+            return Err(error(self.fail_for_timeout(sent).kind));
         };
-        let response = sending.map_err(|cause| error(self.note_broken(&cause, sent).kind))?;
+        let response = sending.map_err(|cause| error(self.fail_for_broken_connection(&cause, sent).kind))?;
         self.breaker.note_answer(response.status(), sent.elapsed());
         let (head, body) = response.into_parts();
         if head.status.is_success() {
@@ -95,7 +97,7 @@ impl ApiServer {
         let in_time = timeout(self.request_timeout, reading).await;
         let body = in_time.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(
-            FailedAttempt::status(Writes::Nothing, head.status, &head.headers, &body).kind,
+            FailedAttempt::status(RequestEffect::Nothing, head.status, &head.headers, &body).kind,
         ))
     }
 }

@@ -45,7 +45,7 @@ impl Moment {
         }
     }
 
-    /// Returns the time since this moment, by the clock by which more time has passed.
+    /// Returns the time since this moment. If the two clocks differ, the longer time counts.
     pub fn age(self) -> Duration {
         self.monotonic
             .elapsed()
@@ -82,7 +82,7 @@ impl WriteLease {
         self.0.send_replace(LeaseState::None);
     }
 
-    /// Returns the age of the lease; nothing without one.
+    /// Returns the age of the lease; `None` without one. A lost lease counts as expired.
     fn age(&self) -> Option<Duration> {
         match &*self.0.borrow() {
             LeaseState::None => None,
@@ -96,7 +96,7 @@ impl WriteLease {
     /// # Errors
     ///
     /// The reason why the lease could not be renewed.
-    pub(super) async fn admits(&self, request: &ApiRequest) -> Result<(), String> {
+    pub(super) async fn wait_until_admitted(&self, request: &ApiRequest) -> Result<(), String> {
         if request.method == Method::GET {
             return Ok(());
         }
@@ -138,12 +138,13 @@ impl ApiServer {
         self.write_lease.lose(reason);
     }
 
-    /// Returns the same server for the writes that take and renew the lease.
+    /// Returns this server for the writes that take, renew and end the lease: they are sent whatever the age of the
+    /// lease.
     #[must_use]
-    pub fn beside_lease(&self) -> Self {
+    pub fn for_lease_writes(&self) -> Self {
         Self {
             write_lease: WriteLease::default(),
-            sent_writes: self.sent_writes.beside_lease(),
+            sent_writes: self.sent_writes.for_lease_writes(),
             ..self.clone()
         }
     }
@@ -169,18 +170,24 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_is_written_once_it_has_expired() {
         let lease = WriteLease::default();
-        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
         lease.renew(Moment::now());
-        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
-        let held = lease.admits(&write);
+        let held = lease.wait_until_admitted(&write);
         assert!(timeout(Duration::from_hours(1), held).await.is_err());
-        assert_eq!(lease.admits(&ApiRequest::get("/member", "a")).await, Ok(()));
+        assert_eq!(
+            lease.wait_until_admitted(&ApiRequest::get("/member", "a")).await,
+            Ok(())
+        );
         lease.note_failed_renewal("no answer");
-        assert_eq!(lease.admits(&patch("/member")).await, Err("no answer".to_owned()));
+        assert_eq!(
+            lease.wait_until_admitted(&patch("/member")).await,
+            Err("no answer".to_owned())
+        );
         lease.renew(Moment::now());
-        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -188,10 +195,10 @@ mod tests {
         let lease = WriteLease::default();
         lease.renew(Moment::now());
         lease.note_failed_renewal("no answer");
-        assert_eq!(lease.admits(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
-        let (held, ()) = tokio::join!(lease.admits(&write), async {
+        let (held, ()) = tokio::join!(lease.wait_until_admitted(&write), async {
             lease.renew(Moment::now());
         });
         assert_eq!(held, Ok(()));

@@ -51,7 +51,7 @@ struct Opener<C: Service<Uri>> {
 }
 
 impl<S, E> Opened<S, E> {
-    /// Returns the oldest early connection that is young enough.
+    /// Removes the oldest early connection that is young enough, and returns it.
     fn take(&mut self, longest_idle: Duration) -> Option<EarlyConnection<S, E>> {
         self.close_older(longest_idle);
         self.early.pop_front()
@@ -110,7 +110,7 @@ where
     C::Error: Send + 'static,
     C::Future: Send,
 {
-    fn open_until(&self, wanted: usize) {
+    fn open_up_to(&self, wanted: usize) {
         let mut opened = self.connections.lock();
         if opened.all >= wanted {
             return;
@@ -207,7 +207,7 @@ mod tests {
         let attempts = Arc::new(AtomicUsize::new(0));
         let mut connector = EarlyConnections::new(numbering(&attempts));
         let opener = connector.opener(server());
-        opener.open_until(3);
+        opener.open_up_to(3);
         tokio::task::yield_now().await;
         assert_eq!(attempts.load(Ordering::SeqCst), 3);
         let mut connections = Vec::new();
@@ -215,10 +215,10 @@ mod tests {
             connections.push(connector.call(server()).await);
         }
         assert_eq!(connections, [Ok(0), Ok(3), Ok(2), Ok(4)]);
-        opener.open_until(4);
+        opener.open_up_to(4);
         tokio::task::yield_now().await;
         assert_eq!(attempts.load(Ordering::SeqCst), 5);
-        opener.open_until(5);
+        opener.open_up_to(5);
         tokio::task::yield_now().await;
         assert_eq!(attempts.load(Ordering::SeqCst), 6);
     }
@@ -234,7 +234,7 @@ mod tests {
                 Err::<usize, _>("timed out")
             }
         }));
-        connector.opener(server()).open_until(1);
+        connector.opener(server()).open_up_to(1);
         assert_eq!(connector.call(server()).await, Err("timed out"));
         assert_eq!(attempts.load(Ordering::SeqCst), 1);
     }
@@ -244,14 +244,14 @@ mod tests {
         let attempts = Arc::new(AtomicUsize::new(2));
         let mut connector = EarlyConnections::new(numbering(&attempts));
         let opener = connector.opener(server());
-        opener.open_until(2);
+        opener.open_up_to(2);
         tokio::task::yield_now().await;
         opener.discard();
         assert_eq!(connector.call(server()).await, Ok(4));
         assert_eq!(connector.lock().all, 1);
 
         connector.longest_idle = Duration::ZERO;
-        connector.opener(server()).open_until(3);
+        connector.opener(server()).open_up_to(3);
         tokio::task::yield_now().await;
         assert_eq!(connector.call(server()).await, Ok(7));
         assert_eq!(connector.lock().all, 2);

@@ -97,7 +97,7 @@ impl From<ProgramError> for ExecFault {
 }
 
 impl ExecFault {
-    /// Returns whether no program was run, because the kubeconfig or the machine is at fault.
+    /// Returns whether the kubeconfig or the machine is at fault, so that no program was run.
     pub(super) fn is_configuration(&self) -> bool {
         matches!(
             self,

@@ -13,7 +13,7 @@ pub(super) fn find_home() -> Option<PathBuf> {
 }
 
 /// Returns the first directory that contains a kubeconfig. If none does, returns the first directory that exists and,
-/// if none exists, the first one that is set. The latter two prefer the profile to the home drive.
+/// if none exists, the first one that is set. Both of these fallbacks prefer the profile to the home drive.
 fn find_home_on_windows(
     variable: &dyn Fn(&str) -> Option<OsString>,
     exists: &dyn Fn(&Path) -> bool,

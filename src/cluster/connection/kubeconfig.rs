@@ -30,7 +30,7 @@ pub(super) struct Chosen {
 
 /// The names in the flags.
 #[derive(Clone, Copy)]
-pub(super) struct Names<'a> {
+pub(super) struct NamesInFlags<'a> {
     pub(super) context: Option<&'a str>,
     pub(super) cluster: Option<&'a str>,
     pub(super) user: Option<&'a str>,
@@ -50,8 +50,8 @@ pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, Error> {
     }
 }
 
-/// Returns whether the kubeconfig names no cluster, context or user. An empty file names none, and neither does the file
-/// with which `kubectl config` begins.
+/// Returns whether the kubeconfig names no cluster, context or user. An empty file names none, and neither does the
+/// file with which `kubectl config` begins.
 pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
     kubeconfig.clusters.is_empty()
         && kubeconfig.contexts.is_empty()
@@ -61,12 +61,12 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
 
 /// Selects the cluster and the user. It is an error if a flag or the context names an entry that does not exist:
 /// otherwise requests would be anonymous. The context's user may be missing if flags hold credentials.
-pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen, Error> {
+pub(super) fn choose(kubeconfig: &Kubeconfig, names: NamesInFlags<'_>) -> Result<Chosen, Error> {
     let context_name = names.context.or(kubeconfig.current_context.as_deref());
     let context = context_name
         .map(|name| {
             let known = kubeconfig.contexts.iter();
-            find("context", name, known.map(|named| (&named.name, &named.context)))
+            find_entry("context", name, known.map(|named| (&named.name, &named.context)))
         })
         .transpose()?
         .unwrap_or_default();
@@ -76,14 +76,14 @@ pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen
     let cluster = if cluster_name.is_empty() {
         Cluster::default()
     } else {
-        find("cluster", cluster_name, clusters)?
+        find_entry("cluster", cluster_name, clusters)?
     };
     let entries = kubeconfig.auth_infos.iter();
     let users = entries.map(|named| (&named.name, &named.auth_info));
     let user_name = names.user.or(context.user.as_deref()).unwrap_or_default();
     let user = match (names.user, &context.user) {
-        (Some(name), _) => find("user", name, users)?,
-        (None, Some(name)) if !name.is_empty() => match find("user", name, users) {
+        (Some(name), _) => find_entry("user", name, users)?,
+        (None, Some(name)) if !name.is_empty() => match find_entry("user", name, users) {
             Err(_) if names.flags_hold_credentials => AuthInfo::default(),
             found => found?,
         },
@@ -99,7 +99,7 @@ pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen
     })
 }
 
-fn find<'a, T: Clone + Default + 'a>(
+fn find_entry<'a, T: Clone + Default + 'a>(
     what: &'static str,
     name: &str,
     entries: impl Iterator<Item = (&'a String, &'a Option<T>)>,
@@ -333,7 +333,7 @@ mod tests {
                     clusters: [{name: one, cluster: {server: 'https://one'}}]\n\
                     users: [{name: me, user: {username: me}}]\n";
         let mut kubeconfig = Kubeconfig::from_yaml(text).expect("a kubeconfig");
-        let names = |context, cluster, user| Names {
+        let names = |context, cluster, user| NamesInFlags {
             context,
             cluster,
             user,
@@ -345,7 +345,7 @@ mod tests {
         let by_cluster = server(&kubeconfig, names(None, Some("one"), None));
         assert_eq!(by_cluster.expect("a cluster").as_deref(), Some("https://one"));
         kubeconfig.current_context = Some("a".to_owned());
-        let by_flags = Names {
+        let by_flags = NamesInFlags {
             flags_hold_credentials: true,
             ..names(None, None, None)
         };

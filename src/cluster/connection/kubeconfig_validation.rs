@@ -80,7 +80,7 @@ pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
 }
 
 /// Returns whether there is a client certificate with its key.
-pub(super) fn has_certificate(user: &AuthInfo) -> bool {
+pub(super) fn has_certificate_and_key(user: &AuthInfo) -> bool {
     names_certificate(user) && names_key(user)
 }
 

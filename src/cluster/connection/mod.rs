@@ -24,7 +24,7 @@ use tokio::task::spawn_blocking;
 
 use self::apply_flags_to_kubeconfig::ConnectionSettings;
 use self::error::{invalid_kubeconfig, unusable_credentials};
-use self::kubeconfig::{Chosen, Names};
+use self::kubeconfig::{Chosen, NamesInFlags};
 pub use self::options::{Certificates, ConnectionOptions, Login};
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
@@ -86,7 +86,7 @@ impl ConnectionOptions {
     /// sent yet.
     pub async fn connect(&self) -> Result<Connection, Error> {
         let options = self.clone();
-        let configured = match spawn_blocking(move || options.config()).await {
+        let configured = match spawn_blocking(move || options.configure_and_log_in()).await {
             Ok(config) => config?,
             Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
         };
@@ -107,7 +107,7 @@ impl ConnectionOptions {
             server: ApiServer::new(clients.client, &endpoint.address, timeout)
                 .with_probe_client(clients.probe_client)
                 .with_credential(credential)
-                .with_proxy(proxy)
+                .with_proxy_in_messages(proxy)
                 .with_connection_opener(clients.connection_opener),
             namespace,
             endpoint,
@@ -117,7 +117,7 @@ impl ConnectionOptions {
     }
 
     /// Reads the names in the kubeconfig; none if there is no kubeconfig.
-    pub fn names(&self) -> Result<KubeconfigNames, Error> {
+    pub fn read_kubeconfig_names(&self) -> Result<KubeconfigNames, Error> {
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?.unwrap_or_default();
         Ok(KubeconfigNames {
             contexts: kubeconfig.contexts.into_iter().map(|named| named.name).collect(),
@@ -130,12 +130,12 @@ impl ConnectionOptions {
         })
     }
 
-    fn config(&self) -> Result<Configured, Error> {
+    fn configure_and_log_in(&self) -> Result<Configured, Error> {
         let mut context = None;
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
         let (mut config, proxy) = match kubeconfig {
             Some(kubeconfig) if !kubeconfig::is_empty(&kubeconfig) => {
-                let names = Names {
+                let names = NamesInFlags {
                     context: non_empty(self.context.as_ref()),
                     cluster: non_empty(self.cluster.as_ref()),
                     user: non_empty(self.user.as_ref()),
@@ -178,8 +178,8 @@ impl ConnectionOptions {
         })
     }
 
-    /// Makes the configuration. The proxy is returned separately, since a configuration does not
-    /// hold the name of the setting.
+    /// Makes the configuration. The proxy is returned separately, since a configuration has no place for the name of
+    /// the setting that holds the proxy.
     fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), Error> {
         let ConnectionSettings {
             server,
@@ -424,7 +424,7 @@ mod tests {
                 kubeconfig: Some(path.clone()),
                 ..ConnectionOptions::default()
             };
-            let error = options.config().err().expect(text);
+            let error = options.configure_and_log_in().err().expect(text);
             let expected = format!("kubeconfig {}: it has no cluster and no context", path.display());
             assert_eq!(error.to_string(), expected, "{text:?}");
             assert_eq!(error.kind, ErrorKind::Usage);
@@ -432,7 +432,7 @@ mod tests {
                 server: Some("https://one".to_owned()),
                 ..options
             };
-            assert!(with_server.config().is_ok(), "{text:?}");
+            assert!(with_server.configure_and_log_in().is_ok(), "{text:?}");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::model::resource::{Origin, Resource};
 
 pub use fetch::{DiscoveryError, fetch};
 pub use missing_kinds::{
-    AggregatedApi, Definition, Evidence, Expected, Forbidden, KeptKind, KeptReason, MissingKind,
+    AggregatedApi, Definition, Evidence, ExpectedReason, Forbidden, KeptKind, KeptReason, MissingKind,
     judge as judge_missing_kind,
 };
 
@@ -94,7 +94,7 @@ pub enum KindLookup<'a> {
 
 impl Discovery {
     /// Collects the resources of each group-version, in the server's order of preference.
-    fn new(versions: impl Iterator<Item = parse::Version>) -> Self {
+    fn new(versions: impl Iterator<Item = parse::VersionResult>) -> Self {
         let mut resources = Vec::new();
         let mut failures = Vec::new();
         for version in versions {
@@ -167,22 +167,26 @@ impl Discovery {
 
     /// Returns whether discovery lists the resource that a `CustomResourceDefinition` of this name
     /// defines.
-    pub fn has_definition(&self, name: &str) -> bool {
+    pub fn has_resource_of_definition(&self, name: &str) -> bool {
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
         self.resources.iter().any(|resource| {
             resource.origin == Origin::Served && resource.plural == plural && resource.group == group
         })
     }
 
-    /// Adds the resources that an earlier discovery took from manifests, as not served yet, and that this discovery
-    /// does not list either.
+    /// Adds the resources that an earlier discovery took from manifests and marked as not served yet, unless this
+    /// discovery lists them.
     #[must_use]
     pub fn with_not_yet_served_of(self, earlier: &Self) -> Self {
         let new: Vec<Resource> = earlier
             .not_yet_served()
             .filter(|resource| {
                 let is_failed = self.failures.iter().any(|failed| failed.group == resource.group);
-                !is_failed && !self.resources.iter().any(|known| is_same_kind(known, resource))
+                !is_failed
+                    && !self
+                        .resources
+                        .iter()
+                        .any(|known| is_same_kind_and_version(known, resource))
             })
             .cloned()
             .collect();
@@ -222,7 +226,10 @@ impl Discovery {
     pub fn preferred(&self, group_kind: &GroupKind) -> KindLookup<'_> {
         self.of_kind(&group_kind.kind)
             .find(|resource| resource.group == group_kind.group)
-            .map_or_else(|| self.missing_in(&group_kind.group), KindLookup::Found)
+            .map_or_else(
+                || self.absent_unless_group_failed(&group_kind.group),
+                KindLookup::Found,
+            )
     }
 
     /// Finds the resource of a command-line argument: `RESOURCE[.VERSION][.GROUP]` with a plural, a singular, a short
@@ -241,7 +248,7 @@ impl Discovery {
         self.resources
             .iter()
             .find(|served| served.plural == resource && served.group == group)
-            .map_or_else(|| self.missing_in(group), KindLookup::Found)
+            .map_or_else(|| self.absent_unless_group_failed(group), KindLookup::Found)
     }
 
     /// Returns all resources whose objects can be listed, each group-resource once: in the listable version that the
@@ -272,7 +279,11 @@ impl Discovery {
         let mut resources = self.resources.clone();
         for new in manifests.flat_map(custom_resources::from_definition) {
             let is_failed = self.failures.iter().any(|failed| failed.group == new.group);
-            if is_failed || resources.iter().any(|known| is_same_kind(known, &new)) {
+            if is_failed
+                || resources
+                    .iter()
+                    .any(|known| is_same_kind_and_version(known, &new))
+            {
                 continue;
             }
             resources.push(match self.preferred(&new.group_kind()) {
@@ -298,8 +309,8 @@ impl Discovery {
             .take_while(move |resource| resource.kind == kind)
     }
 
-    /// Returns the result of a lookup for a kind or resource that is not listed in this group.
-    fn missing_in(&self, group: &str) -> KindLookup<'_> {
+    /// Returns the result of the lookup of a kind or resource of this group that discovery does not list.
+    fn absent_unless_group_failed(&self, group: &str) -> KindLookup<'_> {
         self.failures
             .iter()
             .find(|failed| failed.group == group)
@@ -307,7 +318,7 @@ impl Discovery {
     }
 }
 
-fn is_same_kind(one: &Resource, other: &Resource) -> bool {
+fn is_same_kind_and_version(one: &Resource, other: &Resource) -> bool {
     one.kind == other.kind && one.version == other.version && one.group == other.group
 }
 

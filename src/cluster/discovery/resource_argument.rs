@@ -37,7 +37,7 @@ pub(super) fn find<'a>(
         .find(|failed| {
             interpretations
                 .iter()
-                .any(|interpretation| interpretation.may_mean(failed))
+                .any(|interpretation| interpretation.may_be_in_failed_version(failed))
         })
         .map_or(KindLookup::Absent, KindLookup::GroupFailed)
 }
@@ -103,7 +103,7 @@ impl Interpretation<'_> {
         self.version.is_none_or(|wanted| wanted == version)
     }
 
-    fn may_mean(&self, failed: &FailedVersion) -> bool {
+    fn may_be_in_failed_version(&self, failed: &FailedVersion) -> bool {
         self.begins_group(&failed.group) && self.is_version(&failed.version)
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::object_selection::ObjectSelection;
 use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
-use crate::compare::ownership::LastApplied;
+use crate::compare::ownership::LastAppliedTreatment;
 use crate::error::Error;
 use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
 use crate::manifest::{self, Manifests};
@@ -20,7 +20,7 @@ use crate::model::write_settings::Hooks;
 use crate::plan::{MembershipKeepReason, MembershipSkip};
 use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::adopt_move_disband::SetRead;
-use crate::settings::{AdoptOptions, Choice};
+use crate::settings::{AdoptOptions, ObjectsToAdopt};
 
 /// The kinds that `kubectl apply --prune` deletes without `--prune-allowlist` (kubectl 1.36,
 /// `pkg/util/prune/prune.go`). Like kubectl, `adopt -l` lists the cluster-scoped kinds, even if it searches a single
@@ -53,15 +53,15 @@ pub(super) async fn find_objects(
 ) -> Result<FoundObjects, Error> {
     let concurrency = options.membership.writing.concurrency;
     match &options.choice {
-        Choice::Manifests(..) => {
-            let desired = desired::resolve(manifests, read.named.resolution_context(cluster))?;
+        ObjectsToAdopt::Manifests(..) => {
+            let desired = desired::resolve(manifests, read.named.context_for_manifests(cluster))?;
             let notes = manifest::notes_on_hooks_left_out(&desired.hooks, Hooks::Skipped);
             let objects = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = objects.map(|member| (member.key, member.resource)).collect();
             let found = find_named(cluster, wanted, ObjectSelection::Named, concurrency).await?;
             Ok(FoundObjects { notes, ..found })
         }
-        Choice::Labels {
+        ObjectsToAdopt::Labels {
             selector,
             kinds,
             reach,
@@ -74,10 +74,13 @@ pub(super) async fn find_objects(
             let selection = ObjectSelection::Selected(selector.clone(), options.membership.appliers.clone());
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
-        Choice::Inventory(reference, unmarked) => {
+        ObjectsToAdopt::Inventory(reference, unmarked) => {
             let new_owner = (!options.keep_field_ownership).then(|| {
                 let manager = options.membership.writing.field_manager.clone();
-                (manager, LastApplied::in_set_of(&read.named.set.tooling))
+                (
+                    manager,
+                    LastAppliedTreatment::for_tooling(&read.named.set.tooling),
+                )
             });
             inventory::find_tracked(cluster, reference, *unmarked, new_owner, concurrency).await
         }
@@ -91,9 +94,10 @@ pub(super) async fn find_named(
     selection: ObjectSelection,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
-    let candidates = read::objects(&cluster.server, &wanted, concurrency, |object, resource| {
-        Some(selection.to_candidate(object, Live::from_object(object, resource)?))
-    });
+    let candidates =
+        read::read_metadata_of_each(&cluster.server, &wanted, concurrency, |object, resource| {
+            Some(selection.to_candidate(object, Live::from_object(object, resource)?))
+        });
     let candidates = candidates
         .await
         .map_err(|(key, error)| error.while_reading(&key))?;
@@ -141,7 +145,7 @@ pub(super) async fn find_labeled(
             resources,
             namespaces: namespace.into_iter().collect(),
         };
-        read::members(server, &targets, &selector, concurrency, reduce).await
+        read::list_collections(server, &targets, &selector, concurrency, reduce).await
     } else {
         read::list_in_all_namespaces(server, resources, &selector, concurrency, reduce).await
     };
@@ -214,7 +218,7 @@ pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<
     }
 }
 
-/// Returns a verb that a member's resource has to support, and that this one does not.
+/// Returns a verb that a resource needs for its objects to be members, and that this resource does not support.
 pub(super) fn find_missing_verb(resource: &Resource) -> Option<&'static str> {
     VERBS_OF_MEMBERS.into_iter().find(|verb| !resource.supports(verb))
 }

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::FoundObjects;
 use super::find::{find_labeled, find_missing_verb, find_named, find_served};
-use super::object_selection::{ObjectSelection, Tracked};
+use super::object_selection::{InventorySelection, ObjectSelection};
 use crate::cluster::discovery::MissingKind;
-use crate::compare::ownership::LastApplied;
+use crate::compare::ownership::LastAppliedTreatment;
 use crate::error::{Error, ErrorKind};
 use crate::execute;
-use crate::import::{self, Inventory, RecordedElsewhere, Tool, UnmarkedObjects, Unusable};
+use crate::import::{self, Inventory, InventoryError, RecordedElsewhere, Tool, UnmarkedObjects};
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
@@ -26,27 +26,27 @@ use crate::model::write_settings::DryRun;
 use crate::plan::{self, Consent, MembershipPlan, Refusal};
 use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::command_run::CommandRun;
-use crate::settings::{AdoptOptions, Choice, InventoryReference};
+use crate::settings::{AdoptOptions, InventoryReference, ObjectsToAdopt};
 
 /// Finds the objects of the inventory.
 ///
 /// If the server does not list a kind of the inventory, this waits until it does, or until it is proved that the kind
-/// is gone (`determine_missing_kinds`): the user may delete the inventory after the run, and objects of that kind would
+/// is gone (`settle_missing_kinds`): the user may delete the inventory after the run, and objects of that kind would
 /// be lost.
 pub(super) async fn find_tracked(
     cluster: &mut Cluster,
     reference: &InventoryReference,
     unmarked: UnmarkedObjects,
-    new_owner: Option<(String, LastApplied)>,
+    new_owner: Option<(String, LastAppliedTreatment)>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let tool = reference.tool;
     let namespace = reference.namespace.as_ref().unwrap_or(&cluster.namespace).clone();
     let (source, inventory) = read_inventory(cluster, reference, &namespace).await?;
-    determine_missing_kinds(cluster, &inventory).await?;
+    settle_missing_kinds(cluster, &inventory).await?;
     let cluster = &*cluster;
     let select_by = |selector| {
-        ObjectSelection::Tracked(Box::new(Tracked {
+        ObjectSelection::Tracked(Box::new(InventorySelection {
             tool,
             inventory: source.clone(),
             unmarked,
@@ -61,10 +61,10 @@ pub(super) async fn find_tracked(
             for key in keys {
                 match find_served(cluster, &key.group_kind)? {
                     Some(resource) if find_missing_verb(&resource).is_none() => {
-                        wanted.push((fill_in_namespace(key, &resource, &namespace), resource));
+                        wanted.push((fill_in_object_namespace(key, &resource, &namespace), resource));
                     }
                     Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
-                    None => warnings.push(warn_of_ignored(cluster, &key, &key.group_kind)),
+                    None => warnings.push(unserved_kind_warning(cluster, &key, &key.group_kind)),
                 }
             }
             FoundObjects {
@@ -80,7 +80,7 @@ pub(super) async fn find_tracked(
                     for kind in &kinds {
                         match find_served(cluster, kind)? {
                             Some(resource) => resources.push(resource),
-                            None => warnings.push(warn_of_ignored(cluster, kind, kind)),
+                            None => warnings.push(unserved_kind_warning(cluster, kind, kind)),
                         }
                     }
                     resources
@@ -98,13 +98,13 @@ pub(super) async fn find_tracked(
     let elsewhere = tool.read_recorded_elsewhere(&source);
     found
         .warnings
-        .extend(elsewhere.iter().map(warn_of_recorded_elsewhere));
+        .extend(elsewhere.iter().map(recorded_elsewhere_warning));
     found.advice = Some(tool.advice(&source));
     Ok(found)
 }
 
 /// Determines the state of the kinds of an inventory that discovery does not list.
-async fn determine_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
+async fn settle_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
     let kinds: BTreeSet<GroupKind> = match inventory {
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
         Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),
@@ -115,7 +115,7 @@ async fn determine_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -
 }
 
 /// Returns the warning that something is left out because the server does not serve its kind.
-fn warn_of_ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
+fn unserved_kind_warning(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
     match cluster.discovery.missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => format!("{what}: ignored: {}", kept.reason),
         Some(MissingKind::Gone | MissingKind::Expected(_)) | None => {
@@ -126,14 +126,15 @@ fn warn_of_ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> S
 
 /// Adds a refusal to the plan if it adopts nothing of the inventory, or if it adopts objects outside of the namespace
 /// that the inventory is trusted for. The user may confirm the latter. A dry run only warns that a real run would ask.
-pub(super) fn refuse_untrusted(
+pub(super) fn add_inventory_refusal(
     run: &mut CommandRun,
     options: &AdoptOptions,
     selection: &ObjectSelection,
     set: &Set,
     plan: &mut MembershipPlan,
 ) {
-    let (Choice::Inventory(reference, _), ObjectSelection::Tracked(tracked)) = (&options.choice, selection)
+    let (ObjectsToAdopt::Inventory(reference, _), ObjectSelection::Tracked(tracked)) =
+        (&options.choice, selection)
     else {
         return;
     };
@@ -163,7 +164,7 @@ pub(super) fn refuse_untrusted(
 }
 
 /// Returns the warning that the tool has recorded objects elsewhere, which are not adopted.
-fn warn_of_recorded_elsewhere(RecordedElsewhere { record, objects }: &RecordedElsewhere) -> String {
+fn recorded_elsewhere_warning(RecordedElsewhere { record, objects }: &RecordedElsewhere) -> String {
     if objects.is_empty() {
         return format!("{record}; objects that only appear there are not adopted");
     }
@@ -173,9 +174,9 @@ fn warn_of_recorded_elsewhere(RecordedElsewhere { record, objects }: &RecordedEl
     )
 }
 
-/// Fills in the namespace of the inventory, if the inventory does not name that of the object; removes the namespace of
-/// a cluster-scoped object.
-fn fill_in_namespace(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
+/// Gives an object the namespace of the inventory, if the inventory names none for it; removes the namespace of a
+/// cluster-scoped object.
+fn fill_in_object_namespace(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
     ObjectKey {
         namespace: match resource.scope {
             Scope::Cluster => None,
@@ -192,7 +193,7 @@ async fn read_inventory(
     namespace: &str,
 ) -> Result<(import::FoundInventory, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
-    let unusable = |reason: &Unusable| {
+    let unusable = |reason: &InventoryError| {
         Error::usage(
             format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
             reason.hint().to_owned(),
@@ -221,11 +222,11 @@ async fn read_inventory(
         .map(|place| place.group_kind().to_string())
         .collect();
     let not_found = format!("there is no {}", Vec::from_iter(kinds).join(" and no "));
-    Err(unusable(&Unusable::MissingOrUnreadable(not_found)))
+    Err(unusable(&InventoryError::MissingOrUnreadable(not_found)))
 }
 
 /// Reads the settings of the tool, which decide by what annotations or labels it marks its objects. If the user may not
-/// read them, only the marks count that do not depend on settings: this errs towards adopting fewer objects.
+/// read them, only those marks count that do not depend on the settings, so fewer objects are adopted.
 async fn read_tool_settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
     let kind = GroupKind::new("", "ConfigMap");
     let Some((name, resource)) = tool
@@ -260,7 +261,7 @@ async fn read_place(
 }
 
 /// Lists the objects with these labels. Only their metadata is listed, since there may be many large objects (such as
-/// the revisions of a Helm release); then those are read as a whole that the tool needs.
+/// the revisions of a Helm release); then the objects whose content the tool needs are read as a whole.
 async fn read_labeled(
     cluster: &Cluster,
     tool: Tool,
@@ -277,7 +278,7 @@ async fn read_labeled(
         accept: read::METADATA_LIST,
     };
     let keep = |object: &Value, _: &Arc<Resource>| Some(object.clone());
-    let mut listed = read::members(&cluster.server, &targets, &selector, 1, keep).await?;
+    let mut listed = read::list_collections(&cluster.server, &targets, &selector, 1, keep).await?;
     let name_of = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let selected = tool.select_to_read_whole(&listed).into_iter();
     let names: Vec<Option<String>> = selected.map(name_of).collect();

@@ -28,7 +28,7 @@ use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{AdoptOptions, Choice};
+use crate::settings::{AdoptOptions, ObjectsToAdopt};
 
 /// The note that a search by labels without `--kinds` lists only some kinds.
 const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` were listed, not ServiceAccounts, RBAC or custom resources; add others with --kinds";
@@ -96,7 +96,8 @@ impl Script for AdoptScript<'_> {
                 // Hooks are not adopted: Helm and Argo CD do not list them in their inventories either.
                 let separate_hooks = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
                 let manifests = options.choice.manifests();
-                adopt_move_disband::discover_and_read(run, self.shared, manifests, separate_hooks).await?
+                adopt_move_disband::connect_and_read_manifests(run, self.shared, manifests, separate_hooks)
+                    .await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -105,8 +106,8 @@ impl Script for AdoptScript<'_> {
         };
         let (read, found, mut plan, record) =
             read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
-        inventory::refuse_untrusted(run, options, &found.selection, &read.named.set, &mut plan);
-        if plan.objects() == 0 && plan.refusals.is_empty() {
+        inventory::add_inventory_refusal(run, options, &found.selection, &read.named.set, &mut plan);
+        if plan.count_reported_objects() == 0 && plan.refusals.is_empty() {
             return Err(nothing_found_error(&options.choice));
         }
         Ok(Some(PlannedAdopt {
@@ -135,16 +136,16 @@ impl Script for AdoptScript<'_> {
         let membership = &self.options.membership;
         let (read, plan) = (&planned.read, &planned.plan);
         let set = &read.named.set;
-        if matches!(&self.options.choice, Choice::Labels { kinds, .. } if kinds.is_empty()) {
+        if matches!(&self.options.choice, ObjectsToAdopt::Labels { kinds, .. } if kinds.is_empty()) {
             run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
         }
-        run.report_warnings(&warn_of_never_pruned(
+        run.report_warnings(&never_pruned_warnings(
             &planned.found.candidates,
             set,
             &membership.appliers,
         ));
         let mut needed = permissions::needed_to_relabel(&plan.changes);
-        if plan.takes_any() {
+        if plan.has_member_after_run() {
             let (resource, record) = (&read.named.resource, &planned.record);
             needed.extend(permissions::needed_to_record(
                 set,
@@ -180,13 +181,13 @@ impl Script for AdoptScript<'_> {
         let mut sink = |event| run.reporter.event(event);
         let ending = run
             .interrupt
-            .ending_until_insisted(execution.run(&mut sink))
+            .run_command_until_insisted(execution.run(&mut sink))
             .await?;
         // The advice is to remove the other tool's inventory. If something failed, only that inventory lists the
         // objects that are not adopted yet.
         if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
             run.report_warnings(planned.advice().as_slice());
-            if let Choice::Inventory(reference, _) = &self.options.choice
+            if let ObjectsToAdopt::Inventory(reference, _) = &self.options.choice
                 && let Some(hint) = reference.tool.hint_before_first_apply()
             {
                 run.reporter.event(Event::Hint(hint.to_owned()));
@@ -249,15 +250,15 @@ async fn read_and_plan(
         &parents,
         options.take_ownership,
     );
-    let (record, too_large) = read.record_with(&plan.record(set));
+    let (record, too_large) = read.record_with(&plan.record_to_write(set));
     plan.refusals.extend(too_large);
     Ok((read, found, plan, record))
 }
 
 /// Returns warnings of objects that have the label of the set already, but not from an applier: they are not members,
-/// and are never pruned. If an object that labels select was not created by an apply, a controller has probably created
-/// it with a copied label, and there is no warning of it.
-fn warn_of_never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
+/// and are never pruned. There is no warning of an object that labels select and that no apply created: a controller
+/// has probably created it with a copied label.
+fn never_pruned_warnings(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let labeled = candidates.iter().filter(|candidate| {
         let live = &candidate.live;
         let is_copy = matches!(candidate.found_by, FoundBy::Selected(Creator::Others(_)));
@@ -269,7 +270,7 @@ fn warn_of_never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet
             SkipReason::CopiedLabel { writers } => Some(format!(
                 "{}: in the set, but never pruned: {}; remove the label {PART_OF_LABEL}, then adopt it again",
                 live.key,
-                plan::label_written_by(&writers)
+                plan::describe_label_writers(&writers)
             )),
             _ => None,
         }
@@ -278,17 +279,17 @@ fn warn_of_never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet
 }
 
 /// Returns the error that there is nothing to adopt.
-fn nothing_found_error(choice: &Choice) -> Error {
+fn nothing_found_error(choice: &ObjectsToAdopt) -> Error {
     let (message, hint) = match choice {
-        Choice::Manifests(..) => ("no objects in the manifests".to_owned(), "check -f"),
-        Choice::Labels { selector, reach, .. } => (
+        ObjectsToAdopt::Manifests(..) => ("no objects in the manifests".to_owned(), "check -f"),
+        ObjectsToAdopt::Labels { selector, reach, .. } => (
             format!("no objects have the labels {selector:?}"),
             match reach {
                 Reach::Namespace => "select a namespace with -n, all with -A, or other kinds with --kinds",
                 Reach::Cluster => "list other kinds with --kinds",
             },
         ),
-        Choice::Inventory(reference, _) => {
+        ObjectsToAdopt::Inventory(reference, _) => {
             return Refusal::error(&[Refusal::EmptyInventory {
                 inventory: reference.to_string(),
             }]);

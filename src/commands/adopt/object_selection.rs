@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::compare::ownership::{self, Former, LastApplied};
+use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::import::{self, Tool, UnmarkedObjects};
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
@@ -20,11 +20,11 @@ pub(super) enum ObjectSelection {
     /// By labels: the selector, and the field managers of appliers, which show whether an object was applied or copied.
     Selected(String, BTreeSet<String>),
     /// By the inventory of a tool.
-    Tracked(Box<Tracked>),
+    Tracked(Box<InventorySelection>),
 }
 
 /// The inventory of a tool, and how its objects are adopted.
-pub(super) struct Tracked {
+pub(super) struct InventorySelection {
     pub(super) tool: Tool,
     pub(super) inventory: import::FoundInventory,
     /// Whether objects without Helm's annotations are adopted.
@@ -33,7 +33,7 @@ pub(super) struct Tracked {
     pub(super) selector: Option<String>,
     /// The field manager that gets the ownership of the tool's fields, and what becomes of the tool's last-applied
     /// annotation; `None` if the tool keeps both.
-    pub(super) new_owner: Option<(String, LastApplied)>,
+    pub(super) new_owner: Option<(String, LastAppliedTreatment)>,
 }
 
 impl ObjectSelection {
@@ -51,7 +51,7 @@ impl ObjectSelection {
             )),
         };
         let fields = match self {
-            Self::Tracked(tracked) => tracked.move_field_ownership(metadata, &live),
+            Self::Tracked(tracked) => tracked.field_ownership_after_adoption(metadata, &live),
             Self::Named | Self::Selected(..) => FieldOwnership::Kept,
         };
         Candidate {
@@ -71,13 +71,13 @@ impl ObjectSelection {
     }
 }
 
-impl Tracked {
+impl InventorySelection {
     /// Returns the ownership of the object's fields after the adoption.
-    fn move_field_ownership(&self, metadata: &Value, live: &Live) -> FieldOwnership {
+    fn field_ownership_after_adoption(&self, metadata: &Value, live: &Live) -> FieldOwnership {
         let Some((manager, last_applied)) = &self.new_owner else {
             return FieldOwnership::Kept;
         };
-        let former = Former {
+        let former = OwnershipMigration {
             manager,
             tool: None,
             writers: self.tool.field_managers(&self.inventory),

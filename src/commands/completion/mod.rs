@@ -18,7 +18,7 @@ use clap_complete::env::Shells;
 
 use crate::report;
 use shell_quoting::Quoting;
-use values::Values;
+use values::ValueLookup;
 
 /// The first argument of a request by kubectl: the script `kubectl_complete-applyset` passes it, followed by the words
 /// of the line.
@@ -54,7 +54,7 @@ pub fn answer_completion(arguments: &[OsString]) -> bool {
 
 /// Returns the candidates as this shell reads them; `None` if the shell is not known.
 fn list_for_shell(shell: &str, words: &[OsString]) -> Option<String> {
-    let values = Values::from_line(words.get(1..)?, Quoting::for_shell(shell));
+    let values = ValueLookup::from_line(words.get(1..)?, Quoting::for_shell(shell));
     let mut command = value_sources::with_values(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();

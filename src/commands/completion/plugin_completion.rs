@@ -12,7 +12,7 @@ use clap_complete::engine::{CompletionCandidate, complete};
 use super::PROGRAM;
 use super::shell_quoting::Quoting;
 use super::value_sources::{self, Directive};
-use super::values::Values;
+use super::values::ValueLookup;
 use crate::model::text::one_line;
 
 /// The extensions of manifests, a line each.
@@ -24,12 +24,12 @@ pub(super) fn list_candidates(words: &[OsString]) -> String {
     // clap's engine calls the completer of the argument that is being typed. If the argument is a path, its completer
     // puts the directive here.
     let wanted_paths = Arc::new(Mutex::new(None));
-    let values = Arc::new(Values::from_line(words, Quoting::Unknown));
+    let values = Arc::new(ValueLookup::from_line(words, Quoting::Unknown));
     let mut command = value_sources::with_values(&values, Some(&wanted_paths));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
-    // clap's engine expects a value after each flag that may have one, even if the value has to follow `=`. Without
-    // these flags, it takes the next word for what it is.
+    // clap's engine expects a value after each flag that may have one, even if the value has to follow `=`. It
+    // would take the next word for that value, so these flags are left out.
     line.retain(|word| !takes_value_only_after_equals(&command, &word.to_string_lossy()));
     line.insert(0, PROGRAM.into());
     line.push(typed.clone());

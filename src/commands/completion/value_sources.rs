@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use clap::{Arg, Command, CommandFactory as _, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
-use super::values::{ValueSource, Values};
+use super::values::{ValueLookup, ValueSource};
 use crate::cli::Cli;
 
 /// The cell for the directive to complete paths, if the argument that is being typed is a path. It is for kubectl,
@@ -30,17 +30,17 @@ pub(super) enum Directive {
 
 /// Returns the command line of the program with completers for the arguments whose values are looked up, and, if
 /// `paths` is given, for paths.
-pub(super) fn with_values(values: &Arc<Values>, paths: Option<&WantedPaths>) -> Command {
+pub(super) fn with_values(values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Command {
     complete_command(Cli::command(), values, paths)
 }
 
-fn complete_command(command: Command, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Command {
+fn complete_command(command: Command, values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Command {
     command
         .mut_args(|argument| complete_argument(argument, values, paths))
         .mut_subcommands(|command| complete_command(command, values, paths))
 }
 
-fn complete_argument(argument: Arg, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Arg {
+fn complete_argument(argument: Arg, values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Arg {
     if let Some(source) = find_source(&argument) {
         let values = Arc::clone(values);
         return argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {

@@ -43,18 +43,18 @@ pub(super) enum ValueSource {
 
 /// Looks values up for the flags of one line.
 #[derive(Debug)]
-pub(super) struct Values {
+pub(super) struct ValueLookup {
     /// The flags about the cluster and the namespace on the line; `None` if the line cannot be parsed.
     shared: Option<Arc<GlobalFlags>>,
     quoting: Quoting,
 }
 
-impl Values {
+impl ValueLookup {
     /// Reads the flags of an incomplete line. `words` are those after the name of the program; the last one is being
     /// typed.
     pub(super) fn from_line(words: &[OsString], quoting: Quoting) -> Self {
-        // If the last word is the beginning of a flag's name, the line can be parsed without it only; if it is the
-        // value of a flag, with it only.
+        // If the last word is the beginning of a flag's name, the line can be parsed only without this word; if it is
+        // the value of a flag, only with it.
         let complete_words = words.len().saturating_sub(1);
         let shared = parse_shared_flags(words).or_else(|| parse_shared_flags(&words[..complete_words]));
         Self {
@@ -121,7 +121,10 @@ fn read_kubeconfig_names(
     shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
 ) -> Option<Vec<Suggestion>> {
-    let names = settings::read_connection(&shared.connection).ok()?.names().ok()?;
+    let names = settings::read_connection(&shared.connection)
+        .ok()?
+        .read_kubeconfig_names()
+        .ok()?;
     Some(choose(names).into_iter().map(Suggestion::from).collect())
 }
 
@@ -132,15 +135,15 @@ async fn find_namespaces(shared: &GlobalFlags) -> Option<Vec<Suggestion>> {
         ..settings::read_connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
-    let names = read::namespace_names(&connection.server).await.ok()?;
+    let names = read::list_namespace_names(&connection.server).await.ok()?;
     Some(names.into_iter().map(Suggestion::from).collect())
 }
 
 /// Finds the sets of the namespace. If a resource is typed already (`cm/`), only its sets are listed, with the resource
 /// as it is typed.
 async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>> {
-    let connection = connect::connect_for(shared, Login::Silent).await.ok()?;
-    let cluster = connect::discover(connection, KindWaits::none(), Wanted::Nothing)
+    let connection = connect::connect_with_login(shared, Login::Silent).await.ok()?;
+    let cluster = connect::discover(connection, KindWaits::never(), Wanted::Nothing)
         .await
         .ok()?;
     if let Some((typed_resource, _)) = typed.split_once('/') {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use self::record::{compare_records, note_runs_under_way, predict_record};
-use self::unanswered::{find_unanswered, unpredicted};
+use self::unanswered::{find_unanswered, unanswered_error};
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
@@ -30,7 +30,7 @@ use crate::report::{
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::prepare::{self, Input, Prepared, saved_plan, state_for_saved_plan};
+use crate::session::prepare::{self, Input, Prepared, saved_plan, saved_plan_to_compare};
 use crate::session::prompt::Questions;
 use crate::settings::{self, DiffOptions};
 
@@ -72,13 +72,13 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
     let outcome = tokio::select! {
         biased;
         () = interrupt.requested() => Ok(Exit::Interrupted),
-        outcome = compare(&mut run, shared, &options, plan.as_ref(), &mut found) => outcome,
+        outcome = compare_and_save_plan(&mut run, shared, &options, plan.as_ref(), &mut found) => outcome,
     };
     let outcome = match (outcome, &options.external) {
         (Ok(exit), Some(program))
             if matches!(style.format, Format::Lines | Format::Wide) && exit != Exit::Interrupted =>
         {
-            let shown = found.shown();
+            let shown = found.non_empty();
             let verdict = if shown.is_empty() {
                 Ok(ExternalVerdict::Equal)
             } else {
@@ -87,7 +87,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
             for line in found.ownership_lines() {
                 report::note(&line, style);
             }
-            external_exit(verdict, &found).map(|exit| exit_code(exit, &options, &found))
+            external_exit(verdict, &found).map(|exit| exit_for_counted_kinds(exit, &options, &found))
         }
         (outcome, _) => {
             print_differences(&mut run, &found, options.layout, &outcome);
@@ -149,7 +149,7 @@ fn finish(
         Ok(_) => RunEnd::Complete,
         Err(error) => RunEnd::Failed(error),
     };
-    if run.reporter.is_end_printed(end) {
+    if run.reporter.may_print_end(end) {
         run.reporter
             .finish_diff((run.set, &run.place), found, end, requests, layout);
     }
@@ -157,7 +157,7 @@ fn finish(
 }
 
 /// Reads, plans and predicts. `found` gets the differences as they are found, to be printed even after an error.
-async fn compare(
+async fn compare_and_save_plan(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &DiffOptions,
@@ -170,7 +170,7 @@ async fn compare(
         .map(|_| saved_plan::create_salt())
         .transpose()?;
     let prepared = if let Some(plan) = plan {
-        state_for_saved_plan::prepare(run, shared, &options.apply, plan).await?
+        saved_plan_to_compare::plan_to_compare(run, shared, &options.apply, plan).await?
     } else {
         let input = salt.clone().map_or(Input::Sources, Input::SourcesToSave);
         let connection = run.connect(shared).await?;
@@ -179,7 +179,7 @@ async fn compare(
     // Until the record is predicted, the planned one is shown, for the case that an error comes first.
     found.record = compare_records(&prepared, &prepared.plan.record_after);
     found.refusals.clone_from(&prepared.plan.refusals);
-    let times = prepared.plan.apply_times(&prepared.desired).into_iter();
+    let times = prepared.plan.apply_time_lines(&prepared.desired).into_iter();
     for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
         run.reporter.event(Event::Note(time));
     }
@@ -190,7 +190,7 @@ async fn compare(
     let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = compare_records(&prepared, &record_after);
-    let live_parent = compare_parent(&prepared, &record_after, parent, found);
+    let live_parent = add_parent_comparison(&prepared, &record_after, parent, found);
     let unanswered = find_unanswered(&predictions);
     for object in &predictions {
         for text in &object.warnings {
@@ -218,12 +218,12 @@ async fn compare(
         return Ok(Exit::Interrupted);
     }
     if !unanswered.is_empty() {
-        return Err(unpredicted(unanswered));
+        return Err(unanswered_error(unanswered));
     }
     if let Some((file, plan)) = to_save {
         saved_plan::write(file, &plan, found)?;
     }
-    if options.counts(DifferenceKind::Drift) {
+    if options.has_exit_code_on(DifferenceKind::Drift) {
         run.report_notes(found.objects.iter().filter_map(Comparison::drift_line).collect());
     }
     let exit = if found.is_empty() {
@@ -231,11 +231,12 @@ async fn compare(
     } else {
         Exit::Failed
     };
-    Ok(exit_code(exit, options, found))
+    Ok(exit_for_counted_kinds(exit, options, found))
 }
 
-/// Returns success in place of the exit code for differences, if none of them is of a kind that `--exit-code-on` names.
-fn exit_code(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
+/// Returns `exit`; but if it says that there are differences, and `--exit-code-on` names the kind of none of them,
+/// returns success.
+fn exit_for_counted_kinds(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
     match &options.counted {
         Some(kinds) if exit == Exit::Failed && !found.have_any_of(kinds) => Exit::Done,
         _ => exit,
@@ -259,7 +260,7 @@ async fn predict_run(
     let reporter = &mut run.reporter;
     reporter.event(Event::Phase {
         phase: Phase::Comparing,
-        total: prepared.plan.objects(),
+        total: prepared.plan.count_reported_objects(),
     });
     let refused = find_refused(prepared);
     let reporter = RefCell::new(reporter);
@@ -324,7 +325,7 @@ fn build_comparisons(
         }
         if let Some(resource) = resources.get(&key) {
             let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
-            let taken = find_taken_fields(&outcome, live.as_ref(), predicted.as_ref(), prepared);
+            let taken = find_fields_taken_by_others(&outcome, live.as_ref(), predicted.as_ref(), prepared);
             comparisons.push(Comparison {
                 ownership: find_ownership_change(&outcome, &difference, live.as_ref(), predicted.as_ref()),
                 cause: match plan {
@@ -366,7 +367,7 @@ fn find_ownership_change(
 }
 
 /// Returns the fields that others have changed since the last apply, as far as `managedFields` shows them.
-fn find_taken_fields(
+fn find_fields_taken_by_others(
     outcome: &ObjectOutcome,
     live: Option<&Value>,
     predicted: Option<&Value>,
@@ -379,7 +380,7 @@ fn find_taken_fields(
     let conflicts = outcome.error.iter().flat_map(|error| &error.conflicts);
     let fields = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
     let mut taken = drift::taken_fields(live, predicted, manager);
-    taken.extend(drift::taken_in_conflict(live, fields, manager));
+    taken.extend(drift::taken_fields_of_conflict(live, fields, manager));
     taken
 }
 
@@ -390,7 +391,7 @@ async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<
 }
 
 /// Adds the comparison of the parent to `found`. Returns the live parent, if the parent has a manifest.
-fn compare_parent(
+fn add_parent_comparison(
     prepared: &Prepared,
     record_after: &Record,
     prediction: Option<ParentPrediction>,
@@ -421,7 +422,7 @@ fn warn_of_prevented_prunes(run: &mut CommandRun, found: &Differences, prepared:
         object.outcome.action == Action::Failed && !pruned.contains(&object.outcome.subject.key())
     });
     let failing = failures.count();
-    if failing > 0 && prepared.plan.deletions() > 0 && found.refusals.is_empty() {
+    if failing > 0 && prepared.plan.count_prunes() > 0 && found.refusals.is_empty() {
         run.report_warnings(&[format!(
             "{} would fail; nothing would be pruned",
             counted(failing, "object")

@@ -49,7 +49,7 @@ pub(super) fn note_runs_under_way(prepared: &Prepared, run: &mut CommandRun) {
         .into_iter()
         .flat_map(|parent| &parent.running)
         .map(|running| {
-            let began = running.began(prepared.cluster.server.now());
+            let began = running.describe_beginning(prepared.cluster.server.now());
             format!(
                 "{running} began {began} and has not ended: what it will still write is not in this preview"
             )

@@ -26,7 +26,7 @@ pub(super) fn find_unanswered(predictions: &[Prediction]) -> Vec<Message> {
 const SHOWN_OBJECTS: usize = 10;
 
 /// The error of a comparison without these answers.
-pub(super) fn unpredicted(mut unanswered: Vec<Message>) -> Error {
+pub(super) fn unanswered_error(mut unanswered: Vec<Message>) -> Error {
     let more = unanswered.len().saturating_sub(SHOWN_OBJECTS);
     unanswered.truncate(SHOWN_OBJECTS);
     if more > 0 {

@@ -1,12 +1,12 @@
 //! `verify`: inspects the sets (read → check) and reports the findings. With `--fix`, each parent that can be repaired
 //! is written, and the sets are inspected again.
 
-mod examine;
+mod inspection;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use examine::Inspected;
+use inspection::Inspected;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
@@ -21,7 +21,7 @@ use crate::report::{
     self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument, WrittenBefore,
 };
 use crate::session::connect;
-use crate::session::prompt::{self, Agreed, Questions, answer};
+use crate::session::prompt::{self, Agreed, Questions, ask_user};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
@@ -110,7 +110,11 @@ impl Verifying<'_> {
         self.place = connect::context_and_server(&connection);
         let cluster = unless_stopped(
             &interrupt,
-            connect::discover(connection, connect::unlimited_waits(self.style), Wanted::Nothing),
+            connect::discover(
+                connection,
+                connect::unlimited_kind_waits(self.style),
+                Wanted::Nothing,
+            ),
         )
         .await?;
         self.cluster = Some(cluster);
@@ -141,7 +145,7 @@ impl Verifying<'_> {
     /// Inspects the cluster.
     async fn inspect(&mut self) -> Result<(), Error> {
         if let Some(cluster) = &mut self.cluster {
-            self.inspected = examine::inspect(cluster, self.options, self.shared, self.style).await?;
+            self.inspected = inspection::inspect(cluster, self.options, self.shared, self.style).await?;
         }
         Ok(())
     }
@@ -163,7 +167,8 @@ impl Verifying<'_> {
         while !self.inspected.repairs.is_empty() {
             let proposal = build_proposal(&self.inspected.repairs);
             if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
-                self.findings_are_printed = report::findings_to_repair(&self.inspected.findings, self.style);
+                self.findings_are_printed =
+                    report::print_findings_to_repair(&self.inspected.findings, self.style);
             }
             if self.ask(proposal, written).await? == Agreed::WithoutQuestion {
                 break;
@@ -180,8 +185,8 @@ impl Verifying<'_> {
         self.questions == Questions::Possible && !self.consent.covers(proposal)
     }
 
-    /// Asks the user to agree to the repairs, unless the consent so far covers them. Returns when the user has agreed:
-    /// before this call, or now.
+    /// Asks the user to agree to the repairs, unless the consent so far covers them. Returns whether a question was
+    /// needed.
     async fn ask(&mut self, proposal: Proposal, written: WrittenBefore) -> Result<Agreed, Error> {
         let (place, style) = (&self.place, self.style);
         let mut paused = Duration::ZERO;
@@ -192,7 +197,7 @@ impl Verifying<'_> {
             style,
             async |refusals| {
                 let asked = Instant::now();
-                let is_confirmed = answer(Question {
+                let is_confirmed = ask_user(Question {
                     set: None,
                     place: place.clone(),
                     refusals,
@@ -244,7 +249,7 @@ impl Verifying<'_> {
             new.retain(|finding| !offered.iter().any(|other| other.is_same(finding)));
             offered.extend(new);
         }
-        self.failures = results.failures_with(&self.inspected.repairs);
+        self.failures = results.list_failures(&self.inspected.repairs);
         if results.ended_runs > 0 {
             let runs = counted(results.ended_runs, "run");
             report::note(&format!("{runs} listed as abandoned"), self.style);
@@ -345,9 +350,9 @@ impl RepairResults {
         }
     }
 
-    /// Returns the failures, with those of parents that other runs have changed. Such a parent has failed only if it
-    /// still needs one of the `remaining` repairs.
-    fn failures_with(&self, remaining: &[Repair]) -> Vec<String> {
+    /// Returns the messages about writes that failed, and about parents that were not written because another run had
+    /// changed them. The latter count only if one of the `remaining` repairs is for the parent.
+    fn list_failures(&self, remaining: &[Repair]) -> Vec<String> {
         let overtaken = self.overtaken.iter();
         let unrepaired =
             overtaken.filter(|parent| remaining.iter().any(|repair| repair.set.parent == **parent));

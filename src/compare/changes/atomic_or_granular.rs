@@ -3,13 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
-pub(super) use crate::model::built_in_kinds::Relation;
+pub(super) use crate::model::built_in_kinds::Ownership;
 use crate::model::built_in_kinds::TypeMeta;
 
 /// The way in which a field belongs to its map: declared by the type, or a key of the map. An apply records
 /// the key itself (`.`), and not a declared field that has fields below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::compare) enum Membership {
+pub(in crate::compare) enum DeclaredOrKey {
     Declared,
     Key,
     Unknown,
@@ -66,7 +66,7 @@ impl<'a> CrdVersion<'a> {
     }
 
     pub(in crate::compare) fn shape(&self) -> Shape<'a> {
-        Shape::below(self.schema, Unknown::Pruned)
+        Shape::from_schema(self.schema, UnknownFields::Pruned)
     }
 
     /// Returns whether the status can only be written through its subresource.
@@ -100,7 +100,7 @@ pub(in crate::compare) enum Shape<'a> {
     /// A built-in kind, or the metadata of any kind.
     BuiltIn,
     /// A node of a custom resource's schema, and what it does with unknown fields.
-    Schema(&'a Map<String, Value>, Unknown),
+    Schema(&'a Map<String, Value>, UnknownFields),
     /// Below unknown fields that are kept: maps are granular, lists atomic.
     Deduced,
     Unknown,
@@ -108,41 +108,41 @@ pub(in crate::compare) enum Shape<'a> {
 
 /// The treatment of fields that a schema does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::compare) enum Unknown {
+pub(in crate::compare) enum UnknownFields {
     Pruned,
     Preserved,
 }
 
 impl<'a> Shape<'a> {
-    fn below(schema: &'a Map<String, Value>, around: Unknown) -> Self {
+    fn from_schema(schema: &'a Map<String, Value>, around: UnknownFields) -> Self {
         match schema.get("x-kubernetes-preserve-unknown-fields") {
-            Some(Value::Bool(true)) => Self::Schema(schema, Unknown::Preserved),
+            Some(Value::Bool(true)) => Self::Schema(schema, UnknownFields::Preserved),
             _ => Self::Schema(schema, around),
         }
     }
 
     /// Returns the type of a field, and how the field belongs to this type.
-    pub(in crate::compare) fn field(self, name: &str) -> (Self, Membership) {
+    pub(in crate::compare) fn field(self, name: &str) -> (Self, DeclaredOrKey) {
         match self {
-            Self::BuiltIn => (Self::BuiltIn, Membership::Declared),
-            Self::Deduced => (Self::Deduced, Membership::Key),
-            Self::Unknown => (Self::Unknown, Membership::Unknown),
+            Self::BuiltIn => (Self::BuiltIn, DeclaredOrKey::Declared),
+            Self::Deduced => (Self::Deduced, DeclaredOrKey::Key),
+            Self::Unknown => (Self::Unknown, DeclaredOrKey::Unknown),
             Self::Schema(schema, unknown) => {
                 // An embedded object has fields that its schema does not name.
                 if schema.contains_key("x-kubernetes-embedded-resource") {
-                    return (Self::Unknown, Membership::Unknown);
+                    return (Self::Unknown, DeclaredOrKey::Unknown);
                 }
                 let properties = schema.get("properties").and_then(Value::as_object);
                 if let Some(Value::Object(field)) = properties.and_then(|known| known.get(name)) {
-                    return (Self::below(field, unknown), Membership::Declared);
+                    return (Self::from_schema(field, unknown), DeclaredOrKey::Declared);
                 }
                 match schema.get("additionalProperties") {
-                    Some(Value::Object(element)) => (Self::below(element, unknown), Membership::Key),
-                    Some(Value::Bool(true)) => (Self::Deduced, Membership::Key),
-                    None if unknown == Unknown::Preserved || properties.is_none_or(Map::is_empty) => {
-                        (Self::Deduced, Membership::Key)
+                    Some(Value::Object(element)) => (Self::from_schema(element, unknown), DeclaredOrKey::Key),
+                    Some(Value::Bool(true)) => (Self::Deduced, DeclaredOrKey::Key),
+                    None if unknown == UnknownFields::Preserved || properties.is_none_or(Map::is_empty) => {
+                        (Self::Deduced, DeclaredOrKey::Key)
                     }
-                    _ => (Self::Unknown, Membership::Unknown),
+                    _ => (Self::Unknown, DeclaredOrKey::Unknown),
                 }
             }
         }
@@ -177,15 +177,15 @@ impl<'a> Shape<'a> {
         match self {
             Self::BuiltIn | Self::Deduced | Self::Unknown => self,
             Self::Schema(schema, unknown) => match schema.get("items") {
-                Some(Value::Object(items)) => Self::below(items, unknown),
+                Some(Value::Object(items)) => Self::from_schema(items, unknown),
                 _ => Self::Unknown,
             },
         }
     }
 
-    /// Returns whether an item that is a leaf of the tree is an atomic map. No keyed list of a
-    /// built-in kind has defaults for all its keys.
-    pub(super) fn is_atomic_item(self) -> bool {
+    /// Returns whether an item of this type is an atomic map if it is a leaf of the tree. An item of a granular type is
+    /// a leaf, too, if all its keys have their defaults; no list of a built-in kind has such items.
+    pub(super) fn is_atomic_map_if_leaf(self) -> bool {
         match self {
             Self::BuiltIn => true,
             Self::Deduced | Self::Unknown => false,
@@ -196,47 +196,47 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns how the map called `name` is owned.
-    pub(in crate::compare) fn map(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
+    pub(in crate::compare) fn relation_of_map(self, name: &str, type_meta: TypeMeta<'_>) -> Ownership {
         match self {
-            Self::BuiltIn => type_meta.map(name),
-            Self::Deduced => Relation::Granular,
-            Self::Unknown => Relation::Unknown,
+            Self::BuiltIn => type_meta.map_ownership(name),
+            Self::Deduced => Ownership::Granular,
+            Self::Unknown => Ownership::Unknown,
             Self::Schema(schema, _) => {
-                if !may_be(schema, "object") {
-                    return Relation::Unknown;
+                if !may_be_of_type(schema, "object") {
+                    return Ownership::Unknown;
                 }
                 match schema.get("x-kubernetes-map-type").and_then(Value::as_str) {
-                    Some("atomic") => Relation::Atomic,
-                    Some("granular") | None => Relation::Granular,
-                    Some(_) => Relation::Unknown,
+                    Some("atomic") => Ownership::Atomic,
+                    Some("granular") | None => Ownership::Granular,
+                    Some(_) => Ownership::Unknown,
                 }
             }
         }
     }
 
     /// Returns how the list called `name` is owned.
-    pub(in crate::compare) fn list(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
+    pub(in crate::compare) fn relation_of_list(self, name: &str, type_meta: TypeMeta<'_>) -> Ownership {
         match self {
-            Self::BuiltIn => type_meta.list(name),
-            Self::Deduced => Relation::Atomic,
-            Self::Unknown => Relation::Unknown,
+            Self::BuiltIn => type_meta.list_ownership(name),
+            Self::Deduced => Ownership::Atomic,
+            Self::Unknown => Ownership::Unknown,
             Self::Schema(schema, _) => {
-                if !may_be(schema, "array") {
-                    return Relation::Unknown;
+                if !may_be_of_type(schema, "array") {
+                    return Ownership::Unknown;
                 }
                 match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
-                    Some("atomic") | None => Relation::Atomic,
-                    Some("set" | "map") => Relation::Granular,
-                    Some(_) => Relation::Unknown,
+                    Some("atomic") | None => Ownership::Atomic,
+                    Some("set" | "map") => Ownership::Granular,
+                    Some(_) => Ownership::Unknown,
                 }
             }
         }
     }
 }
 
-/// Returns whether the schema's extensions hold for values of this JSON type: the node has the
-/// type, or it keeps any value.
-fn may_be(schema: &Map<String, Value>, json_type: &str) -> bool {
+/// Returns whether a node of a schema allows values of this JSON type. Otherwise its `x-kubernetes-` extensions do not
+/// say how such a value is owned.
+fn may_be_of_type(schema: &Map<String, Value>, json_type: &str) -> bool {
     match schema.get("type") {
         Some(known) => known.as_str() == Some(json_type),
         None => schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)),

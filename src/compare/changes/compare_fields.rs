@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::atomic_or_granular::{Membership, Relation, Shape};
-use super::defaults::Field;
+use super::atomic_or_granular::{DeclaredOrKey, Ownership, Shape};
+use super::defaults::FieldOfKind;
 use super::own_and_other_entries::OwnAndOtherEntries;
 use super::{CrdVersion, Reason, defaults};
 use crate::compare::field_paths::readable;
@@ -18,7 +18,7 @@ pub(super) type Step = Result<(), Reason>;
 pub(super) type Fields = Map<String, Value>;
 
 /// Compares manifest and live object; fails with the first reason to send.
-pub(super) fn unchanged(
+pub(super) fn check_unchanged(
     desired: &Value,
     live: &Value,
     field_manager: &str,
@@ -27,7 +27,7 @@ pub(super) fn unchanged(
     let (Some(desired_fields), Some(existing)) = (desired.as_object(), live.as_object()) else {
         return Err(Reason::ValueDiffers(String::new()));
     };
-    let type_meta = type_meta(desired);
+    let type_meta = type_meta_of(desired);
     for name in ["apiVersion", "kind"] {
         if existing
             .get(name)
@@ -74,7 +74,7 @@ pub(super) fn unchanged(
     }
 }
 
-pub(super) fn type_meta(object: &Value) -> TypeMeta<'_> {
+pub(super) fn type_meta_of(object: &Value) -> TypeMeta<'_> {
     TypeMeta {
         api_version: object["apiVersion"].as_str().unwrap_or_default(),
         kind: object["kind"].as_str().unwrap_or_default(),
@@ -102,7 +102,7 @@ impl<'a> FieldComparison<'a> {
         shape: Shape<'a>,
     ) -> Step {
         if self.path.len() > DEEPEST {
-            return Err(Reason::TooDeep(self.here()));
+            return Err(Reason::TooDeep(self.path_here()));
         }
         let mut covered = 0;
         for (key, node) in owned {
@@ -111,10 +111,10 @@ impl<'a> FieldComparison<'a> {
             }
             self.path.push(key);
             let (Some(name), Value::Object(node)) = (key.strip_prefix("f:"), node) else {
-                return Err(Reason::Unreadable(self.here()));
+                return Err(Reason::Unreadable(self.path_here()));
             };
             let Some(value) = desired.get(name) else {
-                return Err(Reason::FieldDropped(self.here()));
+                return Err(Reason::FieldDropped(self.path_here()));
             };
             self.field(name, value, node, live.get(name), shape)?;
             self.path.pop();
@@ -145,7 +145,7 @@ impl<'a> FieldComparison<'a> {
     ) -> Step {
         let (mut shape, mut membership) = shape.field(name);
         if self.path == ["f:metadata"] {
-            (shape, membership) = (Shape::BuiltIn, Membership::Declared);
+            (shape, membership) = (Shape::BuiltIn, DeclaredOrKey::Declared);
         }
         if owned.is_empty() {
             return self.leaf(name, desired, live, shape);
@@ -154,19 +154,19 @@ impl<'a> FieldComparison<'a> {
         let self_owned = owned.contains_key(".");
         match membership {
             // Adopted fields keep the keys that the updates of the former tool have recorded.
-            Membership::Declared if self_owned => return Err(Reason::OwnedAsByUpdate(self.here())),
-            Membership::Key if !self_owned => return Err(Reason::Unreadable(self.here())),
+            DeclaredOrKey::Declared if self_owned => return Err(Reason::OwnedAsByUpdate(self.path_here())),
+            DeclaredOrKey::Key if !self_owned => return Err(Reason::Unreadable(self.path_here())),
             // A key of a map, or a declared field that an update has recorded.
-            Membership::Unknown if self_owned => return Err(Reason::UnknownShape(self.here())),
-            Membership::Declared | Membership::Key | Membership::Unknown => {}
+            DeclaredOrKey::Unknown if self_owned => return Err(Reason::UnknownShape(self.path_here())),
+            DeclaredOrKey::Declared | DeclaredOrKey::Key | DeclaredOrKey::Unknown => {}
         }
         match (desired, live) {
             (Value::Object(desired), Some(Value::Object(live))) => self.fields(desired, owned, live, shape),
             (Value::Array(desired), Some(Value::Array(live))) => {
                 self.items(desired, owned, live, shape.items())
             }
-            (Value::Object(_) | Value::Array(_), _) => Err(Reason::ValueDiffers(self.here())),
-            _ => Err(Reason::FieldDropped(self.here())),
+            (Value::Object(_) | Value::Array(_), _) => Err(Reason::ValueDiffers(self.path_here())),
+            _ => Err(Reason::FieldDropped(self.path_here())),
         }
     }
 
@@ -174,20 +174,20 @@ impl<'a> FieldComparison<'a> {
     fn leaf(&mut self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> Step {
         let relation = match desired {
             // `{}` is recorded as a leaf whatever the type.
-            Value::Object(fields) if fields.is_empty() => Relation::Atomic,
-            Value::Object(_) => shape.map(name, self.type_meta),
-            Value::Array(_) => shape.list(name, self.type_meta),
-            _ => Relation::Atomic,
+            Value::Object(fields) if fields.is_empty() => Ownership::Atomic,
+            Value::Object(_) => shape.relation_of_map(name, self.type_meta),
+            Value::Array(_) => shape.relation_of_list(name, self.type_meta),
+            _ => Ownership::Atomic,
         };
         match relation {
-            Relation::Granular => return Err(Reason::FieldAdded(self.here())),
-            Relation::Unknown => return Err(Reason::UnknownShape(self.here())),
-            Relation::Atomic => {}
+            Ownership::Granular => return Err(Reason::FieldAdded(self.path_here())),
+            Ownership::Unknown => return Err(Reason::UnknownShape(self.path_here())),
+            Ownership::Atomic => {}
         }
         if live == Some(desired) || self.leaves_as_it_is(name, desired, live, shape) {
             return Ok(());
         }
-        let field = self.field_in(self.container(), name);
+        let field = self.field_with_kind(self.container_name(), name);
         let written_differently = match (shape, live) {
             (Shape::BuiltIn, Some(live)) => defaults::same(desired, live, field),
             (Shape::BuiltIn, None) => self.built_in && defaults::vanishes(desired, field),
@@ -195,23 +195,27 @@ impl<'a> FieldComparison<'a> {
             (Shape::Schema(..), None) | (Shape::Deduced | Shape::Unknown, _) => false,
         };
         if written_differently {
-            self.check_undisturbed(None)
+            self.check_not_shared(None)
         } else {
-            Err(Reason::ValueDiffers(self.here()))
+            Err(Reason::ValueDiffers(self.path_here()))
         }
     }
 
     /// Returns whether merging `{}` or `null` into the live value keeps it all.
     fn leaves_as_it_is(&self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> bool {
         let relation = match (desired, live) {
-            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => shape.map(name, self.type_meta),
-            (Value::Object(desired), Some(Value::Object(live))) if desired.is_empty() && !live.is_empty() => {
-                shape.map(name, self.type_meta)
+            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => {
+                shape.relation_of_map(name, self.type_meta)
             }
-            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => shape.list(name, self.type_meta),
-            _ => Relation::Unknown,
+            (Value::Object(desired), Some(Value::Object(live))) if desired.is_empty() && !live.is_empty() => {
+                shape.relation_of_map(name, self.type_meta)
+            }
+            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => {
+                shape.relation_of_list(name, self.type_meta)
+            }
+            _ => Ownership::Unknown,
         };
-        relation == Relation::Granular
+        relation == Ownership::Granular
     }
 
     /// Judges a field of the manifest that our entry does not have.
@@ -233,30 +237,30 @@ impl<'a> FieldComparison<'a> {
                 | "resourceVersion",
             ) => match live {
                 Some(live) if live == desired => Ok(()),
-                _ => Err(Reason::ValueDiffers(self.below(name))),
+                _ => Err(Reason::ValueDiffers(self.path_below(name))),
             },
             // An empty associative list is nothing to own.
             _ if desired.as_array().is_some_and(Vec::is_empty)
-                && shape.field(name).1 == Membership::Declared
-                && shape.field(name).0.list(name, self.type_meta) == Relation::Granular =>
+                && shape.field(name).1 == DeclaredOrKey::Declared
+                && shape.field(name).0.relation_of_list(name, self.type_meta) == Ownership::Granular =>
             {
                 match live {
                     Some(Value::Array(_)) => Ok(()),
                     None if self.built_in
                         && defaults::vanishes(
                             desired,
-                            self.field_in(self.innermost(self.path.len()), name),
+                            self.field_with_kind(self.last_field_name(self.path.len()), name),
                         ) =>
                     {
                         let key = format!("f:{name}");
-                        self.check_undisturbed(Some(&key))
+                        self.check_not_shared(Some(&key))
                     }
-                    _ => Err(Reason::ValueDiffers(self.below(name))),
+                    _ => Err(Reason::ValueDiffers(self.path_below(name))),
                 }
             }
             // Built-in kinds may take such a map for an absent one.
             _ if !self.built_in && is_traceless(name, desired, live, shape, self.type_meta) => Ok(()),
-            _ => Err(Reason::FieldAdded(self.below(name))),
+            _ => Err(Reason::FieldAdded(self.path_below(name))),
         }
     }
 
@@ -273,7 +277,7 @@ impl<'a> FieldComparison<'a> {
 
     /// Accepts a value that the server writes in another way, if no other manager's entry would
     /// change.
-    fn check_undisturbed(&self, key: Option<&str>) -> Step {
+    fn check_not_shared(&self, key: Option<&str>) -> Step {
         let path = self.path.iter().copied().chain(key);
         if self.entries.others_have(&path) {
             return Err(Reason::SharedField(readable(path)));
@@ -286,15 +290,15 @@ impl<'a> FieldComparison<'a> {
         if self.entries.is_sole_applier() {
             Ok(())
         } else {
-            Err(Reason::SharedField(self.below(name)))
+            Err(Reason::SharedField(self.path_below(name)))
         }
     }
 
-    fn field_in<'f>(&self, container: &'f str, name: &'f str) -> Field<'f>
+    fn field_with_kind<'f>(&self, container: &'f str, name: &'f str) -> FieldOfKind<'f>
     where
         'a: 'f,
     {
-        Field {
+        FieldOfKind {
             type_meta: self.type_meta,
             container,
             name,
@@ -302,12 +306,12 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Returns the name of the field that the current field is in.
-    fn container(&self) -> &'a str {
-        self.innermost(self.path.len().saturating_sub(1))
+    fn container_name(&self) -> &'a str {
+        self.last_field_name(self.path.len().saturating_sub(1))
     }
 
-    /// Returns the name of the last field among the first keys of the path.
-    fn innermost(&self, keys: usize) -> &'a str {
+    /// Returns the name of the last field in the first `keys` keys of the path; keys of list items are skipped.
+    fn last_field_name(&self, keys: usize) -> &'a str {
         self.path[..keys]
             .iter()
             .rev()
@@ -315,18 +319,18 @@ impl<'a> FieldComparison<'a> {
             .unwrap_or_default()
     }
 
-    pub(super) fn here(&self) -> String {
+    pub(super) fn path_here(&self) -> String {
         readable(self.path.iter().copied())
     }
 
-    fn below(&self, name: &str) -> String {
+    fn path_below(&self, name: &str) -> String {
         let key = format!("f:{name}");
         readable(self.path.iter().copied().chain([key.as_str()]))
     }
 }
 
-/// Returns whether a map of a custom resource exists already and holds nothing but empty
-/// associative lists, which leave no trace in a tree.
+/// Returns whether a field of a custom resource exists already, and is an empty associative list, or a map with nothing
+/// but such lists. An apply of it leaves no trace in a tree.
 fn is_traceless(
     name: &str,
     desired: &Value,
@@ -335,16 +339,16 @@ fn is_traceless(
     type_meta: TypeMeta<'_>,
 ) -> bool {
     let (below, membership) = shape.field(name);
-    if !matches!(below, Shape::Schema(..)) || membership != Membership::Declared {
+    if !matches!(below, Shape::Schema(..)) || membership != DeclaredOrKey::Declared {
         return false;
     }
     match (desired, live) {
         (Value::Array(desired), Some(Value::Array(_))) => {
-            desired.is_empty() && below.list(name, type_meta) == Relation::Granular
+            desired.is_empty() && below.relation_of_list(name, type_meta) == Ownership::Granular
         }
         (Value::Object(desired), Some(Value::Object(live))) => {
             !desired.is_empty()
-                && below.map(name, type_meta) == Relation::Granular
+                && below.relation_of_map(name, type_meta) == Ownership::Granular
                 && desired
                     .iter()
                     .all(|(name, desired)| is_traceless(name, desired, live.get(name), below, type_meta))

@@ -12,13 +12,13 @@ use crate::model::built_in_kinds::TypeMeta;
 
 /// A field of an object: its name, the name of the field that it is in, and the object's kind.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field<'a> {
+pub(super) struct FieldOfKind<'a> {
     pub(super) type_meta: TypeMeta<'a>,
     pub(super) container: &'a str,
     pub(super) name: &'a str,
 }
 
-impl<'a> Field<'a> {
+impl<'a> FieldOfKind<'a> {
     fn below(self, name: &'a str) -> Self {
         Self {
             container: self.name,
@@ -27,19 +27,19 @@ impl<'a> Field<'a> {
         }
     }
 
-    fn kind(self) -> &'a str {
+    fn object_kind(self) -> &'a str {
         self.type_meta.kind
     }
 }
 
 /// Returns whether the server writes `desired` as `live`.
-pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
+pub(super) fn same(desired: &Value, live: &Value, field: FieldOfKind<'_>) -> bool {
     match (desired, live) {
         // A schema is data here, and in data an absent value is not a zero.
-        _ if field.kind() == "CustomResourceDefinition" => desired == live,
+        _ if field.object_kind() == "CustomResourceDefinition" => desired == live,
         (Value::Object(desired), Value::Object(live)) => {
-            if field.kind() == "LimitRange" && field.name == "limits" {
-                same_fields(&complete_limits(desired), live, field)
+            if field.object_kind() == "LimitRange" && field.name == "limits" {
+                same_fields(&complete_limit_range_item(desired), live, field)
             } else {
                 same_fields(desired, live, field)
             }
@@ -67,7 +67,7 @@ pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
     }
 }
 
-fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: Field<'_>) -> bool {
+fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: FieldOfKind<'_>) -> bool {
     let all_desired = desired.iter().all(|(name, value)| match live.get(name) {
         Some(live) => same(value, live, field.below(name)),
         None => vanishes(value, field.below(name)),
@@ -79,18 +79,18 @@ fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: F
             .all(|(name, value)| is_default(value, field.below(name), desired, field.container))
 }
 
-/// Returns whether the server fills in this value of a field that `desired` leaves out. Where a type has no
-/// `omitempty`, what is absent is read as null.
-/// `around` is the name of the field two levels up.
-fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, around: &str) -> bool {
+/// Returns whether the server fills in this value for a field that `desired` leaves out. Null counts as filled in: the
+/// server returns it for an absent field whose type has no `omitempty`. `around` is the name of the field that holds
+/// the container of the field.
+fn is_default(value: &Value, field: FieldOfKind<'_>, desired: &Map<String, Value>, around: &str) -> bool {
     if value.is_null() {
         return true;
     }
     let text = match (field.container, field.name) {
         ("fieldRef" | "volumeClaimTemplates", "apiVersion") => "v1",
         ("resourceFieldRef", "divisor") => "0",
-        ("ports", "protocol") if matches!(field.kind(), "EndpointSlice" | "NetworkPolicy") => "TCP",
-        ("ports", "name") if field.kind() == "EndpointSlice" => "",
+        ("ports", "protocol") if matches!(field.object_kind(), "EndpointSlice" | "NetworkPolicy") => "TCP",
+        ("ports", "name") if field.object_kind() == "EndpointSlice" => "",
         ("endpoints", "conditions") => return value.as_object().is_some_and(Map::is_empty),
         ("roleRef", "apiGroup") => "rbac.authorization.k8s.io",
         ("subjects", "apiGroup") => {
@@ -100,7 +100,7 @@ fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, aro
             }
             "rbac.authorization.k8s.io"
         }
-        ("rules", "scope") if field.kind().ends_with("WebhookConfiguration") => "*",
+        ("rules", "scope") if field.object_kind().ends_with("WebhookConfiguration") => "*",
         ("resourceRules" | "excludeResourceRules", "scope") => "*",
         ("matchConstraints" | "matchResources", "matchPolicy") => "Equivalent",
         ("matchConstraints" | "matchResources", "namespaceSelector" | "objectSelector") => {
@@ -120,9 +120,9 @@ fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, aro
 }
 
 /// Returns whether the server leaves this value out.
-pub(super) fn vanishes(desired: &Value, field: Field<'_>) -> bool {
+pub(super) fn vanishes(desired: &Value, field: FieldOfKind<'_>) -> bool {
     // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
-    if field.kind() == "EndpointSlice" && !IN_METADATA.contains(&field.container) {
+    if field.object_kind() == "EndpointSlice" && !IN_METADATA.contains(&field.container) {
         return desired.is_null();
     }
     // A key that people chose stays, whatever it is called and whatever its value.
@@ -143,7 +143,7 @@ const IN_METADATA: &[&str] = &["", "metadata", "annotations", "labels", "ownerRe
 
 /// An item of a `LimitRange` with the limits that follow from its other ones
 /// (`SetDefaults_LimitRangeItem`).
-fn complete_limits(item: &Map<String, Value>) -> Map<String, Value> {
+fn complete_limit_range_item(item: &Map<String, Value>) -> Map<String, Value> {
     let mut completed = item.clone();
     if item.get("type").and_then(Value::as_str) != Some("Container") {
         return completed;
@@ -199,9 +199,9 @@ pub(super) fn is_blank_status(status: &Value, type_meta: TypeMeta<'_>) -> bool {
         })
 }
 
-/// Returns whether the server writes `desired`, an atomic value of a custom resource with this schema, as `live`. A default
-/// of a granular field is a field of its own, which an apply need not own; inside an atomic value it makes the live value
-/// differ from the manifest's.
+/// Returns whether the live value is `desired` with the defaults of the schema filled in. `desired` is an atomic value
+/// of a custom resource: the server fills in defaults inside it, so it may differ from the manifest. A default outside
+/// of an atomic value is a field of its own, which an apply does not own.
 pub(super) fn same_by_schema(desired: &Value, live: &Value, schema: &Map<String, Value>) -> bool {
     let mut completed = desired.clone();
     fill_in(&mut completed, schema);

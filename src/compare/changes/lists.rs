@@ -13,7 +13,7 @@ use super::atomic_or_granular::Shape;
 use super::compare_fields::{FieldComparison, Fields, Step};
 
 /// An item in the tree of our entry.
-struct Owned<'a, K> {
+struct OwnedItem<'a, K> {
     path: &'a str,
     key: K,
     node: &'a Fields,
@@ -43,14 +43,14 @@ impl<'a> FieldComparison<'a> {
         live: &'a [Value],
         shape: Shape<'a>,
     ) -> Step {
-        let entries: Vec<Owned<'a, Fields>> = self.parse_items(owned, "k:")?;
+        let entries: Vec<OwnedItem<'a, Fields>> = self.parse_items(owned, "k:")?;
         let names = key_names(&entries);
         let mut next = 0;
         for item in desired {
             let Value::Object(item) = item else {
-                return Err(Reason::ValueDiffers(self.here()));
+                return Err(Reason::ValueDiffers(self.path_here()));
             };
-            let entry = self.only_entry(&entries, |entry| may_be(item, entry, &names))?;
+            let entry = self.find_and_mark_entry(&entries, |entry| may_match_entry(item, entry, &names))?;
             let (path, node) = (entry.path, entry.node);
             let position = only_position(live, |known| {
                 known
@@ -60,9 +60,9 @@ impl<'a> FieldComparison<'a> {
             self.path.push(path);
             let position = self.check_order(position, &mut next)?;
             if node.is_empty() {
-                self.atomic_item(item, &live[position], shape)?;
+                self.compare_whole_item(item, &live[position], shape)?;
             } else if !node.contains_key(".") {
-                return Err(Reason::Unreadable(self.here()));
+                return Err(Reason::Unreadable(self.path_here()));
             } else if let Value::Object(known) = &live[position] {
                 self.fields(item, node, known, shape)?;
             }
@@ -71,27 +71,27 @@ impl<'a> FieldComparison<'a> {
         self.check_all_found(&entries)
     }
 
-    /// Compares an item that is owned as one value. An item of a granular type
-    /// leaves such a tree too, if all its keys were defaulted.
-    fn atomic_item(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> Step {
-        if !shape.is_atomic_item() {
-            Err(Reason::UnknownShape(self.here()))
+    /// Compares an item whose tree is empty. Either the item is atomic, and owned as one value, or it is granular, and
+    /// the manifest has left all its keys to their defaults.
+    fn compare_whole_item(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> Step {
+        if !shape.is_atomic_map_if_leaf() {
+            Err(Reason::UnknownShape(self.path_here()))
         } else if live.as_object() == Some(desired) {
             Ok(())
         } else {
-            Err(Reason::ValueDiffers(self.here()))
+            Err(Reason::ValueDiffers(self.path_here()))
         }
     }
 
     fn set_items(&mut self, desired: &'a [Value], owned: &'a Fields, live: &'a [Value]) -> Step {
-        let entries: Vec<Owned<'a, Value>> = self.parse_items(owned, "v:")?;
+        let entries: Vec<OwnedItem<'a, Value>> = self.parse_items(owned, "v:")?;
         let mut next = 0;
         for item in desired {
-            let entry = self.only_entry(&entries, |entry| entry.key == *item)?;
+            let entry = self.find_and_mark_entry(&entries, |entry| entry.key == *item)?;
             let (path, leaf) = (entry.path, entry.node.is_empty());
             self.path.push(path);
             if !leaf {
-                return Err(Reason::Unreadable(self.here()));
+                return Err(Reason::Unreadable(self.path_here()));
             }
             self.check_order(only_position(live, |known| known == item), &mut next)?;
             self.path.pop();
@@ -101,9 +101,9 @@ impl<'a> FieldComparison<'a> {
 
     /// Checks that an item has a position in the live list, and not one before `next`. Moves `next` behind the item.
     fn check_order(&self, position: Option<usize>, next: &mut usize) -> Result<usize, Reason> {
-        let position = position.ok_or_else(|| Reason::ValueDiffers(self.here()))?;
+        let position = position.ok_or_else(|| Reason::ValueDiffers(self.path_here()))?;
         if position < *next {
-            return Err(Reason::OrderDiffers(self.here()));
+            return Err(Reason::OrderDiffers(self.path_here()));
         }
         *next = position + 1;
         Ok(position)
@@ -114,14 +114,14 @@ impl<'a> FieldComparison<'a> {
         &self,
         owned: &'a Fields,
         prefix: &str,
-    ) -> Result<Vec<Owned<'a, K>>, Reason> {
-        let unreadable = || Reason::Unreadable(self.here());
+    ) -> Result<Vec<OwnedItem<'a, K>>, Reason> {
+        let unreadable = || Reason::Unreadable(self.path_here());
         owned
             .iter()
             .filter(|(key, _)| *key != ".")
             .map(|(path, node)| {
                 let text = path.strip_prefix(prefix).ok_or_else(unreadable)?;
-                Ok(Owned {
+                Ok(OwnedItem {
                     path,
                     key: serde_json::from_str(text).map_err(|_| unreadable())?,
                     node: node.as_object().ok_or_else(unreadable)?,
@@ -132,28 +132,28 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Returns the one item of the tree that an item of the manifest can be.
-    fn only_entry<'e, K>(
+    fn find_and_mark_entry<'e, K>(
         &self,
-        entries: &'e [Owned<'a, K>],
-        is_it: impl Fn(&Owned<'a, K>) -> bool,
-    ) -> Result<&'e Owned<'a, K>, Reason> {
+        entries: &'e [OwnedItem<'a, K>],
+        is_it: impl Fn(&OwnedItem<'a, K>) -> bool,
+    ) -> Result<&'e OwnedItem<'a, K>, Reason> {
         let mut matching = entries.iter().filter(|entry| is_it(entry));
         let Some(entry) = matching.next() else {
-            return Err(Reason::FieldAdded(format!("{}[]", self.here())));
+            return Err(Reason::FieldAdded(format!("{}[]", self.path_here())));
         };
         if entry.found.get() || matching.next().is_some() {
-            return Err(Reason::Ambiguous(self.here()));
+            return Err(Reason::Ambiguous(self.path_here()));
         }
         entry.found.set(true);
         Ok(entry)
     }
 
     /// Checks that the manifest has every item of the tree.
-    fn check_all_found<K>(&mut self, entries: &[Owned<'a, K>]) -> Step {
+    fn check_all_found<K>(&mut self, entries: &[OwnedItem<'a, K>]) -> Step {
         match entries.iter().find(|entry| !entry.found.get()) {
             Some(entry) => {
                 self.path.push(entry.path);
-                Err(Reason::FieldDropped(self.here()))
+                Err(Reason::FieldDropped(self.path_here()))
             }
             None => Ok(()),
         }
@@ -161,7 +161,7 @@ impl<'a> FieldComparison<'a> {
 }
 
 /// The fields that identify an item of this list, as far as the tree names them.
-fn key_names<'e>(entries: &'e [Owned<'_, Fields>]) -> Vec<&'e str> {
+fn key_names<'e>(entries: &'e [OwnedItem<'_, Fields>]) -> Vec<&'e str> {
     let mut names: Vec<&str> = Vec::with_capacity(4);
     for name in entries.iter().flat_map(|entry| entry.key.keys()) {
         if !names.contains(&name.as_str()) {
@@ -173,7 +173,7 @@ fn key_names<'e>(entries: &'e [Owned<'_, Fields>]) -> Vec<&'e str> {
 
 /// Returns whether an item of the manifest can be this item of the tree. If the manifest leaves a key to its default,
 /// the tree of the item does not own the field of the key.
-fn may_be(item: &Fields, owned: &Owned<'_, Fields>, names: &[&str]) -> bool {
+fn may_match_entry(item: &Fields, owned: &OwnedItem<'_, Fields>, names: &[&str]) -> bool {
     names
         .iter()
         .all(|name| match (item.get(*name), owned.key.get(*name)) {

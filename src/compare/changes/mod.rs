@@ -42,8 +42,8 @@
 //!
 //! A write also stores an object that reads otherwise than it was stored: a new storage version,
 //! a new encryption key, a default that is younger than the object. Admission webhooks may
-//! change what they are shown. A type that went from atomic to granular since our last apply
-//! changes our entry, not the object. None of these is a change that a manifest asks for.
+//! change what they are shown. If a type has become granular since our last apply, an apply changes
+//! our entry, but not the object. None of these is a change that a manifest asks for.
 //!
 //! One such default is in every cluster: a `PersistentVolumeClaim` is created without a
 //! status, and every reading fills in the phase `Pending`
@@ -205,7 +205,7 @@ pub fn compare(
     field_manager: &str,
     definition: Option<&CrdVersion<'_>>,
 ) -> Verdict {
-    match compare_fields::unchanged(desired, live, field_manager, definition) {
+    match compare_fields::check_unchanged(desired, live, field_manager, definition) {
         Ok(()) => Verdict::Unchanged,
         Err(reason) => Verdict::Send(reason),
     }

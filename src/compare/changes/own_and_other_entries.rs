@@ -84,8 +84,8 @@ impl<'a> OwnAndOtherEntries<'a> {
         })
     }
 
-    /// Returns whether no other manager has an `Apply` entry, so that a new time cannot move
-    /// ours.
+    /// Returns whether no other manager has an `Apply` entry. If one has, a new time in our entry may change the order
+    /// of the entries.
     pub(super) fn is_sole_applier(&self) -> bool {
         !self.applied_by_others
     }
@@ -121,13 +121,13 @@ impl<'a> OwnAndOtherEntries<'a> {
 const METADATA: &str = "f:metadata";
 const LABELS: &str = "f:labels";
 
-fn part_of() -> String {
+fn part_of_label_key() -> String {
     format!("f:{PART_OF_LABEL}")
 }
 
 fn owns_label(fields: &Map<String, Value>) -> bool {
     let labels = fields.get(METADATA).and_then(|metadata| metadata.get(LABELS));
-    labels.is_some_and(|labels| labels.get(part_of()).is_some())
+    labels.is_some_and(|labels| labels.get(part_of_label_key()).is_some())
 }
 
 /// Adds the part-of label to a field set, unless a leaf is in the way.
@@ -148,6 +148,6 @@ fn with_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
         };
         node = below;
     }
-    node.insert(part_of(), Value::Object(Map::new()));
+    node.insert(part_of_label_key(), Value::Object(Map::new()));
     fields
 }

@@ -25,7 +25,7 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         let power = DECIMAL.iter().position(|known| *known == suffix)?;
         1000_i128.checked_pow(u32::try_from(power).ok()?)?
     };
-    let nanos = scale(number, unit)?;
+    let nanos = multiply_by_unit(number, unit)?;
     // The server keeps values in 64 bits and caps what is larger.
     if nanos / NANO > i128::from(i64::MAX) {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn canonical(text: &str) -> Option<String> {
 }
 
 /// Multiplies a decimal number by a unit; `None` if the product is not an integer.
-fn scale(number: &str, unit: i128) -> Option<i128> {
+fn multiply_by_unit(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return None;

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::CrdVersion;
-use super::atomic_or_granular::{Membership, Relation, Shape};
-use super::compare_fields::type_meta;
+use super::atomic_or_granular::{DeclaredOrKey, Ownership, Shape};
+use super::compare_fields::type_meta_of;
 use crate::compare::ownership::apply_entry;
 use crate::model::built_in_kinds::TypeMeta;
 
@@ -32,7 +32,7 @@ impl SchemaFieldSet {
             return Self::Unknown;
         };
         let mut builder = FieldSetBuilder {
-            type_meta: type_meta(manifest),
+            type_meta: type_meta_of(manifest),
             members: BTreeSet::new(),
         };
         for (name, value) in fields {
@@ -46,13 +46,13 @@ impl SchemaFieldSet {
         Self::Fields(builder.members)
     }
 
-    /// Returns whether an apply that was answered with this metadata was typed as `self`, and not
-    /// as `new`. False if the two do not differ, or are not known.
-    pub fn is_of(&self, metadata: &Value, field_manager: &str, new: &Self) -> bool {
+    /// Returns whether the metadata in the answer to an apply shows that the server has typed the manifest as `self`,
+    /// and not as `new`. False if the two are equal, or if one of them is not known.
+    pub fn was_used_in_answer(&self, metadata: &Value, field_manager: &str, new: &Self) -> bool {
         let (Self::Fields(old), Self::Fields(new)) = (self, new) else {
             return false;
         };
-        let Some(owned) = owned_fields(metadata, field_manager) else {
+        let Some(owned) = applied_paths(metadata, field_manager) else {
             return false;
         };
         let mut only_old = old.difference(new).peekable();
@@ -65,20 +65,20 @@ impl SchemaFieldSet {
 }
 
 /// Returns the paths of the field set that this manager has applied, except `metadata`.
-fn owned_fields(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
+fn applied_paths(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
     let fields = apply_entry(metadata, field_manager)?["fieldsV1"].as_object()?;
     let mut members = BTreeSet::new();
     for (key, below) in fields.iter().filter(|(key, _)| *key != "f:metadata") {
-        flatten(below, &format!("/{key}"), &mut members);
+        collect_leaf_paths(below, &format!("/{key}"), &mut members);
     }
     Some(members)
 }
 
-fn flatten(node: &Value, path: &str, members: &mut BTreeSet<String>) {
+fn collect_leaf_paths(node: &Value, path: &str, members: &mut BTreeSet<String>) {
     match node.as_object() {
         Some(fields) if !fields.is_empty() => {
             for (key, below) in fields {
-                flatten(below, &format!("{path}/{key}"), members);
+                collect_leaf_paths(below, &format!("{path}/{key}"), members);
             }
         }
         _ => {
@@ -105,26 +105,28 @@ impl FieldSetBuilder<'_> {
     fn field(&mut self, shape: Shape<'_>, name: &str, value: &Value, path: &str) -> Step {
         let path = format!("{path}/f:{name}");
         let (below, membership) = shape.field(name);
-        if membership == Membership::Unknown {
+        if membership == DeclaredOrKey::Unknown {
             // An embedded object is not looked into.
             return shape.is_opaque().then(|| self.own(path));
         }
         match value {
-            Value::Object(fields) if !fields.is_empty() => match below.map(name, self.type_meta) {
-                Relation::Granular => {
-                    if membership == Membership::Key {
-                        self.own(format!("{path}/."));
+            Value::Object(fields) if !fields.is_empty() => {
+                match below.relation_of_map(name, self.type_meta) {
+                    Ownership::Granular => {
+                        if membership == DeclaredOrKey::Key {
+                            self.own(format!("{path}/."));
+                        }
+                        self.fields(below, fields, &path)
                     }
-                    self.fields(below, fields, &path)
+                    Ownership::Atomic | Ownership::Unknown => {
+                        self.own(path);
+                        Some(())
+                    }
                 }
-                Relation::Atomic | Relation::Unknown => {
-                    self.own(path);
-                    Some(())
-                }
-            },
-            Value::Array(items) => match below.list(name, self.type_meta) {
-                Relation::Granular => items.iter().try_for_each(|item| self.item(below, item, &path)),
-                Relation::Atomic | Relation::Unknown => {
+            }
+            Value::Array(items) => match below.relation_of_list(name, self.type_meta) {
+                Ownership::Granular => items.iter().try_for_each(|item| self.item(below, item, &path)),
+                Ownership::Atomic | Ownership::Unknown => {
                     self.own(path);
                     Some(())
                 }
@@ -147,7 +149,7 @@ impl FieldSetBuilder<'_> {
             .collect();
         let path = format!("{path}/k:{}", Value::Object(key));
         let shape = list.items();
-        if shape.is_atomic_item() {
+        if shape.is_atomic_map_if_leaf() {
             self.own(path);
             return Some(());
         }
@@ -257,8 +259,12 @@ mod tests {
             (&SchemaFieldSet::Unknown, &set, &leaf, false),
             (&SchemaFieldSet::Undeclared, &set, &leaf, false),
         ] {
-            assert_eq!(old.is_of(answer, "us", new), is_old, "{old:?} {new:?} {answer}");
+            assert_eq!(
+                old.was_used_in_answer(answer, "us", new),
+                is_old,
+                "{old:?} {new:?} {answer}"
+            );
         }
-        assert!(!atomic.is_of(&leaf, "them", &set));
+        assert!(!atomic.was_used_in_answer(&leaf, "them", &set));
     }
 }

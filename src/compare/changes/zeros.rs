@@ -6,31 +6,31 @@
 
 use serde_json::{Value, json};
 
-use super::defaults::Field;
-use crate::model::built_in_kinds::{Relation, TypeMeta};
+use super::defaults::FieldOfKind;
+use crate::model::built_in_kinds::{Ownership, TypeMeta};
 
-/// Returns whether a field without this value is the same: a scalar that is zero and has the
-/// type of its field (of another type the server says that it is wrong), or an empty map whose keys people choose.
-pub(super) fn is_left_out(value: &Value, field: Field<'_>) -> bool {
+/// Returns whether the server leaves this value out: a zero that has the type of its field, or an empty map whose keys
+/// people choose. A zero of another type is an error, which the server is to report.
+pub(super) fn is_left_out(value: &Value, field: FieldOfKind<'_>) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty() && field.type_meta.has_chosen_keys(field.name),
-        value => zero_scalar(field.container, field.name).is_some_and(|zero| zero == *value),
+        value => zero_of_scalar(field.container, field.name).is_some_and(|zero| zero == *value),
     }
 }
 
 /// Returns the empty value of a field of a built-in kind, as far as the type of the field is known.
 pub(in crate::compare) fn zero_of(type_meta: TypeMeta<'_>, container: &str, name: &str) -> Option<Value> {
     let path = format!("{container}.{name}");
-    zero_scalar(container, name).or_else(|| {
-        if type_meta.map(name) != Relation::Unknown && !LISTS.contains(&path.as_str()) {
+    zero_of_scalar(container, name).or_else(|| {
+        if type_meta.map_ownership(name) != Ownership::Unknown && !LISTS.contains(&path.as_str()) {
             Some(json!({}))
         } else {
-            (type_meta.list(name) != Relation::Unknown).then(|| json!([]))
+            (type_meta.list_ownership(name) != Ownership::Unknown).then(|| json!([]))
         }
     })
 }
 
-fn zero_scalar(container: &str, name: &str) -> Option<Value> {
+fn zero_of_scalar(container: &str, name: &str) -> Option<Value> {
     let path = format!("{container}.{name}");
     let tables = [(FLAGS, json!(false)), (NUMBERS, json!(0)), (TEXTS, json!(""))];
     [path.as_str(), name]
@@ -136,7 +136,7 @@ mod tests {
             (json!({}), "limits", "resources", true),
         ];
         for (value, name, container, expected) in table {
-            let field = Field {
+            let field = FieldOfKind {
                 type_meta,
                 container,
                 name,

@@ -25,7 +25,7 @@ pub const FIELDS: [&str; 2] = ["data", "stringData"];
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     let states: Vec<&Value> = live.iter().chain(&*predicted).collect();
-    let values = encoded_values(&states, &states);
+    let values = values_in_all_encodings(&states, &states);
     for field in FIELDS {
         let live = live.as_mut().and_then(|object| object.get_mut(field));
         let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
@@ -54,8 +54,8 @@ pub(super) fn mark(object: &mut Option<Value>, placeholder: &str) {
 
 /// Returns the JSON pointers of the annotations and labels of a Secret that contain one of its values in one of these
 /// states. If the key of an annotation or label contains a value, the pointer is that of all annotations or labels.
-pub fn copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
-    find_copies(secret, &encoded_values(states, &[secret]))
+pub fn find_secret_copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
+    find_copies(secret, &values_in_all_encodings(states, &[secret]))
 }
 
 fn find_copies(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
@@ -80,11 +80,11 @@ fn find_copies(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
 /// Fields of the metadata in which copies are searched.
 const METADATA: [&str; 2] = ["annotations", "labels"];
 
-/// Returns the values of these states of a Secret, in each encoding in which the annotations and labels of the
-/// `searched` states may hold copies of them.
-fn encoded_values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
+/// Returns the values of these states of a Secret, each in all encodings in which a copy may be written. Values that
+/// are longer than any annotation or label of the `searched` states are left out.
+fn values_in_all_encodings(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
     // No copy is shorter than its value, so the large values of most Secrets need not be encoded.
-    let longest = longest_text(searched);
+    let longest = longest_text_length(searched);
     states
         .iter()
         .flat_map(|object| FIELDS.map(|field| &object[field]))
@@ -105,7 +105,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns the length of the longest annotation, label or key of them.
-fn longest_text(objects: &[&Value]) -> usize {
+fn longest_text_length(objects: &[&Value]) -> usize {
     objects
         .iter()
         .flat_map(|object| METADATA.map(|field| &object["metadata"][field]))
@@ -216,7 +216,7 @@ mod tests {
         });
         let expected = ["as-it-is", "encoded", "trimmed", "whole"];
         let expected = expected.map(|key| format!("/metadata/annotations/{key}"));
-        assert_eq!(copies(&secret, &[&secret]), expected.into());
+        assert_eq!(find_secret_copies(&secret, &[&secret]), expected.into());
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
         let annotations = ["0", "1", "2", "json"].map(|key| format!("/metadata/annotations/{key}"));
         let mut expected = BTreeSet::from(annotations);
         expected.insert("/metadata/labels/example.com~1pass".to_owned());
-        assert_eq!(copies(&secret, &[&secret]), expected);
+        assert_eq!(find_secret_copies(&secret, &[&secret]), expected);
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         });
         let expected = ["hex", "percent", "twice", "url"];
         let expected = expected.map(|key| format!("/metadata/annotations/{key}"));
-        assert_eq!(copies(&secret, &[&secret]), expected.into());
+        assert_eq!(find_secret_copies(&secret, &[&secret]), expected.into());
     }
 
     #[test]

@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 pub use super::ownership::LAST_APPLIED;
 pub use hide_secret_values::{AFTER, BEFORE};
-pub use hide_secret_values::{FIELDS as SECRET_FIELDS, copies};
+pub use hide_secret_values::{FIELDS as SECRET_FIELDS, find_secret_copies};
 pub use ownership_change::OwnershipChange;
 pub use parent::parent;
-pub use unified::lines;
+pub use unified::compare_lines;
 
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
@@ -93,7 +93,7 @@ impl Difference {
     /// The values of Secrets are hidden already, so they cannot be compared. Each is shown as changed, because it may
     /// be.
     #[must_use]
-    pub fn replaced_by(&self, new: &Self) -> Self {
+    pub fn as_replacement_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
         remove_fields_of_instance(&mut live);
         hide_secret_values::mark(&mut live, BEFORE);
@@ -176,17 +176,17 @@ fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
 /// Returns the smallest fields that differ. Items of lists are compared by their positions.
 fn find_changes(before: &Value, after: &Value) -> Vec<Change> {
     let mut found = Vec::new();
-    compare(String::new(), Some(before), Some(after), &mut found);
+    collect_changes(String::new(), Some(before), Some(after), &mut found);
     found
 }
 
-fn compare(field: String, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Change>) {
+fn collect_changes(field: String, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Change>) {
     match (before, after) {
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
             let added = after.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added) {
                 let escaped = key.replace('~', "~0").replace('/', "~1");
-                compare(
+                collect_changes(
                     format!("{field}/{escaped}"),
                     before.get(key),
                     after.get(key),
@@ -196,7 +196,7 @@ fn compare(field: String, before: Option<&Value>, after: Option<&Value>, found: 
         }
         (Some(Value::Array(before)), Some(Value::Array(after))) => {
             for index in 0..before.len().max(after.len()) {
-                compare(
+                collect_changes(
                     format!("{field}/{index}"),
                     before.get(index),
                     after.get(index),
@@ -214,7 +214,7 @@ fn compare(field: String, before: Option<&Value>, after: Option<&Value>, found: 
 }
 
 /// Returns a JSON merge patch (RFC 7386) that turns `before` into `after`.
-pub fn merge_patch(before: &Value, after: &Value) -> Value {
+pub fn create_merge_patch(before: &Value, after: &Value) -> Value {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
         return after.clone();
     };
@@ -226,7 +226,7 @@ pub fn merge_patch(before: &Value, after: &Value) -> Value {
         match before.get(key) {
             Some(old) if old == value => {}
             Some(old) => {
-                patch.insert(key.clone(), merge_patch(old, value));
+                patch.insert(key.clone(), create_merge_patch(old, value));
             }
             None => {
                 patch.insert(key.clone(), value.clone());

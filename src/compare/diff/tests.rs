@@ -7,7 +7,7 @@ use crate::compare::ownership::LAST_APPLIED;
 use crate::model::resource::Scope;
 
 fn resource(group: &str, version: &str, kind: &str) -> Resource {
-    Resource::regular(group, version, kind, Scope::Namespaced)
+    Resource::with_regular_names(group, version, kind, Scope::Namespaced)
 }
 
 fn key(group: &str, kind: &str, namespace: Option<&str>) -> ObjectKey {
@@ -190,7 +190,7 @@ fn values_of_a_renamed_secret_are_shown_as_changed() {
     let secret = |name: &str, password: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"password": password}});
     let old = difference("Secret", Some(&secret("web-a", "b2xkLXBhc3M=")), None);
     let new = difference("Secret", None, Some(&secret("web-b", "bmV3LXBhc3M=")));
-    let hunks = old.replaced_by(&new).hunks();
+    let hunks = old.as_replacement_by(&new).hunks();
     assert!(
         hunks.contains("\n-  password: \"*** (before)\"\n+  password: \"*** (after)\"\n"),
         "{hunks}"
@@ -202,7 +202,7 @@ fn a_merge_patch_has_what_is_new_changed_and_gone() {
     let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "e": [1, 2], "f": 1});
     let after = json!({"a": 1, "b": {"c": 2}, "e": [1], "g": {"h": 1}});
     assert_eq!(
-        merge_patch(&before, &after),
+        create_merge_patch(&before, &after),
         json!({"b": {"c": 2, "d": null}, "e": [1], "f": null, "g": {"h": 1}})
     );
 }

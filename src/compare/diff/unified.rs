@@ -20,13 +20,13 @@ pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
 
 /// Returns the hunks of the difference of two texts, without the lines about the files.
 pub(super) fn hunks(live: &str, predicted: &str) -> String {
-    let difference = lines(live, predicted);
+    let difference = compare_lines(live, predicted);
     let mut unified = difference.unified_diff();
     unified.context_radius(3).missing_newline_hint(false).to_string()
 }
 
 /// Compares the lines of two texts.
-pub fn lines<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
+pub fn compare_lines<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
     TextDiff::configure()
         .timeout(LONGEST_COMPARISON)
         .diff_lines(before, after)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::managed_fields_entries::{ManagedFieldsEntries, same_item};
-use crate::compare::field_paths::is_empty;
+use crate::compare::field_paths::is_empty_map_or_list;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
 use crate::model::pointer::{Pointer, parse_index};
@@ -103,8 +103,8 @@ impl IgnoredPlace<'_> {
         }
     }
 
-    /// Returns whether the body is to be compared, and the value here is owned as a whole but not by us: a manager that
-    /// wrote an ignored part of the value has become the only owner of all of it.
+    /// Returns whether another manager owns the value here as a whole, and the body is to be compared. That manager
+    /// wrote an ignored part of the value, and so became the only owner of all of it.
     fn is_of_another_writer(&self) -> bool {
         self.purpose == Purpose::Compare && self.entries.are_of_one_value() && self.entries.ours().is_none()
     }
@@ -127,11 +127,11 @@ impl IgnoredPlace<'_> {
         }
         match (body.get_mut(name), live.get(name)) {
             (Some(desired), Some(live)) => {
-                let was_empty = is_empty(desired);
+                let was_empty = is_empty_map_or_list(desired);
                 below.set_field(desired, live, rest);
                 let is_theirs = below.is_of_another_writer() && desired == live;
                 // An apply of `{}` or `[]` would make us an owner of the mapping or list.
-                let became_empty = is_empty(desired) && !was_empty && !is_empty(live);
+                let became_empty = is_empty_map_or_list(desired) && !was_empty && !is_empty_map_or_list(live);
                 if is_theirs || became_empty && !below.entries.we_own_place_itself() {
                     body.remove(name);
                 }
@@ -139,9 +139,9 @@ impl IgnoredPlace<'_> {
             (Some(desired), None) => {
                 let mut left = desired.clone();
                 remove(&mut left, rest);
-                if is_empty(&left) {
+                if is_empty_map_or_list(&left) {
                     body.remove(name);
-                } else if has_free_keys(name_of_container(name, rest)) {
+                } else if has_free_keys(name_of_enclosing_map(name, rest)) {
                     *desired = left;
                 }
             }
@@ -152,7 +152,7 @@ impl IgnoredPlace<'_> {
                     _ => json!({}),
                 };
                 below.set_field(&mut desired, live, rest);
-                if !is_empty(&desired) {
+                if !is_empty_map_or_list(&desired) {
                     body.insert(name.to_owned(), desired);
                 }
             }
@@ -185,7 +185,7 @@ impl IgnoredPlace<'_> {
                 return;
             }
             let below = self.below(&self.entries.key_of(item, &names));
-            let whole = below.project(item).filter(|_| rest.is_empty());
+            let whole = below.own_part_of(item).filter(|_| rest.is_empty());
             body.extend(whole.filter(|_| !below.entries.others_own_place_itself()));
             return;
         };
@@ -216,7 +216,7 @@ impl IgnoredPlace<'_> {
             return Some(live.clone());
         }
         match self.purpose {
-            Purpose::Compare => self.project(live),
+            Purpose::Compare => self.own_part_of(live),
             Purpose::Send if self.entries.others_own_whole_value() => None,
             Purpose::Send if desired.is_none() && !self.entries.we_own_something() => None,
             Purpose::Send if !self.entries.have_parts() => Some(live.clone()),
@@ -229,13 +229,13 @@ impl IgnoredPlace<'_> {
     }
 
     fn merge_fields(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Option<Value> {
-        let fields = self.fields_of(desired, live);
+        let fields = self.merge_each_field(desired, live);
         let is_empty_there = live.is_empty() || self.entries.we_own_place_itself();
         let stays = !fields.is_empty() || (is_empty_there && !self.entries.others_own_place_itself());
         stays.then_some(Value::Object(fields))
     }
 
-    fn fields_of(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
+    fn merge_each_field(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
         let desired = desired.and_then(Value::as_object);
         let names: BTreeSet<&str> = desired
             .into_iter()
@@ -267,7 +267,7 @@ impl IgnoredPlace<'_> {
                 let Some(whole) = item.as_object().filter(|_| below.entries.have_parts()) else {
                     return (!below.entries.others_own_whole_value()).then(|| item.clone());
                 };
-                let mut fields = below.fields_of(desired, whole);
+                let mut fields = below.merge_each_field(desired, whole);
                 let has_more = fields.keys().any(|name| !names.contains(name));
                 for name in &names {
                     if let Some(key) = whole
@@ -284,7 +284,7 @@ impl IgnoredPlace<'_> {
     }
 
     /// Returns the part of a live value that our manager owns; `None` if it owns no part.
-    fn project(&self, live: &Value) -> Option<Value> {
+    fn own_part_of(&self, live: &Value) -> Option<Value> {
         self.entries.ours().map(|tree| project(tree, live))
     }
 }
@@ -316,7 +316,7 @@ fn project(tree: &Map<String, Value>, live: &Value) -> Value {
 }
 
 /// Returns the name of the mapping that holds the field to which `rest` leads from the field `name`.
-fn name_of_container<'n>(name: &'n str, rest: &'n [String]) -> &'n str {
+fn name_of_enclosing_map<'n>(name: &'n str, rest: &'n [String]) -> &'n str {
     rest.iter().rev().nth(1).map_or(name, String::as_str)
 }
 
@@ -345,7 +345,7 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
         Value::Object(fields) => {
             if let Some(below) = fields.get_mut(segment) {
                 remove(below, rest);
-                if is_empty(below) {
+                if is_empty_map_or_list(below) {
                     fields.remove(segment);
                 }
             }
@@ -364,10 +364,10 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
     }
 }
 
-/// Returns whether the live object has a field at this place or below that a manager owns and the manifest lacks. The
-/// status does not count. The items of a list are not compared: a place in a list counts if the manifest lacks the
-/// list.
-pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String]) -> bool {
+/// Returns whether the manifest lacks a field that the live object has at this place or below it, and that a manager
+/// owns. The status does not count. Items of lists are not compared: of a list, only its absence in the manifest
+/// counts.
+pub(super) fn manifest_lacks_owned_field(live: &Value, manifest: &Value, segments: &[String]) -> bool {
     let Some((first, rest)) = segments.split_first().filter(|(first, _)| *first != "status") else {
         return false;
     };
@@ -384,14 +384,18 @@ pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String])
         desired = desired.and_then(|desired| desired.get(segment));
         entries = entries.field(segment);
     }
-    has_owned_field(&entries, live, desired)
+    desired_lacks_owned_field(&entries, live, desired)
 }
 
-fn has_owned_field(entries: &ManagedFieldsEntries<'_>, live: &Value, desired: Option<&Value>) -> bool {
+fn desired_lacks_owned_field(
+    entries: &ManagedFieldsEntries<'_>,
+    live: &Value,
+    desired: Option<&Value>,
+) -> bool {
     match live {
         Value::Object(fields) if !fields.is_empty() => fields.iter().any(|(name, value)| {
             let desired = desired.and_then(|desired| desired.get(name));
-            has_owned_field(&entries.field(name), value, desired)
+            desired_lacks_owned_field(&entries.field(name), value, desired)
         }),
         _ => desired.is_none() && entries.have_owner(),
     }

@@ -105,7 +105,7 @@ fn read_flux_rule(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreR
         Some(target) if target.is_mapping() => read_flux_target(target, expressions)?,
         Some(other) => return Err(rule_file::wrong_type(other, "target", "a mapping")),
     };
-    read_paths(item, "paths", target)
+    read_rule_with_paths(item, "paths", target)
 }
 
 const TARGET_FIELDS: [&str; 7] = [
@@ -191,7 +191,7 @@ fn read_argo_cd_rule(item: &Node, expressions: &mut Expressions) -> Outcome<Igno
         namespace: read_pattern(item, "namespace", exactly, expressions)?,
         ..RuleTarget::default()
     };
-    read_paths(item, "jsonPointers", target)
+    read_rule_with_paths(item, "jsonPointers", target)
 }
 
 /// Reads a condition that is a pattern; `None` if any text meets the condition. `to_expression` turns the pattern into
@@ -247,7 +247,7 @@ fn invalid_pattern(item: &Node, field: &'static str, error: &regex::Error) -> Ig
 }
 
 /// Reads the paths of a rule, which are in `field`, and returns the rule.
-fn read_paths(item: &Node, field: &'static str, target: RuleTarget) -> Outcome<IgnoreRule> {
+fn read_rule_with_paths(item: &Node, field: &'static str, target: RuleTarget) -> Outcome<IgnoreRule> {
     let mut paths = Vec::new();
     for (text, node) in rule_file::read_strings(item, field)? {
         let pointer =

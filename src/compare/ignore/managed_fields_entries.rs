@@ -100,8 +100,8 @@ impl<'a> ManagedFieldsEntries<'a> {
         self.theirs.iter().any(|tree| owns_itself(tree))
     }
 
-    /// Returns whether another manager has applied the value as a whole. If parts of the value are owned one by one, an
-    /// empty tree does not mean that: it is of a manifest with an empty mapping or list.
+    /// Returns whether another manager has applied the value as a whole: its tree is empty, and no entry has parts of
+    /// the value. If an entry has parts, the empty tree only shows that a manifest had an empty mapping or list here.
     pub(super) fn others_own_whole_value(&self) -> bool {
         !self.have_parts() && self.theirs.iter().any(|tree| tree.is_empty())
     }

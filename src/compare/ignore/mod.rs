@@ -45,7 +45,7 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
         let ignored = std::slice::from_ref(pointer);
         let with_live_value = body(&object.object, ignored, live, manager, Purpose::Send);
         with_live_value.value() != manifest
-            || body_with_live_values::has_more_than(live, &manifest, pointer.segments())
+            || body_with_live_values::manifest_lacks_owned_field(live, &manifest, pointer.segments())
     });
     reset
 }
@@ -112,7 +112,7 @@ impl IgnoreRules {
             let value = value.get_or_insert_with(|| object.object.value());
             for (path, is_found) in rule.paths.iter().zip(&mut usage.found_paths) {
                 let pointer = pointer_as_sent(&path.pointer, object);
-                *is_found |= pointer.is_in(value);
+                *is_found |= pointer.is_field_of(value);
                 if !ignored.contains(&pointer) {
                     ignored.push(pointer);
                 }

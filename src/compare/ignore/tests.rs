@@ -259,7 +259,7 @@ fn the_applysets_own_metadata_are_those_of_the_manifest() {
 fn rules_match_as_in_the_other_tools() {
     let object = || {
         let mut object = desired("Deployment", Some("shop"), "web");
-        let resource = crate::model::resource::Resource::regular(
+        let resource = crate::model::resource::Resource::with_regular_names(
             "apps",
             "v1",
             "Deployment",

@@ -16,16 +16,21 @@ const FIELDS: [&str; 2] = ["labels", "annotations"];
 /// live object.
 ///
 /// The values are those of `live`, so the object may be sent only over the resourceVersion of `live`.
-pub fn with_applyset_metadata(object: &Object, live: &Value, manager: &str) -> Option<Object> {
+pub fn with_applyset_metadata(object: &Object, live_metadata: &Value, manager: &str) -> Option<Object> {
     let mut metadata = None;
-    for entry in entries(live).iter().filter(|entry| is_apply_of(entry, manager)) {
+    for entry in entries(live_metadata)
+        .iter()
+        .filter(|entry| is_apply_of(entry, manager))
+    {
         for field in FIELDS {
-            for key in owned_keys(entry, field) {
-                let Some(value) = live[field].get(key) else {
+            for key in owned_applyset_keys(entry, field) {
+                let Some(value) = live_metadata[field].get(key) else {
                     continue;
                 };
                 let metadata = metadata.get_or_insert_with(|| object.metadata());
-                pairs(metadata, field).entry(key).or_insert_with(|| value.clone());
+                pairs_mut(metadata, field)
+                    .entry(key)
+                    .or_insert_with(|| value.clone());
             }
         }
     }
@@ -58,7 +63,7 @@ pub(super) fn take_owned(entry: &mut Value, field: &str, is_taken: impl Fn(&str)
 }
 
 /// Returns the ApplySet metadata among the labels or annotations that an entry owns.
-fn owned_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str> {
+fn owned_applyset_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str> {
     let owned = entry["fieldsV1"]["f:metadata"][format!("f:{field}")].as_object();
     let keys = owned.into_iter().flat_map(Map::keys);
     keys.filter_map(|key| key.strip_prefix("f:"))
@@ -71,7 +76,7 @@ fn is_of_parent(key: &str) -> bool {
     is_applyset_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }
 
-fn pairs<'m>(metadata: &'m mut Map<String, Value>, field: &str) -> &'m mut Map<String, Value> {
+fn pairs_mut<'m>(metadata: &'m mut Map<String, Value>, field: &str) -> &'m mut Map<String, Value> {
     let pairs = metadata.entry(field).or_insert(Value::Null);
     if !pairs.is_object() {
         *pairs = Value::Object(Map::new());

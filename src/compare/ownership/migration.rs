@@ -17,7 +17,7 @@ const STRING_DATA: &str = "f:stringData";
 
 /// The field managers that lose fields in a migration, and the manager that gets the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Former<'a> {
+pub struct OwnershipMigration<'a> {
     /// The manager that gets the fields.
     pub manager: &'a str,
     /// The field manager of a tool that a set is taken over from: the fields that it has applied move.
@@ -26,21 +26,21 @@ pub struct Former<'a> {
     /// applied or updated.
     pub writers: &'a [&'a str],
     /// The treatment of the annotation of client-side apply.
-    pub last_applied: LastApplied,
+    pub last_applied: LastAppliedTreatment,
 }
 
 /// The treatment of the annotation `last-applied-configuration` of client-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastApplied {
+pub enum LastAppliedTreatment {
     /// The annotation moves with the other fields, and the next apply removes it from the object.
     Moved,
     /// The annotation stays with its owner, because kubectl continues to apply this object client-side.
     LeftToItsOwner,
 }
 
-impl LastApplied {
+impl LastAppliedTreatment {
     /// Returns the treatment of the annotation in a set that this tool manages.
-    pub fn in_set_of(tooling: &Tooling) -> Self {
+    pub fn for_tooling(tooling: &Tooling) -> Self {
         if tooling.is_same_program(&Tooling::this_program()) {
             Self::Moved
         } else {
@@ -58,7 +58,7 @@ pub fn has_client_side_apply(metadata: &Value) -> bool {
 }
 
 /// Returns whether this manager has applied `stringData` to a Secret.
-pub fn has_string_data(metadata: &Value, manager: &str) -> bool {
+pub fn has_applied_string_data(metadata: &Value, manager: &str) -> bool {
     entries(metadata)
         .iter()
         .any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
@@ -71,9 +71,9 @@ pub fn migration_patch(
     metadata: &Value,
     manager: &str,
     former: Option<&str>,
-    last_applied: LastApplied,
+    last_applied: LastAppliedTreatment,
 ) -> Option<Value> {
-    let former = Former {
+    let former = OwnershipMigration {
         manager,
         tool: former,
         writers: &[],
@@ -87,7 +87,7 @@ pub fn migration_patch(
 
 /// Returns `metadata.managedFields` after the fields of the former owners have moved; `None` if nothing
 /// moves.
-pub fn migrate_managed_fields(metadata: &Value, former: &Former) -> Option<Value> {
+pub fn migrate_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
     let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
         .iter()
         .cloned()
@@ -120,7 +120,7 @@ pub fn migrate_managed_fields(metadata: &Value, former: &Former) -> Option<Value
 }
 
 /// Returns the JSON patch that writes the entries of [`migrate_secret_managed_fields`]; `None` if nothing moves.
-pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value> {
+pub fn secret_migration_patch(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
     Some(replacement_patch(
         &migrate_secret_managed_fields(metadata, former)?,
         metadata,
@@ -129,7 +129,7 @@ pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value
 
 /// Returns `metadata.managedFields` of a Secret as [`migrate_managed_fields`] does, and turns fields of `stringData`
 /// into fields of `data`, where the server has stored the values. So an apply removes a key that has left the manifest.
-pub fn migrate_secret_managed_fields(metadata: &Value, former: &Former) -> Option<Value> {
+pub fn migrate_secret_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
     let mut owned = metadata.clone();
     let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
     let mut has_string_data = false;
@@ -149,7 +149,7 @@ pub fn replacement_patch(entries: &Value, metadata: &Value) -> Value {
 }
 
 /// Returns entries with the fields of `data` that a run is about to own because they were applied as `stringData`.
-pub(super) fn applied_string_data(metadata: &Value, former: &Former) -> Vec<Value> {
+pub(super) fn data_entries_from_string_data(metadata: &Value, former: &OwnershipMigration) -> Vec<Value> {
     entries(metadata)
         .iter()
         .filter(|entry| is_apply_of(entry, former.manager) || is_moved(entry, former))
@@ -179,7 +179,7 @@ fn move_string_data(entry: &mut Value) -> bool {
 }
 
 /// Returns whether fields of this entry move.
-pub(super) fn is_moved(entry: &Value, former: &Former) -> bool {
+pub(super) fn is_moved(entry: &Value, former: &OwnershipMigration) -> bool {
     let is_of_tool = former
         .tool
         .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
@@ -189,7 +189,7 @@ pub(super) fn is_moved(entry: &Value, former: &Former) -> bool {
 
 /// Returns whether an entry belongs to a tool that the object is adopted from. If the tool updates objects under the
 /// name of our manager, an entry with only the part-of label is our own.
-fn is_of_writer(entry: &Value, former: &Former) -> bool {
+fn is_of_writer(entry: &Value, former: &OwnershipMigration) -> bool {
     let is_writer = entry["manager"]
         .as_str()
         .is_some_and(|manager| former.writers.contains(&manager));
@@ -215,7 +215,7 @@ fn empty_entry(like: &Value, manager: &str) -> Value {
 /// metadata.
 fn has_something_to_move(entry: &Value) -> bool {
     let mut rest = entry.clone();
-    take_kept(&mut rest, LastApplied::LeftToItsOwner);
+    take_kept(&mut rest, LastAppliedTreatment::LeftToItsOwner);
     let fields = &rest["fieldsV1"];
     let metadata = &fields["f:metadata"];
     has_other_fields(fields, &["f:metadata"])
@@ -226,10 +226,10 @@ fn has_something_to_move(entry: &Value) -> bool {
 
 /// Removes the fields that stay with their owner from an entry, and returns them as a field set; `None` if there are
 /// none.
-pub(super) fn take_kept(entry: &mut Value, last_applied: LastApplied) -> Option<Value> {
+pub(super) fn take_kept(entry: &mut Value, last_applied: LastAppliedTreatment) -> Option<Value> {
     let annotation = match last_applied {
-        LastApplied::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
-        LastApplied::Moved => None,
+        LastAppliedTreatment::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
+        LastAppliedTreatment::Moved => None,
     };
     let kept = union_of_all(annotation.into_iter().chain(take_applyset_metadata(entry)));
     // An empty node would own all metadata.
@@ -260,7 +260,8 @@ mod tests {
             {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
         ]});
         assert!(has_client_side_apply(&metadata));
-        let patch = migration_patch(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
+        let patch =
+            migration_patch(&metadata, "ours", None, LastAppliedTreatment::Moved).expect("something to move");
         assert_eq!(patch[1]["value"], "5");
         let fields = &patch[0]["value"];
         assert_eq!(fields.as_array().map(Vec::len), Some(2));
@@ -275,7 +276,8 @@ mod tests {
         let metadata = json!({"resourceVersion": "5", "managedFields": [
             {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
         ]});
-        let patch = migration_patch(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
+        let patch =
+            migration_patch(&metadata, "ours", None, LastAppliedTreatment::Moved).expect("something to move");
         let entry = &patch[0]["value"][0];
         assert_eq!(
             (&entry["manager"], &entry["operation"]),
@@ -288,12 +290,15 @@ mod tests {
         let metadata = json!({"resourceVersion": "5", "managedFields": [
             {"manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
         ]});
-        assert_eq!(migration_patch(&metadata, "ours", None, LastApplied::Moved), None);
         assert_eq!(
-            migration_patch(&metadata, "kubectl", Some("kubectl"), LastApplied::Moved),
+            migration_patch(&metadata, "ours", None, LastAppliedTreatment::Moved),
             None
         );
-        let patch = migration_patch(&metadata, "ours", Some("kubectl"), LastApplied::Moved)
+        assert_eq!(
+            migration_patch(&metadata, "kubectl", Some("kubectl"), LastAppliedTreatment::Moved),
+            None
+        );
+        let patch = migration_patch(&metadata, "ours", Some("kubectl"), LastAppliedTreatment::Moved)
             .expect("something to move");
         assert_eq!(patch[0]["value"].as_array().map(Vec::len), Some(1));
         assert_eq!(patch[0]["value"][0]["manager"], "ours");
@@ -307,13 +312,13 @@ mod tests {
                 "f:metadata": {"f:annotations": {".": {}, (OWNED_LAST_APPLIED): {}}}, "f:data": {"f:old": {}},
             }},
         ]});
-        let patch = migration_patch(&metadata, "kubectl", None, LastApplied::LeftToItsOwner)
+        let patch = migration_patch(&metadata, "kubectl", None, LastAppliedTreatment::LeftToItsOwner)
             .expect("something to move");
         let migrated = json!({"managedFields": patch[0]["value"]});
         assert_eq!(migrated["managedFields"].as_array().map(Vec::len), Some(2));
         assert!(!has_client_side_apply(&migrated), "nothing is left to move");
         assert_eq!(
-            migration_patch(&migrated, "kubectl", None, LastApplied::LeftToItsOwner),
+            migration_patch(&migrated, "kubectl", None, LastAppliedTreatment::LeftToItsOwner),
             None
         );
     }
@@ -338,7 +343,7 @@ mod tests {
                 let metadata = json!({"resourceVersion": "5", "managedFields": [
                     {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields},
                 ]});
-                let patch = migration_patch(&metadata, "ours", Some("tool"), LastApplied::Moved);
+                let patch = migration_patch(&metadata, "ours", Some("tool"), LastAppliedTreatment::Moved);
                 let moved = patch.map(|patch| {
                     let entries = &patch[0]["value"];
                     assert_eq!(
@@ -354,11 +359,11 @@ mod tests {
 
     #[test]
     fn string_data_that_was_applied_is_owned_as_data() {
-        let former = Former {
+        let former = OwnershipMigration {
             manager: "ours",
             tool: Some("tool"),
             writers: &[],
-            last_applied: LastApplied::Moved,
+            last_applied: LastAppliedTreatment::Moved,
         };
         let entry = |manager: &str, fields: &Value| json!({"manager": manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields});
         let typed = json!({"f:stringData": {"f:a": {}}});
@@ -415,11 +420,11 @@ mod tests {
         ];
         for (entry, manager, expected) in table {
             let metadata = json!({"resourceVersion": "5", "managedFields": [entry]});
-            let former = Former {
+            let former = OwnershipMigration {
                 manager,
                 tool: None,
                 writers: &["helm", "kubectl"],
-                last_applied: LastApplied::Moved,
+                last_applied: LastAppliedTreatment::Moved,
             };
             let moved = migrate_managed_fields(&metadata, &former);
             assert_eq!(moved.is_some(), expected, "{metadata}");
@@ -439,7 +444,10 @@ mod tests {
             json!({"manager": CLIENT_SIDE_APPLY, "operation": "Update", "subresource": "status", "fieldsV1": {}}),
         ] {
             let metadata = json!({"resourceVersion": "5", "managedFields": [entry]});
-            assert_eq!(migration_patch(&metadata, "ours", None, LastApplied::Moved), None);
+            assert_eq!(
+                migration_patch(&metadata, "ours", None, LastAppliedTreatment::Moved),
+                None
+            );
         }
     }
 }

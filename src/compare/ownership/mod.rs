@@ -4,7 +4,7 @@
 //! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
-mod fields_to_take;
+mod fields_taken_by_apply;
 mod managed_fields;
 mod migration;
 mod owned_fields;
@@ -14,20 +14,22 @@ mod stale_fields;
 mod unusable_versions;
 
 pub use applyset_metadata::with_applyset_metadata;
-pub use fields_to_take::manifest_to_restore;
+pub use fields_taken_by_apply::manifest_to_restore;
 pub use managed_fields::{Creator, annotation_writers, content_writers, creator, was_created_by};
 pub(in crate::compare) use managed_fields::{apply_entry, entries, is_apply_of};
 pub use migration::{
-    Former, LastApplied, has_client_side_apply, has_string_data, migrate_managed_fields,
-    migrate_secret_managed_fields, migration_patch, replacement_patch, secret_migration_patch,
+    LastAppliedTreatment, OwnershipMigration, has_applied_string_data, has_client_side_apply,
+    migrate_managed_fields, migrate_secret_managed_fields, migration_patch, replacement_patch,
+    secret_migration_patch,
 };
 pub use owned_fields::{
-    applied_version, fields_applied, fields_applied_by, fields_of_all, manifest_of, needs_definition,
+    applied_version, manifest_applied_by, manifest_applied_by_any, manifest_of, manifest_of_all_managers,
+    needs_definition,
 };
-pub use owners_of_invalid_fields::only_others_own;
+pub use owners_of_invalid_fields::owners_if_only_others;
 pub use replicas::{ReplicasPath, dropped_replicas};
-pub use stale_fields::{own_manifest, without_stale_fields};
-pub use unusable_versions::{names_other_version, without_unusable_versions};
+pub use stale_fields::{replace_own_entry, without_stale_fields};
+pub use unusable_versions::{names_other_version, replace_unusable_versions};
 
 use crate::model::applyset::Tooling;
 
@@ -69,9 +71,9 @@ pub fn parent_field_manager(tooling: &Tooling) -> &'static str {
     }
 }
 
-/// Returns the field manager under which a tool applies the members of its sets. Other tools,
-/// kubectl among them, apply under their own name; fields stay free of conflicts only if the
-/// same name is used for a set that such a tool also operates.
+/// Returns the field manager under which a tool applies the members of its sets. Other tools, such as kubectl, apply
+/// under their own name. We use that name for their sets, too; under another name, our applies would conflict with
+/// theirs.
 pub fn member_field_manager(tooling: &Tooling) -> &str {
     if tooling.is_same_program(&Tooling::this_program()) {
         MEMBER_FIELD_MANAGER

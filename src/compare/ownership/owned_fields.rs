@@ -9,7 +9,7 @@ use super::managed_fields::{
 };
 use crate::compare::changes::{CrdVersion, Shape, zero_of};
 use crate::compare::field_paths::{ItemKey, has_parts, leaf_paths, value_at};
-use crate::model::built_in_kinds::{Relation, TypeMeta};
+use crate::model::built_in_kinds::{Ownership, TypeMeta};
 
 /// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because
 /// each apply takes them over, and removes those that its manifest lacks. `definition` is the CRD of a custom resource.
@@ -19,28 +19,28 @@ pub fn manifest_of(object: &Value, manager: &str, definition: Option<CrdVersion<
 
 /// Returns the field set of the manifest that [`manifest_of`] returns.
 pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
-    sent_fields(object, |entry| {
+    field_set_as_in_manifest(object, |entry| {
         is_apply_of(entry, manager) || is_client_side(entry)
     })
 }
 
 /// Returns the fields of an object that any manager has applied, client-side or server-side, as a manifest.
-pub fn fields_applied(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    let applied = sent_fields(object, |entry| is_apply(entry) || is_client_side(entry));
+pub fn manifest_applied_by_any(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+    let applied = field_set_as_in_manifest(object, |entry| is_apply(entry) || is_client_side(entry));
     manifest_with(object, applied, definition)
 }
 
 /// Returns the fields of an object that any manager owns, as a manifest. Defaults of the server have no owner, and are
 /// missing.
-pub fn fields_of_all(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    manifest_with(object, sent_fields(object, |_| true), definition)
+pub fn manifest_of_all_managers(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+    manifest_with(object, field_set_as_in_manifest(object, |_| true), definition)
 }
 
-/// Returns the union of the field sets of the entries for which `is_included` is true, as a manifest has the fields:
-/// `data` in place of `stringData`, and without the annotation of client-side apply.
-fn sent_fields(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
-    let fields = fields_of(&object["metadata"], is_included);
-    fields.map(without_last_applied).map(with_string_data)
+/// Returns the fields that a manifest of the chosen entries has: the union of their field sets, with `data` in place of
+/// `stringData`, and without the annotation of client-side apply. An entry is chosen if `is_included` is true.
+fn field_set_as_in_manifest(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
+    let fields = union_of_entries(&object["metadata"], is_included);
+    fields.map(without_last_applied).map(with_string_data_as_data)
 }
 
 /// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
@@ -54,8 +54,8 @@ pub fn needs_definition(object: &Value, manager: &str) -> bool {
 }
 
 /// Returns the fields of an object that `manager` itself has applied, as a manifest.
-pub fn fields_applied_by(object: &Value, manager: &str) -> Value {
-    let own = sent_fields(object, |entry| is_apply_of(entry, manager));
+pub fn manifest_applied_by(object: &Value, manager: &str) -> Value {
+    let own = field_set_as_in_manifest(object, |entry| is_apply_of(entry, manager));
     manifest_with(object, own, None)
 }
 
@@ -109,7 +109,7 @@ impl<'n> TypedPlace<'n> {
 
     /// Returns the value with which a field was sent that has an owner but no value: the empty value of its type. If
     /// the type is not known, the result is null, which leaves the field without a value as well.
-    fn absent(this: Option<Self>, name: &str) -> Option<Value> {
+    fn value_if_absent(this: Option<Self>, name: &str) -> Option<Value> {
         match this {
             Some(place) if matches!(place.shape, Shape::BuiltIn) => {
                 zero_of(place.type_meta, place.name, name)
@@ -122,8 +122,16 @@ impl<'n> TypedPlace<'n> {
     /// type are owned one by one, it was sent empty.
     fn as_sent(self, value: &Value) -> Value {
         match value {
-            Value::Object(_) if self.shape.map(self.name, self.type_meta) == Relation::Granular => json!({}),
-            Value::Array(_) if self.shape.list(self.name, self.type_meta) == Relation::Granular => json!([]),
+            Value::Object(_)
+                if self.shape.relation_of_map(self.name, self.type_meta) == Ownership::Granular =>
+            {
+                json!({})
+            }
+            Value::Array(_)
+                if self.shape.relation_of_list(self.name, self.type_meta) == Ownership::Granular =>
+            {
+                json!([])
+            }
             value => value.clone(),
         }
     }
@@ -134,7 +142,7 @@ pub(super) fn manifest_with(
     fields: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Value {
-    let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
+    let all = union_of_entries(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
         .and_then(|fields| part(object, &fields, Some(&all), TypedPlace::new(object, definition)))
         .unwrap_or_else(|| json!({}));
@@ -150,7 +158,7 @@ pub(super) fn manifest_with(
 }
 
 /// Returns the field set with the keys of `stringData` below `data`, where the server stores the values.
-fn with_string_data(mut fields: Value) -> Value {
+fn with_string_data_as_data(mut fields: Value) -> Value {
     let Some(string_data) = fields
         .as_object_mut()
         .and_then(|fields| fields.remove("f:stringData"))
@@ -176,13 +184,13 @@ fn without_last_applied(mut fields: Value) -> Value {
 }
 
 /// Returns the union of the field sets of the entries for which `is_included` is true; `None` if there are none.
-pub(super) fn fields_of(metadata: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
+pub(super) fn union_of_entries(metadata: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
     let entries = entries(metadata).iter().filter(|entry| is_included(entry));
     union_of_all(entries.map(|entry| entry["fieldsV1"].clone()))
 }
 
-/// Returns the part of a value that a field set has; `None` if the value has none of it. `all` is the
-/// node of all managers: an empty node is a whole value, unless another manager has something in it.
+/// Returns the part of a value that a field set owns; `None` if it owns no part. `all` is the node of the value in the
+/// field set of all managers. An empty node owns the whole value, unless `all` shows that a manager owns a part of it.
 fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<TypedPlace<'_>>) -> Option<Value> {
     let fields = fields.as_object()?;
     let is_shared = all.is_some_and(has_parts);
@@ -200,7 +208,7 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<TypedP
                     let part = match values.get(name).filter(|value| !value.is_null()) {
                         Some(value) => part(value, below, all, place.map(|place| place.below(name))),
                         None if has_parts(below) => None,
-                        None => TypedPlace::absent(place, name),
+                        None => TypedPlace::value_if_absent(place, name),
                     };
                     Some((name.to_owned(), part?))
                 })
@@ -236,7 +244,8 @@ fn part_of_item(
     })
 }
 
-/// An item is found by its keys. The fields of those that have a default may be unowned, but not all.
+/// Returns the part of a list item that is found by its keys. The part has at least one key, or the server could not
+/// find the item: if none of the keys is owned, all are added.
 fn part_with_keys(
     item: &Value,
     fields: &Value,

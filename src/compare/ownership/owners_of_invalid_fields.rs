@@ -11,7 +11,7 @@ use super::managed_fields::entries;
 
 /// Returns the managers that own the field at `path`, if the field is only theirs. `None` if the manifest has the
 /// field, if no manager or one of `ours` owns it, or if the path names no field.
-pub fn only_others_own(
+pub fn owners_if_only_others(
     path: &str,
     manifest: &Value,
     live: &Value,
@@ -104,7 +104,7 @@ mod tests {
             ("", &None),
         ] {
             assert_eq!(
-                only_others_own(path, &manifest, &live, &ours),
+                owners_if_only_others(path, &manifest, &live, &ours),
                 *expected,
                 "{path}"
             );

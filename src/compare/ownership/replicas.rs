@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::managed_fields::{entries, is_apply_of};
-use super::migration::{Former, migrate_managed_fields};
+use super::migration::{OwnershipMigration, migrate_managed_fields};
 use crate::model::pointer::Pointer;
 
 /// The place of the number of replicas in an object: `spec.replicas`, or as a CRD says.
@@ -86,7 +86,7 @@ pub fn dropped_replicas(
     manifest: &Value,
     live: &Value,
     path: &ReplicasPath,
-    former: &Former,
+    former: &OwnershipMigration,
 ) -> Option<Value> {
     if path.value_in(manifest).is_some() {
         return None;
@@ -105,13 +105,13 @@ pub fn dropped_replicas(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::ownership::{CLIENT_SIDE_APPLY, LastApplied};
+    use crate::compare::ownership::{CLIENT_SIDE_APPLY, LastAppliedTreatment};
 
-    const FORMER: Former = Former {
+    const FORMER: OwnershipMigration = OwnershipMigration {
         manager: "applyset",
         tool: None,
         writers: &[],
-        last_applied: LastApplied::Moved,
+        last_applied: LastAppliedTreatment::Moved,
     };
 
     fn entry(manager: &str, operation: &str, subresource: &str) -> Value {

@@ -8,15 +8,19 @@ use serde_json::{Map, Value, json};
 
 use super::CLIENT_SIDE_APPLY;
 use super::managed_fields::{entries, is_apply_of};
-use super::migration::{Former, applied_string_data, is_moved, take_kept};
-use crate::compare::field_paths::{ItemKey, is_empty};
+use super::migration::{OwnershipMigration, data_entries_from_string_data, is_moved, take_kept};
+use crate::compare::field_paths::{ItemKey, is_empty_map_or_list};
 
 /// Returns the object without stale fields; `None` if it has none.
 ///
 /// `applied` is the object as a dry run of our apply shows it: the entry of our manager
 /// has the fields of the manifest, and the former owners still have theirs. `secret` is the live object if that is a
 /// Secret: only its managedFields show which keys were applied as `stringData` before.
-pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Former) -> Option<Value> {
+pub fn without_stale_fields(
+    applied: &Value,
+    live_secret: Option<&Value>,
+    former: &OwnershipMigration,
+) -> Option<Value> {
     let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
         .iter()
         .cloned()
@@ -25,16 +29,16 @@ pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Fo
         .iter_mut()
         .filter_map(|entry| take_kept(entry, former.last_applied));
     kept.extend(staying.map(|fields| json!({"fieldsV1": fields})));
-    let typed = secret.map(|secret| applied_string_data(&secret["metadata"], former));
+    let typed = live_secret.map(|secret| data_entries_from_string_data(&secret["metadata"], former));
     moved.extend(typed.into_iter().flatten());
     let mut left = applied.clone();
-    remove(&mut left, &trees(&moved), &trees(&kept));
+    remove_moved_fields(&mut left, &trees(&moved), &trees(&kept));
     (left != *applied).then_some(left)
 }
 
 /// Makes our manager own exactly the fields of a manifest, and client-side apply, as a former owner, the fields that
 /// our manager has applied before.
-pub fn own_manifest(metadata: &mut Value, former: &Former, manifest: &Value) {
+pub fn replace_own_entry(metadata: &mut Value, former: &OwnershipMigration, manifest: &Value) {
     let Some(entries) = metadata["managedFields"].as_array_mut() else {
         return;
     };
@@ -70,7 +74,7 @@ fn trees(entries: &[Value]) -> Vec<&Tree> {
 }
 
 /// Removes the fields that are in one of the trees `moved` and in none of the trees `kept`.
-fn remove(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
+fn remove_moved_fields(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
     let mut keys: Vec<&String> = moved.iter().flat_map(|tree| tree.keys()).collect();
     keys.sort();
     keys.dedup();
@@ -86,22 +90,24 @@ fn remove(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
         }
         let is_owned = moved.iter().any(|node| node.is_empty() || node.contains_key("."));
         if kept.is_empty() && is_owned {
-            take(value, key);
+            remove_child(value, key);
             continue;
         }
-        let Some(child) = find(value, key) else { continue };
-        remove(
+        let Some(child) = child_mut(value, key) else {
+            continue;
+        };
+        remove_moved_fields(
             child,
             &moved.iter().collect::<Vec<_>>(),
             &kept.iter().collect::<Vec<_>>(),
         );
-        if kept.is_empty() && is_empty(child) {
-            take(value, key);
+        if kept.is_empty() && is_empty_map_or_list(child) {
+            remove_child(value, key);
         }
     }
 }
 
-fn find<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
+fn child_mut<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
     match value {
         Value::Object(fields) => fields.get_mut(key.strip_prefix("f:")?),
         Value::Array(items) => {
@@ -112,7 +118,7 @@ fn find<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
     }
 }
 
-fn take(value: &mut Value, key: &str) {
+fn remove_child(value: &mut Value, key: &str) {
     match value {
         Value::Object(fields) => {
             key.strip_prefix("f:").and_then(|name| fields.remove(name));
@@ -128,14 +134,19 @@ fn take(value: &mut Value, key: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::ownership::{CLIENT_SIDE_APPLY, LAST_APPLIED, LastApplied};
+    use crate::compare::ownership::{CLIENT_SIDE_APPLY, LAST_APPLIED, LastAppliedTreatment};
 
-    fn left(mut object: Value, theirs: &Value, ours: &Value, last_applied: LastApplied) -> Option<Value> {
+    fn left(
+        mut object: Value,
+        theirs: &Value,
+        ours: &Value,
+        last_applied: LastAppliedTreatment,
+    ) -> Option<Value> {
         object["metadata"]["managedFields"] = json!([
             {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "fieldsV1": theirs},
             {"manager": "ours", "operation": "Apply", "fieldsV1": ours},
         ]);
-        let former = Former {
+        let former = OwnershipMigration {
             manager: "ours",
             tool: None,
             writers: &[],
@@ -153,11 +164,11 @@ mod tests {
                 {"manager": "ours", "operation": "Apply", "fieldsV1": fields},
             ]}})
         };
-        let former = Former {
+        let former = OwnershipMigration {
             manager: "ours",
             tool: None,
             writers: &[],
-            last_applied: LastApplied::Moved,
+            last_applied: LastAppliedTreatment::Moved,
         };
         let live = secret(&json!({"f:stringData": {"f:a": {}, "f:b": {}}}));
         let applied = secret(&json!({"f:data": {"f:a": {}}}));
@@ -218,7 +229,10 @@ mod tests {
             ),
         ];
         for (object, theirs, ours, expected) in table {
-            assert_eq!(left(object, &theirs, &ours, LastApplied::Moved), expected);
+            assert_eq!(
+                left(object, &theirs, &ours, LastAppliedTreatment::Moved),
+                expected
+            );
         }
     }
 
@@ -227,8 +241,12 @@ mod tests {
         let object = json!({"data": {"a": "1"}, "metadata": {"annotations": {(LAST_APPLIED): "{}"}}});
         let theirs = json!({"f:metadata": {"f:annotations": {".": {}, (format!("f:{LAST_APPLIED}")): {}}}, "f:data": {"f:a": {}}});
         let ours = json!({"f:data": {"f:a": {}}});
-        let moved = left(object.clone(), &theirs, &ours, LastApplied::Moved).expect("something to lose");
+        let moved =
+            left(object.clone(), &theirs, &ours, LastAppliedTreatment::Moved).expect("something to lose");
         assert_eq!(moved["metadata"].get("annotations"), None);
-        assert_eq!(left(object, &theirs, &ours, LastApplied::LeftToItsOwner), None);
+        assert_eq!(
+            left(object, &theirs, &ours, LastAppliedTreatment::LeftToItsOwner),
+            None
+        );
     }
 }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use super::managed_fields::{entries, union};
 use crate::model::resource::Resource;
 
-/// Returns whether entries name another version of the kind than that of the resource, which may be unusable. Only
-/// custom resources have unusable versions, and their groups have a dot; a built-in group may have one as well.
+/// Returns whether an entry names another version than the resource has. Such a version may be unusable. Only custom
+/// resources have unusable versions. The dot in their groups tells them from most built-in kinds, but not from all.
 pub fn names_other_version(metadata: &Value, resource: &Resource) -> bool {
     resource.group.contains('.') && entries(metadata).iter().any(|entry| is_other(entry, resource))
 }
@@ -24,7 +24,7 @@ pub fn names_other_version(metadata: &Value, resource: &Resource) -> bool {
 /// If two entries of one writer then have the same version, they are united, because the server would keep only the
 /// last one. The paths in the entries stay. Without a conversion webhook, all versions have the same paths. With a
 /// webhook, nothing can translate the paths of a version that the CRD has lost.
-pub fn without_unusable_versions(
+pub fn replace_unusable_versions(
     metadata: &Value,
     resource: &Resource,
     definition: &Value,
@@ -76,7 +76,7 @@ fn can_convert(object: &Value, definition: &Value, version: &Value) -> bool {
         UnknownFields::Refused
     };
     definition["spec"]["conversion"]["strategy"] == "Webhook"
-        || holds_object(&version["schema"]["openAPIV3Schema"], object, unknown)
+        || schema_allows_object(&version["schema"]["openAPIV3Schema"], object, unknown)
 }
 
 /// Returns the version that an entry names, if it is one of the group of the resource.
@@ -107,28 +107,28 @@ enum UnknownFields {
 }
 
 /// Returns whether a schema holds a whole object, whose identity and metadata need no declaration.
-fn holds_object(schema: &Value, object: &Value, unknown: UnknownFields) -> bool {
+fn schema_allows_object(schema: &Value, object: &Value, unknown: UnknownFields) -> bool {
     let mut content = object.clone();
     if let Some(fields) = content.as_object_mut() {
         fields.retain(|name, _| !IDENTITY.contains(&name.as_str()));
     }
-    holds(schema, &content, unknown)
+    schema_allows_value(schema, &content, unknown)
 }
 
 /// Returns whether a schema holds a value, by the rules of server-side apply (`kube-openapi`,
 /// `pkg/schemaconv/openapi.go`): what is below a field that keeps unknown fields keeps them, too, and an object without
 /// properties is free.
-fn holds(schema: &Value, value: &Value, inherited: UnknownFields) -> bool {
+fn schema_allows_value(schema: &Value, value: &Value, inherited: UnknownFields) -> bool {
     let keeps = schema["x-kubernetes-preserve-unknown-fields"] == true;
     let unknown = if keeps { UnknownFields::Kept } else { inherited };
     match (schema["type"].as_str(), value) {
         (_, Value::Null) => true,
         (None | Some("object"), Value::Object(fields)) => fields
             .iter()
-            .all(|(name, value)| holds_field(schema, name, value, unknown)),
-        (None | Some("array"), Value::Array(items)) => {
-            items.iter().all(|item| holds(&schema["items"], item, unknown))
-        }
+            .all(|(name, value)| schema_allows_field(schema, name, value, unknown)),
+        (None | Some("array"), Value::Array(items)) => items
+            .iter()
+            .all(|item| schema_allows_value(&schema["items"], item, unknown)),
         (Some("string"), value) => value.is_string(),
         (Some("boolean"), value) => value.is_boolean(),
         (Some("integer" | "number"), value) => value.is_number(),
@@ -136,13 +136,13 @@ fn holds(schema: &Value, value: &Value, inherited: UnknownFields) -> bool {
     }
 }
 
-fn holds_field(schema: &Value, name: &str, value: &Value, unknown: UnknownFields) -> bool {
+fn schema_allows_field(schema: &Value, name: &str, value: &Value, unknown: UnknownFields) -> bool {
     let declared = &schema["properties"];
     if schema["x-kubernetes-embedded-resource"] == true && IDENTITY.contains(&name) {
         return true;
     }
     match (declared.get(name), &schema["additionalProperties"]) {
-        (Some(schema), _) | (None, schema @ Value::Object(_)) => holds(schema, value, unknown),
+        (Some(schema), _) | (None, schema @ Value::Object(_)) => schema_allows_value(schema, value, unknown),
         (None, Value::Bool(is_allowed)) => *is_allowed,
         (None, _) => unknown == UnknownFields::Kept || declared.as_object().is_none_or(Map::is_empty),
     }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn only_versions_that_the_definition_lost_are_rewritten() {
-        let resource = Resource::regular("example.com", "v1", "Widget", Scope::Namespaced);
+        let resource = Resource::with_regular_names("example.com", "v1", "Widget", Scope::Namespaced);
         let definition = json!({"spec": {"versions": [{"name": "v1"}, {"name": "v2", "served": false}]}});
         let unreadable = json!({"spec": {}});
         let without_ours = json!({"spec": {"versions": [{"name": "v2"}]}});
@@ -192,7 +192,7 @@ mod tests {
         ];
         for (before, definition, after) in table {
             let metadata = json!({"managedFields": before});
-            let rewritten = without_unusable_versions(&metadata, &resource, definition, &[]);
+            let rewritten = replace_unusable_versions(&metadata, &resource, definition, &[]);
             assert_eq!(rewritten, after.map(Value::Array), "{metadata}");
         }
     }
@@ -201,7 +201,7 @@ mod tests {
     fn only_custom_resources_lose_versions() {
         let other = |group: &str| {
             let metadata = json!({"managedFields": [entry("a", &format!("{group}/v0"), "f:a")]});
-            let resource = Resource::regular(group, "v1", "Widget", Scope::Namespaced);
+            let resource = Resource::with_regular_names(group, "v1", "Widget", Scope::Namespaced);
             names_other_version(&metadata, &resource)
         };
         assert!(other("example.com"));
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn versions_whose_schema_cannot_hold_the_object_are_rewritten() {
-        let resource = Resource::regular("example.com", "v1", "Widget", Scope::Namespaced);
+        let resource = Resource::with_regular_names("example.com", "v1", "Widget", Scope::Namespaced);
         let [v0, v1] = ["example.com/v0", "example.com/v1"];
         let metadata = json!({"managedFields": [entry("a", v0, "f:a")]});
         let spec = |properties: Value| json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}});
@@ -277,7 +277,7 @@ mod tests {
                 "conversion": conversion,
                 "versions": [version("v0", schema), version("v1", &Value::Null)],
             }});
-            without_unusable_versions(&metadata, &resource, &definition, &[object])
+            replace_unusable_versions(&metadata, &resource, &definition, &[object])
         };
         for (schema, object, is_held) in cases {
             let expected = (!is_held).then(|| json!([entry("a", v1, "f:a")]));

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::object::ObjectView;
-use super::{BuiltInRules, Jobs, Readiness, RuleSet, StatusRules, pod, workloads};
+use super::{BuiltInRules, JobGoal, Readiness, RuleSet, StatusRules, pod, workloads};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 
@@ -41,7 +41,7 @@ pub(super) fn is_built_in_group(group: &str) -> bool {
 }
 
 /// Applies the rule of kstatus for a kind; `None` if kstatus has no rule for it.
-pub(super) fn judge(object: ObjectView, group_kind: &GroupKind, jobs: Jobs) -> Option<Readiness> {
+pub(super) fn judge(object: ObjectView, group_kind: &GroupKind, jobs: JobGoal) -> Option<Readiness> {
     let group = group_kind.group.as_str();
     Some(match (group, group_kind.kind.as_str()) {
         ("", "Pod") => pod::judge(object),
@@ -169,7 +169,7 @@ mod tests {
         let rules = StatusRules {
             own: Some(std::sync::Arc::new(own)),
             built_in: BuiltInRules::Used,
-            jobs: Jobs::Started,
+            jobs: JobGoal::Started,
         };
         assert!(!rules.are_current_once_written(&GroupKind::new("example.com", "Widget"), Unlisted, Created));
     }

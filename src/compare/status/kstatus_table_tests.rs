@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Others, StatusRules, Surroundings};
+use super::{OthersOfKind, StatusRules, Surroundings};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 
@@ -18,7 +18,7 @@ fn the_cases_of_kstatus_pass_but_for_the_exceptions() {
     let cases = cases.as_array().expect("a list");
     assert_eq!(cases.len(), 53);
     let around = Surroundings {
-        others: Others::Silent,
+        others: OthersOfKind::Silent,
         subresource: Subresource::Listed,
         now: Timestamp::UNIX_EPOCH,
     };

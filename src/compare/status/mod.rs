@@ -29,7 +29,7 @@ use crate::model::resource::Subresource;
 use object::{ObjectView, too_few};
 
 pub use built_in_kinds::Written;
-pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
+pub use pod::{ContainerInstance, Crash, crash as crash_of_pod, trouble as trouble_of_pod};
 use rules::Certainty;
 pub use rules::{Origin, RuleSet};
 
@@ -146,7 +146,7 @@ pub struct StatusRules {
     pub own: Option<Arc<RuleSet>>,
     pub built_in: BuiltInRules,
     /// The state of a Job that a wait requires.
-    pub jobs: Jobs,
+    pub jobs: JobGoal,
 }
 
 /// The use of the built-in rules.
@@ -161,7 +161,7 @@ pub enum BuiltInRules {
 
 /// The event of a Job that makes it Current, so that a wait for the Job ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Jobs {
+pub enum JobGoal {
     /// The Job has started.
     #[default]
     Started,
@@ -173,7 +173,7 @@ pub enum Jobs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surroundings {
     /// Whether other objects of the kind report a status.
-    pub others: Others,
+    pub others: OthersOfKind,
     /// Whether discovery lists the subresource `status` of the kind.
     pub subresource: Subresource,
     /// The time, by the server's clock.
@@ -186,7 +186,7 @@ pub struct Surroundings {
 /// each gateway class, issuer or shard often has its own. If their status counted, a wait for an object that has no
 /// controller would not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Others {
+pub enum OthersOfKind {
     /// At least one other object has a status: a controller is working.
     Report,
     /// No other object is known to have a status.
@@ -197,7 +197,7 @@ pub enum Others {
 const TIME_FOR_STATUS: i64 = 60;
 
 /// Returns whether a controller has reported something in the status of an object.
-pub fn reports(object: &Value) -> bool {
+pub fn has_status(object: &Value) -> bool {
     !conventions::has_no_status(object)
 }
 
@@ -205,7 +205,7 @@ pub fn reports(object: &Value) -> bool {
 /// a status, or if the time is over. The caller has to judge the object once more then, because the server sends no
 /// event.
 pub fn time_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
-    if reports(object) {
+    if has_status(object) {
         return None;
     }
     let left = TIME_FOR_STATUS - age(ObjectView(object), now)?;
@@ -223,14 +223,19 @@ impl StatusRules {
     /// shows it.
     pub fn judge(&self, object: &Value, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         let object = ObjectView(object);
-        let mut readiness = self.apply_rules(object, group_kind, around);
+        let mut readiness = self.judge_by_first_rule(object, group_kind, around);
         if matches!(readiness.rule, Rule::Conventions | Rule::Expression(_)) && !names_generation(object) {
             readiness.about = Generation::Unknown;
         }
         readiness
     }
 
-    fn apply_rules(&self, object: ObjectView, group_kind: &GroupKind, around: Surroundings) -> Readiness {
+    fn judge_by_first_rule(
+        &self,
+        object: ObjectView,
+        group_kind: &GroupKind,
+        around: Surroundings,
+    ) -> Readiness {
         if let Some(readiness) = judge_deletion(object).or_else(|| judge_exemption(object)) {
             return readiness;
         }
@@ -295,7 +300,7 @@ impl StatusRules {
         if conventions::has_no_status(object.0) && around.subresource == Subresource::Listed {
             // An object without a known age counts as old, so that a wait for it ends.
             let is_young = age(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
-            if around.others == Others::Report {
+            if around.others == OthersOfKind::Report {
                 let reason = "it has no status yet, as others of its kind have";
                 return Readiness::in_progress(reason).with_rule(Rule::Conventions);
             }

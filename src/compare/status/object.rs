@@ -37,8 +37,9 @@ impl<'a> ObjectView<'a> {
         self.array("/status/conditions").iter().map(Condition::new)
     }
 
-    pub(super) fn condition(self, kind: &str) -> Option<Condition<'a>> {
-        self.conditions().find(|condition| condition.kind == kind)
+    pub(super) fn condition(self, condition_type: &str) -> Option<Condition<'a>> {
+        self.conditions()
+            .find(|condition| condition.kind == condition_type)
     }
 
     pub(super) fn true_condition(self, kind: &str) -> Option<Condition<'a>> {
@@ -47,7 +48,7 @@ impl<'a> ObjectView<'a> {
     }
 
     /// Returns whether the object has a condition of this type that is True.
-    pub(super) fn is_true(self, kind: &str) -> bool {
+    pub(super) fn has_true_condition(self, kind: &str) -> bool {
         self.true_condition(kind).is_some()
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
         Some("Succeeded") => Readiness::current("it has completed"),
         // kstatus calls a failed Pod Current, because it no longer changes.
         Some("Failed") => Readiness::failed(describe_failure(object)),
-        Some("Running") if object.is_true("Ready") => Readiness::current("it is ready"),
+        Some("Running") if object.has_true_condition("Ready") => Readiness::current("it is ready"),
         Some("Running") => match trouble(object.0) {
             Some(trouble) if is_crash_looping(object) => Readiness::failed(trouble),
             Some(trouble) => Readiness::in_progress(trouble),
@@ -43,12 +43,12 @@ pub struct Crash {
     /// The name of the container.
     pub container: String,
     /// The instance that crashed.
-    pub instance: Instance,
+    pub instance: ContainerInstance,
 }
 
 /// An instance of a container: each restart makes a new one. kubectl has the logs of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Instance {
+pub enum ContainerInstance {
     /// The latest instance.
     Last,
     /// The instance before the latest one (`kubectl logs --previous`).
@@ -62,11 +62,11 @@ pub fn crash(pod: &Value) -> Option<Crash> {
         .map(ObjectView)
         .find_map(|container| {
             let instance = if container.count("/state/terminated/exitCode") != 0 {
-                Instance::Last
+                ContainerInstance::Last
             } else if container.0.pointer("/state/waiting").is_some()
                 && container.count("/lastState/terminated/exitCode") != 0
             {
-                Instance::Previous
+                ContainerInstance::Previous
             } else {
                 return None;
             };

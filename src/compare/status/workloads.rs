@@ -1,7 +1,7 @@
 //! The status of Deployments, StatefulSets, DaemonSets, ReplicaSets and Jobs.
 
 use super::object::ObjectView;
-use super::{Jobs, Readiness, too_few};
+use super::{JobGoal, Readiness, too_few};
 
 /// The value of `spec.progressDeadlineSeconds` that means no deadline (apps/v1, `MaxInt32`). A missing field means the
 /// same.
@@ -40,7 +40,7 @@ pub(super) fn judge_deployment(object: ObjectView) -> Readiness {
     if !is_rolled_out {
         return Readiness::in_progress("its latest ReplicaSet is not available yet");
     }
-    if !object.is_true("Available") {
+    if !object.has_true_condition("Available") {
         return Readiness::in_progress("it is not available yet");
     }
     Readiness::current(describe_available(replicas))
@@ -116,17 +116,17 @@ pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
 }
 
 /// Treats a running Job as Current, however long it runs, unless the wait is for its completion.
-pub(super) fn judge_job(object: ObjectView, jobs: Jobs) -> Readiness {
+pub(super) fn judge_job(object: ObjectView, jobs: JobGoal) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
     let succeeded = object.count("/status/succeeded");
     if let Some(failed) = object.true_condition("Failed") {
         return Readiness::failed(failed.to_string());
     }
-    if object.is_true("Complete") {
+    if object.has_true_condition("Complete") {
         return Readiness::current(format!("{succeeded} of {wanted} completions have succeeded"));
     }
-    if object.is_true("Suspended") {
+    if object.has_true_condition("Suspended") {
         return Readiness::current("it is suspended");
     }
     if object.text("/status/startTime").is_none() {
@@ -136,8 +136,8 @@ pub(super) fn judge_job(object: ObjectView, jobs: Jobs) -> Readiness {
     let reason =
         format!("it is running: {active} active, {succeeded} of {wanted} completions have succeeded");
     match jobs {
-        Jobs::Started => Readiness::current(reason),
-        Jobs::Completed => Readiness::in_progress(reason),
+        JobGoal::Started => Readiness::current(reason),
+        JobGoal::Completed => Readiness::in_progress(reason),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::{join_names, predict_disposition, report_unlisted_kinds};
-use crate::execute::deletion::set::record_managers;
-use crate::execute::former_parent::wait_until_members_are_gone::{Remaining, TerminatingObjects};
+use crate::execute::deletion::set::record_field_managers;
+use crate::execute::former_parent::wait_until_members_are_gone::{RemainingLister, TerminatingObjects};
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriting;
@@ -56,7 +56,7 @@ pub struct Obstacles {
 impl LeftSet<'_> {
     /// Deletes the parent once objects have left its set, or removes its record. If the parent is kept as the parent,
     /// puts the record that it has to get into `exact`. A dry run only reports.
-    pub(super) async fn release_parent(
+    pub(super) async fn release_or_predict(
         &self,
         execution: &MembershipExecution<'_>,
         known: &mut KnownParent,
@@ -67,16 +67,18 @@ impl LeftSet<'_> {
         let released = match self.aim {
             // If no object leaves the set, there is no reason to write the parent, and the run has not checked that the
             // user may write it.
-            ParentAim::Narrow | ParentAim::Delete if !execution.plan.takes_any() => Ok(Ending::Done),
+            ParentAim::Narrow | ParentAim::Delete if !execution.plan.has_member_after_run() => {
+                Ok(Ending::Done)
+            }
             ParentAim::Delete if is_dry => self.predict_release(sink).await,
             ParentAim::Narrow | ParentAim::RemoveRecord if is_dry => Ok(Ending::Done),
             _ => self.release(execution.joined.as_ref(), known, exact, sink).await,
         };
         match released {
-            Ok(Ending::Done) => self.report(self.obstacles, sink),
+            Ok(Ending::Done) => self.report_obstacles(self.obstacles, sink),
             Ok(ending) => ending,
             Err(error) => {
-                sink(Event::failure(error.to_string()));
+                sink(Event::general_failure(error.to_string()));
                 self.parent.interrupt.ending_after_failure()
             }
         }
@@ -96,10 +98,10 @@ impl LeftSet<'_> {
             aim: self.aim,
             joined,
             writing: self.parent,
-            listed_reading: known.listed_reading(&self.former.reading),
+            listed_reading: known.reading_of_listed_scope(&self.former.reading),
             known,
             kept_objects: &kept_objects,
-            remaining: Remaining {
+            remaining: RemainingLister {
                 server: self.parent.server,
                 set: self.parent.set,
                 interrupt: self.parent.interrupt,
@@ -121,7 +123,7 @@ impl LeftSet<'_> {
             },
             unlisted: self.state.observed.record_to_keep.clone(),
             // Content from the set's manifests keeps the parent, too: these commands delete no data.
-            managers: record_managers(),
+            managers: record_field_managers(),
         };
         let parent = &self.parent.set.parent;
         let failure = match (release.see_to_parent(sink).await?, self.aim) {
@@ -140,7 +142,7 @@ impl LeftSet<'_> {
                         format!("{parent}: {CHANGED_BY_ANOTHER}")
                     }
                     ParentAim::RemoveRecord | ParentAim::Delete => {
-                        return Ok(self.report(&obstacles, sink));
+                        return Ok(self.report_obstacles(&obstacles, sink));
                     }
                 }
             }
@@ -158,13 +160,13 @@ impl LeftSet<'_> {
                 return Ok(Ending::Done);
             }
         };
-        sink(Event::failure(failure));
+        sink(Event::general_failure(failure));
         Ok(Ending::Incomplete)
     }
 
     /// Reports why the old set is kept: as a failure if the record has kinds whose members a list may not show, else as
     /// warnings.
-    fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
+    fn report_obstacles(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
         let parent = &self.parent.set.parent;
         self.report_members(&obstacles.members, sink);
         if let Some(owned) = &obstacles.owned {
@@ -200,8 +202,8 @@ impl LeftSet<'_> {
             resource,
             ..
         } = self.parent;
-        if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
-            let (_, event) = predict_disposition(set, &parent, &record_managers());
+        if let Some(parent) = read::read_live_parent(server, resource, &set.parent).await? {
+            let (_, event) = predict_disposition(set, &parent, &record_field_managers());
             sink(event);
         }
         Ok(Ending::Done)

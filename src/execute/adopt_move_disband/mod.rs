@@ -53,11 +53,11 @@ pub struct JoinedSet<'a> {
 
 impl JoinedSet<'_> {
     /// Returns the recorded part of the scope of the set that members have left (`scope_of_left_set`), and of this
-    /// set's own scope. They are not merged: the kinds of one in the namespaces of the other need not be listed, and
-    /// the user may not have the permission to.
-    pub fn recorded_places(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
+    /// set's own scope. They are not merged: that would add the kinds of one in the namespaces of the other, which need
+    /// not be listed, and which the user may not be allowed to list.
+    pub fn recorded_places_after_move(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
         let [left, joined] =
-            [scope_of_left_set, &self.state.places].map(|targets| self.recorded_part_of(targets));
+            [scope_of_left_set, &self.state.places].map(|targets| self.restrict_to_record(targets));
         if left.covers(&joined) {
             vec![left]
         } else {
@@ -65,7 +65,7 @@ impl JoinedSet<'_> {
         }
     }
 
-    fn recorded_part_of(&self, targets: &ListTargets) -> ListTargets {
+    fn restrict_to_record(&self, targets: &ListTargets) -> ListTargets {
         let Self { parent, record, .. } = self;
         let own = parent.set.parent.namespace.as_ref();
         let kinds = &record.group_kinds;
@@ -94,17 +94,17 @@ impl MembershipExecution<'_> {
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         self.announce(sink);
         let ending = match &self.left {
-            None => self.relabel(sink).await?,
+            None => self.join_and_relabel(sink).await?,
             Some(left) => self.relabel_and_leave(left, sink).await?,
         };
         // A run that was to take objects and takes none fails: a script would next apply the set that the objects
         // should have joined, although they are still where they were.
-        let takes_none = !self.plan.takes_any() && !self.plan.skips.is_empty();
+        let takes_none = !self.plan.has_member_after_run() && !self.plan.skips.is_empty();
         let Some(joined) = self.joined.filter(|_| ending == Ending::Done && takes_none) else {
             return Ok(ending);
         };
         let joined = &joined.parent.set.parent;
-        sink(Event::failure(match &self.left {
+        sink(Event::general_failure(match &self.left {
             None => format!("{joined}: nothing to adopt"),
             Some(left) => format!("{}: nothing to move to {joined}", left.parent.set.parent),
         }));
@@ -146,10 +146,12 @@ impl MembershipExecution<'_> {
                 .await?
         };
         let mut run = RunOnParent::new(left.parent, recorded, Some(known));
-        let relabeled = run.work(sink, async |sink| self.relabel(sink).await).await;
+        let relabeled = run
+            .count_changes_while_renewing(sink, async |sink| self.join_and_relabel(sink).await)
+            .await;
         let mut exact = None;
         let ending = match (&mut run.known, &relabeled) {
-            (Some(known), Ok(Ending::Done)) => left.release_parent(self, known, &mut exact, sink).await,
+            (Some(known), Ok(Ending::Done)) => left.release_or_predict(self, known, &mut exact, sink).await,
             (_, Ok(ending)) => *ending,
             (_, Err(_)) => left.parent.interrupt.ending_after_failure(),
         };
@@ -159,7 +161,7 @@ impl MembershipExecution<'_> {
     }
 
     /// Writes the labels within a run on the parent of the set that the objects join, if they join one.
-    async fn relabel(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+    async fn join_and_relabel(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         let Some(joined) = &self.joined else {
             return Ok(self.write_labels(sink).await);
         };
@@ -167,7 +169,7 @@ impl MembershipExecution<'_> {
         if parent.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let begun = if parent.writing.dry_run == DryRun::None && self.has_to_write(joined) {
+        let begun = if parent.writing.dry_run == DryRun::None && self.needs_to_begin(joined) {
             let run = history::entry_under_way(parent.server, self.operation.clone()).await;
             let current = joined.state.parent_object().cloned();
             match parent
@@ -182,19 +184,21 @@ impl MembershipExecution<'_> {
         };
         report_others(self.plan, sink);
         let mut run = RunOnParent::new(parent, joined.record, begun);
-        let ending = run.work(sink, async |sink| self.write_labels(sink).await).await;
+        let ending = run
+            .count_changes_while_renewing(sink, async |sink| self.write_labels(sink).await)
+            .await;
         Ok(run.end(None, ending, sink).await)
     }
 
     /// Returns whether the run has to write a label or the record. If it takes no object, it writes neither, so it does
     /// not create a parent for a set without members.
-    fn has_to_write(&self, joined: &JoinedSet<'_>) -> bool {
+    fn needs_to_begin(&self, joined: &JoinedSet<'_>) -> bool {
         let tooling = &joined.parent.set.tooling;
         let is_recorded = joined
             .state
             .parent_object()
-            .is_some_and(|parent| parent.has_record(tooling, joined.record));
-        self.plan.takes_any() && (!self.plan.changes.is_empty() || !is_recorded)
+            .is_some_and(|parent| parent.has_tooling_and_record(tooling, joined.record));
+        self.plan.has_member_after_run() && (!self.plan.changes.is_empty() || !is_recorded)
     }
 
     async fn write_labels(&self, sink: &mut Sink<'_>) -> Ending {
@@ -249,5 +253,5 @@ fn outcome_of_skip(skip: &MembershipSkip) -> ObjectOutcome {
     if skip.is_failure() {
         return ObjectOutcome::failed(subject, skip.reason.to_string());
     }
-    ObjectOutcome::with_reason(subject, Action::Skipped, skip.reason.to_string())
+    ObjectOutcome::new_with_reason(subject, Action::Skipped, skip.reason.to_string())
 }

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, UnreachableWebhook};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
-use crate::execute::members::reply::{MemberReply, failed, reply_of};
-use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
+use crate::execute::members::reply::{MemberReply, failed, reply_from_outcome};
+use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type, reread_selected};
 use crate::execute::schedule::drive::Driver;
-use crate::execute::unusable_versions::without_unusable_versions;
+use crate::execute::unusable_versions::rewrite_unusable_versions;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
@@ -70,8 +70,10 @@ impl LabelWriter<'_> {
     /// Writes the label of one object, and judges the object again as long as other clients change it first.
     async fn write(&self, live: &Live) -> MemberReply {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
-        let done = || reply_of(ObjectOutcome::new(subject(), self.done));
-        let skipped = |reason: &str| reply_of(ObjectOutcome::with_reason(subject(), Action::Skipped, reason));
+        let done = || reply_from_outcome(ObjectOutcome::new(subject(), self.done));
+        let skipped = |reason: &str| {
+            reply_from_outcome(ObjectOutcome::new_with_reason(subject(), Action::Skipped, reason))
+        };
         let gone = || skipped(GONE_ALREADY);
         let failed = |error: Message| failed(subject(), error);
         if self.writing.dry_run == DryRun::Client {
@@ -83,11 +85,11 @@ impl LabelWriter<'_> {
             None => FieldOwnership::Kept,
         };
         for _ in 0..JUDGEMENTS {
-            fields = match self.keep_usable_versions(&current, fields).await {
+            fields = match self.replace_unusable_versions(&current, fields).await {
                 Ok(fields) => fields,
-                Err(error) => return failed(error.kind.of_object()),
+                Err(error) => return failed(error.kind.to_object_message()),
             };
-            match self.write_label(&current, &fields).await {
+            match self.write_unless_label_is_dropped(&current, &fields).await {
                 Ok(Answer::Written) => return done(),
                 Ok(Answer::LabelChanged(error)) => return failed(error),
                 Ok(Answer::OfAnotherObject) => {}
@@ -98,7 +100,7 @@ impl LabelWriter<'_> {
                     let is_dry_run = self.writing.dry_run != DryRun::None;
                     return MemberReply {
                         webhook: UnreachableWebhook::from_error(&error).filter(|_| !is_dry_run),
-                        ..failed(error.kind.of_object())
+                        ..failed(error.kind.to_object_message())
                     };
                 }
             }
@@ -108,7 +110,7 @@ impl LabelWriter<'_> {
                     return skipped(&changed_during_run(&MembershipKeepReason::NotSelected));
                 }
                 Ok(Reread::Gone) => return gone(),
-                Err(error) => return failed(error.kind.of_object()),
+                Err(error) => return failed(error.kind.to_object_message()),
             };
             current = match Live::from_object(&object, &live.resource) {
                 Some(fresh) if fresh.uid == live.uid => fresh,
@@ -130,7 +132,11 @@ impl LabelWriter<'_> {
 
     /// Writes the label. If the object leaves another set, sends a dry run first, and does not write the label if the
     /// dry run's answer does not show it.
-    async fn write_label(&self, live: &Live, fields: &FieldOwnership) -> Result<Answer, ApiError> {
+    async fn write_unless_label_is_dropped(
+        &self,
+        live: &Live,
+        fields: &FieldOwnership,
+    ) -> Result<Answer, ApiError> {
         let leaves_set = self.part_of.is_some() && live.part_of.is_some();
         if leaves_set && self.writing.dry_run == DryRun::None {
             // Any other failure of the dry run is ignored here: the write fails, too, and reports it.
@@ -145,16 +151,16 @@ impl LabelWriter<'_> {
     async fn send(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> Result<Answer, ApiError> {
         let request = self.label_request(live, fields, dry_run);
         let reply = self.server.send(request).await?;
-        if !is_of(&reply, live) {
+        if !is_answer_about(&reply, live) {
             return Ok(Answer::OfAnotherObject);
         }
         let error = label_error_in(&reply, self.part_of.map(ApplySetId::as_str));
         Ok(error.map_or(Answer::Written, Answer::LabelChanged))
     }
 
-    /// Returns the ownership of fields without entries of `metadata.managedFields` that name a version in which the
-    /// server cannot read the object: the server would drop all entries because of such a one.
-    async fn keep_usable_versions(
+    /// Returns the ownership of fields. In `metadata.managedFields`, the version of the resource replaces each version
+    /// in which the server cannot read the object: because of one such entry, the server would drop all entries.
+    async fn replace_unusable_versions(
         &self,
         live: &Live,
         fields: FieldOwnership,
@@ -165,15 +171,15 @@ impl LabelWriter<'_> {
         let metadata = match &fields {
             FieldOwnership::Moved(entries) => json!({"managedFields": entries}),
             FieldOwnership::Kept => {
-                match reread_as(self.server, &live.key, &live.resource, METADATA).await? {
-                    Some(mut object) if is_version(&object, live) => object["metadata"].take(),
+                match reread_in_media_type(self.server, &live.key, &live.resource, METADATA).await? {
+                    Some(mut object) if is_unchanged(&object, live) => object["metadata"].take(),
                     // The object has changed, so the precondition of the write fails, and the object is judged again.
                     Some(_) | None => return Ok(fields),
                 }
             }
         };
         let object = (&live.key, &*live.resource);
-        let rewritten = without_unusable_versions(self.server, &metadata, object, None).await?;
+        let rewritten = rewrite_unusable_versions(self.server, &metadata, object, None).await?;
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 
@@ -184,13 +190,15 @@ impl LabelWriter<'_> {
         {
             return Ok(Reread::Found(object));
         }
-        Ok(match reread_as(server, key, resource, METADATA).await? {
-            Some(object) if self.selector.is_none() || self.is_settled(&object, live) => {
-                Reread::Found(object)
-            }
-            Some(_) => Reread::NotSelected,
-            None => Reread::Gone,
-        })
+        Ok(
+            match reread_in_media_type(server, key, resource, METADATA).await? {
+                Some(object) if self.selector.is_none() || self.is_settled(&object, live) => {
+                    Reread::Found(object)
+                }
+                Some(_) => Reread::NotSelected,
+                None => Reread::Gone,
+            },
+        )
     }
 
     /// Returns whether the object already has the label as this run writes it. The user may have selected objects by
@@ -267,7 +275,7 @@ enum Reread {
 }
 
 /// Returns whether `object` is the live object in the version that was judged.
-fn is_version(object: &Value, live: &Live) -> bool {
+fn is_unchanged(object: &Value, live: &Live) -> bool {
     let metadata = &object["metadata"];
     metadata["uid"] == *live.uid && metadata["resourceVersion"] == *live.resource_version
 }

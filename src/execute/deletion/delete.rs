@@ -10,9 +10,9 @@ use serde_json::json;
 use crate::cluster::apiserver::{
     ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply, UnreachableWebhook,
 };
-use crate::event::{Action, ObjectOutcome, Remainder, Subject};
-use crate::execute::members::reply::{MemberReply, failed, reply_of};
-use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
+use crate::event::{Action, ObjectOutcome, StateAfterDelete, Subject};
+use crate::execute::members::reply::{MemberReply, failed, reply_from_outcome};
+use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -71,7 +71,7 @@ pub struct ObjectsKeptInsteadOfDeleted(KeptObjects);
 
 impl ObjectsKeptInsteadOfDeleted {
     /// Adds the object of this outcome, unless it was deleted.
-    pub fn note(&mut self, outcome: &ObjectOutcome) {
+    pub fn note_unless_deleted(&mut self, outcome: &ObjectOutcome) {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {
             self.0.add(&outcome.subject.key());
         }
@@ -83,7 +83,7 @@ impl ObjectsKeptInsteadOfDeleted {
     }
 
     /// Returns whether this object is kept: it was not deleted itself, or an object in it was not.
-    pub fn keeps(&self, live: &Live) -> bool {
+    pub fn contains_object_or_content(&self, live: &Live) -> bool {
         self.contains(live) || self.kept_object_in(live).is_some()
     }
 
@@ -99,7 +99,7 @@ impl ObjectsKeptInsteadOfDeleted {
             kept: self.kept_object_in(container)?.clone(),
         };
         let subject = Subject::new(&container.key, &container.resource, Some(&container.uid));
-        Some(ObjectOutcome::with_reason(
+        Some(ObjectOutcome::new_with_reason(
             subject,
             Action::Skipped,
             reason.to_string(),
@@ -118,7 +118,7 @@ impl DeleteContext<'_> {
             };
             // A namespace or CRD that has changed may also have gained objects.
             if let Some(outcome) = self.find_containers_to_keep(iter::once(&current)).await.pop() {
-                return reply_of(outcome);
+                return reply_from_outcome(outcome);
             }
         }
         let error = "cannot be deleted: too many conflicting updates; run the same command again";
@@ -128,15 +128,15 @@ impl DeleteContext<'_> {
         )
     }
 
-    /// Deletes an object that was planned to be deleted as `planned` and was read last as `current`. If the object has
-    /// changed since that read, nothing is deleted, and the caller has to judge it again.
+    /// Deletes an object. `planned` is the object as the plan read it, `current` as it was read last. If the object has
+    /// changed since the last read, nothing is deleted, and the caller has to judge it again.
     pub async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
         let subject = || Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
-        let ended = |outcome| DeleteAttempt::Ended(Box::new(reply_of(outcome)));
+        let ended = |outcome| DeleteAttempt::Ended(Box::new(reply_from_outcome(outcome)));
         let done = || ended(ObjectOutcome::new(subject(), self.done));
-        let gone = || ended(ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY));
+        let gone = || ended(ObjectOutcome::new_with_reason(subject(), self.done, GONE_ALREADY));
         let failed = |error: &ApiError| {
-            let message = error.kind.of_object().after_words(CANNOT_BE_DELETED);
+            let message = error.kind.to_object_message().after_words(CANNOT_BE_DELETED);
             DeleteAttempt::Ended(Box::new(MemberReply {
                 webhook: UnreachableWebhook::from_error(error),
                 ..failed(subject(), message)
@@ -147,7 +147,7 @@ impl DeleteContext<'_> {
         }
         let request = delete_request_for(current, DryRun::None, self.purpose);
         let earlier_attempts = match self.server.send(request).await {
-            Ok(reply) if is_of(&reply, current) => {
+            Ok(reply) if is_answer_about(&reply, current) => {
                 return ended(ObjectOutcome {
                     remainder: read_remainder(&reply, current),
                     ..ObjectOutcome::new(subject(), self.done)
@@ -182,8 +182,8 @@ impl DeleteContext<'_> {
         DeleteAttempt::Changed(Box::new(reread.live))
     }
 
-    /// Judges an object that was planned to be deleted as `planned` and is now as in `current`. Returns its outcome if
-    /// it is kept; `None` if it is to be deleted.
+    /// Judges an object. `planned` is the object as the plan read it, `current` as it is now. Returns its outcome if it
+    /// is kept; `None` if it is to be deleted.
     fn outcome_if_kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
         let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
         if self.purpose != Purpose::Removal {
@@ -191,16 +191,16 @@ impl DeleteContext<'_> {
             let is_replaced = current.uid != planned.uid;
             let replaced = is_replaced.then(|| "it was replaced during the run".to_owned());
             let reason = obstacle.map(|obstacle| obstacle.to_string()).or(replaced)?;
-            return Some(ObjectOutcome::with_reason(subject, Action::Skipped, reason));
+            return Some(ObjectOutcome::new_with_reason(subject, Action::Skipped, reason));
         }
         match self.judge.judge(current) {
             Judgement::Prune if current.uid == planned.uid => None,
-            Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::with_reason(
+            Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::new_with_reason(
                 subject,
                 Action::Skipped,
                 "it changed during the run and is no longer in this set",
             )),
-            Judgement::Skip(reason) => Some(ObjectOutcome::with_reason(
+            Judgement::Skip(reason) => Some(ObjectOutcome::new_with_reason(
                 subject,
                 Action::Skipped,
                 reason.to_string(),
@@ -227,7 +227,7 @@ impl DeleteContext<'_> {
     /// Reads a changed object again; `None` if it is gone. The whole object is read: metadata alone does not show which
     /// kind a CRD defines, or whether a `StatefulSet` deletes its `PersistentVolumeClaims`.
     async fn reread(&self, live: &Live) -> Result<Option<Reread>, ApiError> {
-        let object = reread_as(self.server, &live.key, &live.resource, WHOLE_OBJECTS).await?;
+        let object = reread_in_media_type(self.server, &live.key, &live.resource, WHOLE_OBJECTS).await?;
         Ok(object.and_then(|object| {
             Some(Reread {
                 live: Live::from_object(&object, &live.resource)?,
@@ -240,15 +240,15 @@ impl DeleteContext<'_> {
 /// Returns what remains of an object after its DELETE. The server answers with a `Status` if the object is gone, else
 /// with the object. Finalizers of a CRD (`live.defines`) do not count: the server itself adds one to every CRD that is
 /// deleted, and removes it a moment later.
-fn read_remainder(reply: &Reply, live: &Live) -> Remainder {
+fn read_remainder(reply: &Reply, live: &Live) -> StateAfterDelete {
     let answer = reply.json_or_null();
     let finalizers = answer["metadata"]["finalizers"].as_array();
     if answer["kind"] == "Status" {
-        Remainder::Nothing
+        StateAfterDelete::Nothing
     } else if live.defines.is_none() && finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
-        Remainder::HeldByFinalizers
+        StateAfterDelete::HeldByFinalizers
     } else {
-        Remainder::Unknown
+        StateAfterDelete::Unknown
     }
 }
 

@@ -6,13 +6,14 @@ use std::collections::{BTreeSet, HashSet};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::Sink;
-use crate::execute::deletion::deletes::{Deleted, Waves};
+use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::report::{
     describe_unlisted_kinds, join_names, outcome_event, predict_disposition, report_unlisted_kinds,
 };
-use crate::execute::deletion::set::parent_managers;
+use crate::execute::deletion::set::field_managers_not_keeping_parent;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Remaining, RemainingList, RemainingNotListed, TerminatingObjects, describe_obstacles, report_obstacles,
+    RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_obstacles,
+    report_obstacles,
 };
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::KnownParent;
@@ -34,7 +35,7 @@ impl Execution<'_> {
     pub async fn finish_deletion(
         &self,
         run: &mut RunOnParent<'_>,
-        members: Deleted,
+        members: DeleteResults,
         terminating_objects: TerminatingObjects,
         sink: &mut Sink<'_>,
     ) -> Ending {
@@ -64,7 +65,7 @@ impl Execution<'_> {
     async fn finish_parent(
         &self,
         known: &mut KnownParent,
-        mut members: Deleted,
+        mut members: DeleteResults,
         terminating_objects: TerminatingObjects,
         record: &mut Option<Record>,
         sink: &mut Sink<'_>,
@@ -81,26 +82,26 @@ impl Execution<'_> {
             joined: None,
             writing: self.parent_writing(),
             listed_reading: known
-                .listed_reading(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
+                .reading_of_listed_scope(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,
             kept_objects,
-            remaining: self.remaining_without(
+            remaining: self.lister_without_containers(
                 self.parent_containers().collect(),
                 terminating_objects,
                 &members.uids,
             ),
-            unlisted: self.record_to_keep().clone(),
-            managers: parent_managers(&self.writing.field_manager),
+            unlisted: self.record_of_unlisted_kinds().clone(),
+            managers: field_managers_not_keeping_parent(&self.writing.field_manager),
         };
         match release.see_to_parent(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
-                let outcome = ObjectOutcome::failed(subject, error.kind.of_object());
+                let outcome = ObjectOutcome::failed(subject, error.kind.to_object_message());
                 sink(Event::Object(outcome));
                 self.interrupt.ending_after_failure()
             }
             Err(error) => {
-                sink(Event::failure(error.to_string()));
+                sink(Event::general_failure(error.to_string()));
                 self.interrupt.ending_after_failure()
             }
             Ok(ParentOutcome::Gone) => {
@@ -109,7 +110,7 @@ impl Execution<'_> {
             }
             Ok(ParentOutcome::Terminating(live)) => {
                 self.delete_parent_containers(&mut members, sink).await;
-                sink(Event::failure(format!(
+                sink(Event::general_failure(format!(
                     "{}: the set's parent is still being deleted: {}",
                     self.set.parent,
                     with_reasons(&live)
@@ -118,7 +119,7 @@ impl Execution<'_> {
             }
             Ok(ParentOutcome::Ordinary) => ending,
             Ok(ParentOutcome::Replaced) => {
-                sink(Event::failure(format!(
+                sink(Event::general_failure(format!(
                     "{}: set not deleted: another run created it again",
                     self.set.parent
                 )));
@@ -151,7 +152,7 @@ impl Execution<'_> {
     /// what is left of the set. Nothing records what is left.
     async fn finish_without_parent(
         &self,
-        mut members: Deleted,
+        mut members: DeleteResults,
         terminating_objects: TerminatingObjects,
         sink: &mut Sink<'_>,
     ) -> Ending {
@@ -173,7 +174,7 @@ impl Execution<'_> {
                 }
                 worse(
                     ending,
-                    self.report_in_the_end(&remains, terminating_objects, sink),
+                    self.report_remains_in_the_end(&remains, terminating_objects, sink),
                 )
             }
             Err(error) => self.report_not_listed(&error, sink),
@@ -184,7 +185,7 @@ impl Execution<'_> {
     /// terminating objects.
     async fn delete_containers_and_wait(
         &self,
-        mut members: Deleted,
+        mut members: DeleteResults,
         terminating_objects: TerminatingObjects,
         sink: &mut Sink<'_>,
     ) -> Ending {
@@ -200,7 +201,7 @@ impl Execution<'_> {
         {
             Ok(RemainingList { remains, .. }) => worse(
                 ending,
-                self.report_in_the_end(&remains, terminating_objects, sink),
+                self.report_remains_in_the_end(&remains, terminating_objects, sink),
             ),
             Err(error) => self.report_not_listed(&error, sink),
         }
@@ -211,14 +212,14 @@ impl Execution<'_> {
     async fn list_remaining_in_the_end(
         &self,
         terminating_objects: TerminatingObjects,
-        members: &Deleted,
+        members: &DeleteResults,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, RemainingNotListed> {
         let excluded = match terminating_objects {
             TerminatingObjects::Awaited => Vec::new(),
             TerminatingObjects::Reported => self.parent_containers().collect(),
         };
-        let mut remaining = self.remaining_without(excluded, terminating_objects, &members.uids);
+        let mut remaining = self.lister_without_containers(excluded, terminating_objects, &members.uids);
         // A namespace that is being deleted is not listed: its objects are deleted with it, and so are the Roles that
         // gave the user the permission to list them.
         for container in self
@@ -233,19 +234,19 @@ impl Execution<'_> {
     }
 
     /// Returns the part of the record that has to stay: the kinds of it whose members a list may not show.
-    fn record_to_keep(&self) -> &Record {
+    fn record_of_unlisted_kinds(&self) -> &Record {
         &self.state.observed.record_to_keep
     }
 
     /// Returns the context for listing what is left of the set, without these containers of its parent. `deleted` are
     /// the UIDs of the objects that the run has deleted.
-    fn remaining_without<'a>(
+    fn lister_without_containers<'a>(
         &'a self,
         parent_containers: Vec<&'a Live>,
         terminating_objects: TerminatingObjects,
         deleted: &BTreeSet<String>,
-    ) -> Remaining<'a> {
-        Remaining {
+    ) -> RemainingLister<'a> {
+        RemainingLister {
             server: self.server,
             set: self.set,
             interrupt: self.interrupt,
@@ -285,7 +286,7 @@ impl Execution<'_> {
     }
 
     /// Reports what is left after the last delete: as a failure, or as a warning if the user stopped the wait for it.
-    fn report_in_the_end(
+    fn report_remains_in_the_end(
         &self,
         remains: &Remains,
         terminating_objects: TerminatingObjects,
@@ -319,7 +320,7 @@ impl Execution<'_> {
     }
 
     fn report_not_listed(&self, error: &RemainingNotListed, sink: &mut Sink<'_>) -> Ending {
-        sink(Event::failure(format!(
+        sink(Event::general_failure(format!(
             "{}: remaining members cannot be listed: {error}",
             self.set.parent
         )));
@@ -327,7 +328,7 @@ impl Execution<'_> {
     }
 
     /// Lists what the parent's containers hold. Reports and notes in `members` those that must not be deleted.
-    async fn note_containers_to_keep(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
+    async fn note_containers_to_keep(&self, members: &mut DeleteResults, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let context = self.delete_context(Action::Deleted, &judge);
@@ -335,7 +336,7 @@ impl Execution<'_> {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
-            members.kept_objects.note(&outcome);
+            members.kept_objects.note_unless_deleted(&outcome);
             sink(Event::Object(outcome));
         }
         ending
@@ -343,7 +344,7 @@ impl Execution<'_> {
 
     /// Deletes the parent's containers. The parent is gone by now, so no record leads to a container that is kept: that
     /// is a failure.
-    async fn delete_parent_containers(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
+    async fn delete_parent_containers(&self, members: &mut DeleteResults, sink: &mut Sink<'_>) -> Ending {
         let waves = self.plan.prune_waves();
         let waves = Waves {
             deletes: waves
@@ -356,7 +357,7 @@ impl Execution<'_> {
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let mut driver = self.driver();
         let failed_before = members.failed;
-        let deleting = self.delete_as_judged(&waves, judge, members, &mut driver, sink);
+        let deleting = self.delete_waves_as_judged(&waves, judge, members, &mut driver, sink);
         let is_stopped = deleting.await.is_err();
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
@@ -368,7 +369,7 @@ impl Execution<'_> {
             .peekable();
         let is_done = !is_stopped && members.failed == failed_before && kept.peek().is_none();
         for live in kept {
-            sink(Event::failure(format!(
+            sink(Event::general_failure(format!(
                 "{}: kept, in a set without a parent; run the same command again",
                 live.key
             )));
@@ -394,17 +395,17 @@ impl Execution<'_> {
                 Action::Skipped,
                 format!("{count} of its set kept"),
             ));
-            return self.report_unlisted_kinds(self.record_to_keep(), sink);
+            return self.report_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
         }
-        if !self.record_to_keep().is_empty() {
+        if !self.record_of_unlisted_kinds().is_empty() {
             sink(outcome_event(
                 &parent.live,
                 Action::Skipped,
-                describe_unlisted_kinds(self.record_to_keep()),
+                describe_unlisted_kinds(self.record_of_unlisted_kinds()),
             ));
-            return self.report_unlisted_kinds(self.record_to_keep(), sink);
+            return self.report_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
         }
-        let managers = parent_managers(&self.writing.field_manager);
+        let managers = field_managers_not_keeping_parent(&self.writing.field_manager);
         let (disposition, event) = predict_disposition(self.set, parent, &managers);
         sink(event);
         match disposition {

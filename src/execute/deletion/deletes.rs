@@ -1,8 +1,8 @@
 //! Carries out the graph of deletes: the prunes of a run, or the members of a set.
 //!
 //! Before the first delete, owner references are read again (`reread_dependents`), and references to pruned objects are
-//! removed from objects that are kept: otherwise the garbage collector would delete the kept objects. Owner references are
-//! read again after each wait; then the delete of an object fails if an object that is kept names it as its owner.
+//! removed from objects that are kept: otherwise the garbage collector would delete the kept objects. Owner references
+//! are read again after each wait; then the delete of an object fails if an object that is kept names it as its owner.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -16,9 +16,9 @@ use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::{DeleteContext, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::reread_dependents::{Freshness, OwnerReferencesUnread};
-use crate::execute::members::reply::{MemberReply, reply_of};
+use crate::execute::members::reply::{MemberReply, reply_from_outcome};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
-use crate::execute::schedule::{End, Lane, Schedule, Skipped};
+use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::{Execution, Sink};
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
@@ -29,7 +29,8 @@ use crate::plan::{ActionId, DeleteAction, Dependents, Detachment, Graph, Judge};
 /// Objects to delete, wave by wave.
 pub struct Waves<'l> {
     pub deletes: Vec<Vec<&'l Live>>,
-    /// The objects to delete to which kept objects lose their owner references before the first delete.
+    /// Objects to delete. Kept objects that name one of them as their owner lose that owner reference before the first
+    /// delete.
     pub owners: BTreeSet<&'l ObjectKey>,
     /// The action reported for a deleted object.
     pub action: Action,
@@ -39,7 +40,7 @@ pub struct Waves<'l> {
 
 /// Outcome of the objects that were to be deleted.
 #[derive(Debug, Default)]
-pub struct Deleted {
+pub struct DeleteResults {
     pub failed: usize,
     /// The number of objects that are kept, because they changed since the plan was made. If there are any, the record
     /// is not narrowed.
@@ -55,10 +56,10 @@ pub struct Deleted {
 /// Error after which no further delete begins. Its reason has been reported.
 pub struct Stopped;
 
-impl Deleted {
-    /// Counts and reports as failed the `objects` objects that are not deleted, because owner references could not be
-    /// read.
-    fn report_unread(
+impl DeleteResults {
+    /// Owner references could not be read, so no more objects are deleted: counts those that are left to delete
+    /// (`objects` is their number) as failed, and reports why.
+    fn report_owner_references_unread(
         &mut self,
         unread: &OwnerReferencesUnread,
         objects: usize,
@@ -67,43 +68,46 @@ impl Deleted {
     ) {
         self.failed += objects;
         let more = if self.uids.is_empty() { "" } else { " more" };
-        sink(Event::failure(format!("{unread}; nothing{more} was {action}")));
-        sink(NotDone::all(format!(
+        sink(Event::general_failure(format!(
+            "{unread}; nothing{more} was {action}"
+        )));
+        sink(NotDone::event_for_all(format!(
             "not {action}: owner references cannot be read"
         )));
     }
 
     /// Counts and reports the outcome of an object that was to be deleted with this `action`.
-    fn report(&mut self, outcome: ObjectOutcome, action: Action, sink: &mut Sink<'_>) {
+    fn count_and_report(&mut self, outcome: ObjectOutcome, action: Action, sink: &mut Sink<'_>) {
         self.failed += usize::from(outcome.action == Action::Failed);
         self.kept += usize::from(outcome.action == Action::Skipped);
         if outcome.action == action {
             self.uids.extend(outcome.subject.uid.clone());
         }
-        self.kept_objects.note(&outcome);
+        self.kept_objects.note_unless_deleted(&outcome);
         sink(Event::Object(outcome));
     }
 }
 
 impl Execution<'_> {
-    /// Reads owner references again, removes those that would have kept objects deleted, and deletes these waves.
+    /// Reads owner references again, removes those because of which the garbage collector would delete kept objects,
+    /// and deletes these waves.
     /// `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is called once, with the
     /// objects that have lost owner references.
-    pub(super) async fn delete_waves(
+    pub(super) async fn detach_and_delete(
         &self,
         waves: &Waves<'_>,
         desired_uids: HashSet<String>,
-        deleted: &mut Deleted,
+        deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
         on_detached: impl FnOnce(&BTreeSet<ObjectKey>, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
-        let dependents = match self.current_dependents(waves.parent).await {
+        let dependents = match self.reread_dependents_if_deleting(waves.parent).await {
             Ok(dependents) => dependents,
             Err(unread) => {
                 on_detached(&BTreeSet::new(), sink);
                 let objects = waves.deletes.iter().map(Vec::len).sum();
-                deleted.report_unread(&unread, objects, waves.action, sink);
+                deleted.report_owner_references_unread(&unread, objects, waves.action, sink);
                 return Err(Stopped);
             }
         };
@@ -112,15 +116,16 @@ impl Execution<'_> {
         let detached = self.detach_all(&detachments, &mut judge, driver, sink).await;
         on_detached(&detached, sink);
         deleted.attached = dependents.without(&detached);
-        self.delete_as_judged(waves, judge, deleted, driver, sink).await
+        self.delete_waves_as_judged(waves, judge, deleted, driver, sink)
+            .await
     }
 
     /// Deletes those objects of these waves that `judge` allows.
-    pub(super) async fn delete_as_judged(
+    pub(super) async fn delete_waves_as_judged(
         &self,
         waves: &Waves<'_>,
         judge: Judge<'_>,
-        deleted: &mut Deleted,
+        deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
@@ -139,22 +144,22 @@ impl Execution<'_> {
         driver.run(&graph, &work, sink).await;
         let (unread, objects) = (work.unread.take(), work.without_outcome.get());
         let Some(unread) = unread else { return Ok(()) };
-        deleted.report_unread(&unread, objects, waves.action, sink);
+        deleted.report_owner_references_unread(&unread, objects, waves.action, sink);
         Err(Stopped)
     }
 
-    async fn current_dependents(
+    async fn reread_dependents_if_deleting(
         &self,
         parent: Option<&Arc<Resource>>,
     ) -> Result<Dependents, OwnerReferencesUnread> {
-        if self.plan.deletions() == 0 {
+        if self.plan.count_prunes() == 0 {
             return Ok(self.plan.dependents.clone());
         }
         self.reread_dependents(parent).await
     }
 
     /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.
-    pub fn contents(&self) -> &BTreeMap<ObjectKey, Contents> {
+    pub fn contents_when_planned(&self) -> &BTreeMap<ObjectKey, Contents> {
         &self.state.observed.contents
     }
 
@@ -165,7 +170,7 @@ impl Execution<'_> {
             self.set,
             self.policy,
             self.desired,
-            self.contents(),
+            self.contents_when_planned(),
             self.plan,
             desired_uids,
         );
@@ -192,7 +197,8 @@ impl Execution<'_> {
         let detachments = dependents.detachments.iter();
         let needed =
             detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));
-        let allowed = needed.filter(|detachment| !is_saved_plan || self.plan.dependents.includes(detachment));
+        let allowed = needed
+            .filter(|detachment| !is_saved_plan || self.plan.dependents.includes_detachment(detachment));
         allowed.cloned().collect()
     }
 }
@@ -206,7 +212,7 @@ struct Deletes<'r, 'a> {
     containers_to_keep: RefCell<BTreeMap<String, ObjectOutcome>>,
     /// The UIDs of objects whose delete has begun.
     begun: RefCell<BTreeSet<String>>,
-    deleted: RefCell<&'r mut Deleted>,
+    deleted: RefCell<&'r mut DeleteResults>,
     /// Notes whether owner references have to be read again before the next delete.
     freshness: Freshness,
     /// The reason why no further delete begins; `None` as long as owner references can be read.
@@ -288,28 +294,35 @@ impl<'r> Work for Deletes<'r, '_> {
         Box::pin(self.await_gone(actions, found, sink))
     }
 
-    fn take_answer(&self, action: &DeleteAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
+    fn take_answer(&self, action: &DeleteAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
             (DeleteAction::Delete(_), Answer::Deleted(reply)) => {
                 let is_deleted = reply.outcome.action == self.waves.action;
                 self.report(reply.outcome, sink);
-                if is_deleted { End::Done } else { End::Failed }
+                if is_deleted {
+                    ActionEnd::Done
+                } else {
+                    ActionEnd::Failed
+                }
             }
             (DeleteAction::Delete(live), Answer::AppliedUnderOtherGroup) => {
                 let outcome = ObjectOutcome {
                     reason: "applied under another API group".to_owned(),
                     ..untouched(live)
                 };
-                // The object is not counted as kept: the record covers it under its other API group, so it does not
-                // prevent narrowing the record.
+                // The object is not counted as kept: the record covers it under its other API group, so the record may
+                // be narrowed. It is noted as kept, so that its namespace or CRD is not deleted.
                 self.without_outcome.update(|count| count - 1);
-                self.deleted.borrow_mut().kept_objects.note(&outcome);
+                self.deleted
+                    .borrow_mut()
+                    .kept_objects
+                    .note_unless_deleted(&outcome);
                 sink(Event::Object(outcome));
-                End::Failed
+                ActionEnd::Failed
             }
-            (_, Answer::Unread) => End::Stop,
-            (_, Answer::NotGone) => End::Failed,
-            _ => End::Done,
+            (_, Answer::Unread) => ActionEnd::Stop,
+            (_, Answer::NotGone) => ActionEnd::Failed,
+            _ => ActionEnd::Done,
         }
     }
 
@@ -331,7 +344,10 @@ impl<'r> Work for Deletes<'r, '_> {
             let state = if is_kept { "is kept" } else { "is not gone yet" };
             let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
             let reason = format!("{} depends on it, and {state}", dependent.key);
-            self.report(ObjectOutcome::with_reason(subject, Action::Skipped, reason), sink);
+            self.report(
+                ObjectOutcome::new_with_reason(subject, Action::Skipped, reason),
+                sink,
+            );
             if !is_kept {
                 // The wait for the dependent has timed out, so the skipped object counts as failed, not as kept.
                 let mut deleted = self.deleted.borrow_mut();
@@ -355,7 +371,7 @@ impl Deletes<'_, '_> {
         let holds_kept = self.deleted.borrow().kept_objects.outcome_of_container(live);
         let kept = holds_kept.or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned());
         if let Some(outcome) = kept {
-            return Answer::Deleted(Box::new(reply_of(outcome)));
+            return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
         }
         let context = self.execution.delete_context(self.waves.action, &judge);
         let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
@@ -363,7 +379,7 @@ impl Deletes<'_, '_> {
             // The first attempt was postponed because a webhook could not be called. A container may have gained
             // objects since then.
             if let Some(outcome) = context.find_containers_to_keep(iter::once(live)).await.pop() {
-                return Answer::Deleted(Box::new(reply_of(outcome)));
+                return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
             }
         }
         let reply = context.delete(live).await;
@@ -376,7 +392,11 @@ impl Deletes<'_, '_> {
     /// Reads the owner references again if the run has waited since the last read. Returns `false` if they cannot be
     /// read, now or in an earlier call.
     async fn refresh_dependents(&self) -> bool {
-        let reread = async || match self.execution.current_dependents(self.waves.parent).await {
+        let reread = async || match self
+            .execution
+            .reread_dependents_if_deleting(self.waves.parent)
+            .await
+        {
             Ok(dependents) => {
                 let mut judge = Judge::clone(&self.judge.borrow());
                 judge.replace_dependents(&dependents);
@@ -407,7 +427,9 @@ impl Deletes<'_, '_> {
 
     fn report(&self, outcome: ObjectOutcome, sink: &mut Sink<'_>) {
         self.without_outcome.update(|count| count - 1);
-        self.deleted.borrow_mut().report(outcome, self.waves.action, sink);
+        self.deleted
+            .borrow_mut()
+            .count_and_report(outcome, self.waves.action, sink);
     }
 
     /// Waits until these objects, which depend on objects still to be deleted, are gone, and sends the result for each.

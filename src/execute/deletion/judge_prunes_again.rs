@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::event::{Event, NotDone, ObjectOutcome};
 use crate::execute::deletion::delete;
-use crate::execute::deletion::deletes::{Deleted, Stopped};
+use crate::execute::deletion::deletes::{DeleteResults, Stopped};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Resource;
 use crate::model::user_annotations::PruneOrder;
-use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
+use crate::plan::{Plan, Skip, SkipReason, StateAfterWait};
 use crate::read::{ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
@@ -22,11 +22,11 @@ impl Execution<'_> {
         &self,
         order: PruneOrder,
         applied: &Applied,
-        pruned: &mut Deleted,
+        pruned: &mut DeleteResults,
         sink: &mut Sink<'_>,
     ) -> Result<Plan, Stopped> {
         let total: usize = match order {
-            PruneOrder::Regular => self.plan.deletions(),
+            PruneOrder::Regular => self.plan.count_prunes(),
             PruneOrder::Last => self.plan.last_prunes.iter().map(Vec::len).sum(),
         };
         if total == 0 {
@@ -40,22 +40,24 @@ impl Execution<'_> {
             Err((place, error)) => {
                 pruned.failed += total;
                 let place = &place.resource.plural;
-                sink(Event::failure(format!(
+                sink(Event::general_failure(format!(
                     "{place}: members cannot be listed again after the wait: {error}; nothing more was pruned"
                 )));
-                sink(NotDone::all("not pruned: members cannot be listed again"));
+                sink(NotDone::event_for_all(
+                    "not pruned: members cannot be listed again",
+                ));
                 return Err(Stopped);
             }
         };
-        let judged_again = PrunesJudgedAgain {
+        let judged_again = StateAfterWait {
             set: self.set,
             policy: self.policy,
             desired: self.desired,
             desired_uids: &applied.uids,
-            contents: self.contents(),
+            contents: self.contents_when_planned(),
             members: &members,
         };
-        let judged = judged_again.in_plan(self.plan, order);
+        let judged = judged_again.judge_prunes_again(self.plan, order);
         // The warnings of the first plan were printed with that plan.
         let printed: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
         for warning in judged.edges.ignored.iter().filter(|text| !printed.contains(text)) {
@@ -72,7 +74,7 @@ impl Execution<'_> {
 
     /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself
     /// has changed; it does not fail if the object is kept because of other objects.
-    fn report_kept(&self, skip: &Skip, pruned: &mut Deleted, sink: &mut Sink<'_>) {
+    fn report_kept(&self, skip: &Skip, pruned: &mut DeleteResults, sink: &mut Sink<'_>) {
         let skipped = delete::untouched(&skip.live);
         let is_kept_for_others = matches!(
             skip.reason,
@@ -91,7 +93,7 @@ impl Execution<'_> {
                 ..skipped
             }
         };
-        pruned.kept_objects.note(&outcome);
+        pruned.kept_objects.note_unless_deleted(&outcome);
         sink(Event::Object(outcome));
     }
 

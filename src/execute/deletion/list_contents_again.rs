@@ -39,7 +39,7 @@ impl DeleteContext<'_> {
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())
                 }
-                _ => ObjectOutcome::with_reason(subject(live), Action::Skipped, reason.to_string()),
+                _ => ObjectOutcome::new_with_reason(subject(live), Action::Skipped, reason.to_string()),
             })
         });
         kept.collect()
@@ -51,7 +51,7 @@ impl DeleteContext<'_> {
     ) -> Result<BTreeMap<ObjectKey, Contents>, ContentsNotListed> {
         // Discovery is fetched again: a namespace may hold objects of a kind that was created since the plan.
         let mut discovery = discovery::fetch(self.server).await?;
-        let wait = KindWait::unreported();
+        let wait = KindWait::without_report();
         let contents = read::contents(
             self.server,
             &mut discovery,

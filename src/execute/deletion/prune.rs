@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Ending, Event, NotDone, Phase};
-use crate::execute::deletion::deletes::{Deleted, Stopped, Waves};
+use crate::execute::deletion::deletes::{DeleteResults, Stopped, Waves};
 use crate::execute::{EndOfWait, Execution, RunState, Sink};
 use crate::model::live::Live;
 use crate::model::text::counted;
@@ -19,13 +19,13 @@ impl Execution<'_> {
         let Some(ending) = self.ending_if_it_must_stop(run_state) else {
             return self.prune_in_order(run_state, sink).await;
         };
-        run_state.applied.report_held(&BTreeSet::new(), sink);
-        if ending == Ending::Incomplete && self.plan.deletions() > 0 {
+        run_state.applied.report_held_unchanged(&BTreeSet::new(), sink);
+        if ending == Ending::Incomplete && self.plan.count_prunes() > 0 {
             sink(Event::Warning(format!(
                 "nothing was pruned: {} could not be applied; the next successful run prunes",
                 counted(run_state.applied.failed, "object")
             )));
-            sink(NotDone::all(NOT_PRUNED_AFTER_FAILURE));
+            sink(NotDone::event_for_all(NOT_PRUNED_AFTER_FAILURE));
         }
         ending
     }
@@ -35,7 +35,7 @@ impl Execution<'_> {
     /// A run that has waited before a prune also waits in the end until the pruned objects are gone: until then it does
     /// not narrow the record.
     async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
-        let mut pruned = Deleted::default();
+        let mut pruned = DeleteResults::default();
         let mut has_waited = false;
         let mut plan_judged_again: Option<Plan> = None;
         for order in [PruneOrder::Regular, PruneOrder::Last] {
@@ -51,7 +51,7 @@ impl Execution<'_> {
                     return execution.end_without_prune(waited, order, run_state, sink);
                 }
             }
-            if order == PruneOrder::Last && !execution.may_prune_last(&mut pruned, sink).await {
+            if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
             if has_waited {
@@ -69,7 +69,7 @@ impl Execution<'_> {
             }
         }
         // The first wave of prunes reports the held objects. If no prune was left, they are reported here.
-        run_state.applied.report_held(&BTreeSet::new(), sink);
+        run_state.applied.report_held_unchanged(&BTreeSet::new(), sink);
         run_state.kept = pruned.kept;
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
@@ -105,7 +105,7 @@ impl Execution<'_> {
 
     /// Waits until all regular prunes are gone, if the run waits, and returns whether the last prunes may begin. An
     /// object that is pruned last may be the controller that removes the finalizers of the others.
-    async fn may_prune_last(&self, pruned: &mut Deleted, sink: &mut Sink<'_>) -> bool {
+    async fn wait_for_regular_prunes(&self, pruned: &mut DeleteResults, sink: &mut Sink<'_>) -> bool {
         if self.plan.last_prunes.is_empty() {
             return true;
         }
@@ -143,12 +143,12 @@ impl Execution<'_> {
         run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        run_state.applied.report_held(&BTreeSet::new(), sink);
+        run_state.applied.report_held_unchanged(&BTreeSet::new(), sink);
         if waited == EndOfWait::Interrupted {
             return Ending::Interrupted;
         }
         let (what, not_pruned) = match order {
-            PruneOrder::Regular => ("nothing was pruned".to_owned(), self.plan.deletions()),
+            PruneOrder::Regular => ("nothing was pruned".to_owned(), self.plan.count_prunes()),
             PruneOrder::Last => {
                 let last = self.plan.last_prunes.iter().map(Vec::len).sum();
                 let were = if last == 1 { "was" } else { "were" };
@@ -163,7 +163,7 @@ impl Execution<'_> {
             sink(Event::Warning(format!(
                 "{what}, because not all objects of the manifests are Current; the next run prunes what left the manifests"
             )));
-            sink(NotDone::all(
+            sink(NotDone::event_for_all(
                 "not pruned, because not all objects of the manifests are Current",
             ));
         }
@@ -174,7 +174,7 @@ impl Execution<'_> {
     async fn prune_waves(
         &self,
         waves: &[Vec<Live>],
-        pruned: &mut Deleted,
+        pruned: &mut DeleteResults,
         run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
@@ -193,8 +193,8 @@ impl Execution<'_> {
             parent: Some(self.parent_resource),
         };
         let uids = applied.uids.clone();
-        let on_detached = |detached: &_, sink: &mut Sink<'_>| applied.report_held(detached, sink);
-        self.delete_waves(&waves, uids, pruned, driver, on_detached, sink)
+        let on_detached = |detached: &_, sink: &mut Sink<'_>| applied.report_held_unchanged(detached, sink);
+        self.detach_and_delete(&waves, uids, pruned, driver, on_detached, sink)
             .await
     }
 }

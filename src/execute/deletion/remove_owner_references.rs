@@ -3,7 +3,7 @@
 //!
 //! Each write has the UID and resourceVersion that were read as preconditions, and changes only owner references; an
 //! object that has changed by then is read again. A run that ends before it prunes the owners leaves the other objects
-//! without owner references. That does no harm: the next run would remove them, too.
+//! without owner references. That does no harm: the next run would remove these references, too.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiRequest, Patch, UnreachableWebhook};
 use crate::event::Event;
 use crate::execute::label_in_answer::label_error_in;
-use crate::execute::reread::{is_about, reread};
+use crate::execute::reread::{is_answer_about_uid, reread};
 use crate::execute::schedule::drive::{Driver, WriteAnswer};
 use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
@@ -33,7 +33,7 @@ const ATTEMPTS: usize = 20;
 pub const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
 
 /// Warns of the objects that the garbage collector keeps because of these detachments.
-pub fn warn_of_kept<'d>(
+pub fn warn_of_detached_objects<'d>(
     detachments: impl Iterator<Item = &'d Detachment>,
     judge: &Judge<'_>,
     dry_run: DryRun,
@@ -41,7 +41,7 @@ pub fn warn_of_kept<'d>(
 ) {
     let mut kept = detachments
         .map(|detachment| &detachment.dependent)
-        .filter(|dependent| !judge.goes_last(dependent))
+        .filter(|dependent| !judge.is_parent_deleted_last(dependent))
         .map(|dependent| &dependent.key)
         .peekable();
     if kept.peek().is_none() {
@@ -79,7 +79,9 @@ impl Execution<'_> {
             None => detached.push(answer.detachment),
             Some(reason) => {
                 let key = &answer.detachment.dependent.key;
-                sink(Event::failure(reason.with_prefix(format_args!("{key}: "))));
+                sink(Event::general_failure(
+                    reason.with_prefix(format_args!("{key}: ")),
+                ));
             }
         };
         let writing =
@@ -90,7 +92,7 @@ impl Execution<'_> {
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }
-        warn_of_kept(detached.iter().copied(), judge, self.writing.dry_run, sink);
+        warn_of_detached_objects(detached.iter().copied(), judge, self.writing.dry_run, sink);
         let keys = detached.iter().map(|detachment| &detachment.dependent.key);
         keys.cloned().collect()
     }
@@ -109,7 +111,7 @@ impl Execution<'_> {
             };
             let request = self.patch_request(&dependent, &operations);
             match self.server.send(request).await {
-                Ok(reply) if is_about(&reply, &dependent.uid) => {
+                Ok(reply) if is_answer_about_uid(&reply, &dependent.uid) => {
                     let error = label_error_in(&reply, dependent.part_of.as_deref());
                     return ended(
                         error.map(|error| error.with_prefix("owner references were removed, but ")),

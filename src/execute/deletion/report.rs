@@ -10,9 +10,9 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{ParentDisposition, parent_disposition};
-use crate::read::WholeParent;
+use crate::read::LiveParent;
 
-/// The reason of a parent that another client deleted during the run, while its set has members.
+/// The reason to report for a parent that another client deleted during the run, while its set still had members.
 pub const CREATED_AGAIN: &str = "it was deleted during the run, and created again to record what is left";
 
 /// Describes what is left of a set: `objects`, and the kinds of `unlisted`, whose members a list may not show.
@@ -24,13 +24,14 @@ pub fn describe_what_is_left<'l>(objects: impl Iterator<Item = &'l Live>, unlist
     listed(objects.map(|live| live.key.to_string()).chain(kinds))
 }
 
-/// Returns the reason to keep a parent whose record has kinds whose members a list may not show (`unlisted`).
+/// Returns the reason to keep a parent that records the kinds in `unlisted`, whose members a list may not show.
 pub fn describe_unlisted_kinds(unlisted: &Record) -> String {
     let kinds = listed(&unlisted.group_kinds);
     format!("members may remain that no list of members shows: objects of kind {kinds}")
 }
 
-/// Reports a failure with its `consequence` for the set if `unlisted` has kinds whose members a list may not show.
+/// Reports a failure, with its `consequence` for the set, if there are kinds in `unlisted`, whose members a list may
+/// not show.
 pub fn report_unlisted_kinds(
     parent: &ObjectKey,
     unlisted: &Record,
@@ -41,14 +42,16 @@ pub fn report_unlisted_kinds(
         return Ending::Done;
     }
     let reason = describe_unlisted_kinds(unlisted);
-    sink(Event::failure(format!("{parent}: {consequence}: {reason}")));
+    sink(Event::general_failure(format!(
+        "{parent}: {consequence}: {reason}"
+    )));
     Ending::Incomplete
 }
 
 /// Returns the event that reports this action for an object, with the reason.
 pub fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
-    Event::Object(ObjectOutcome::with_reason(subject, action, reason))
+    Event::Object(ObjectOutcome::new_with_reason(subject, action, reason))
 }
 
 /// Returns the names of objects, joined in one line.
@@ -60,7 +63,7 @@ pub fn join_names(objects: &[Live]) -> String {
 /// not keep the parent. Also returns the event that reports the prediction.
 pub fn predict_disposition(
     set: &Set,
-    parent: &WholeParent,
+    parent: &LiveParent,
     managers: &BTreeSet<String>,
 ) -> (ParentDisposition, Event) {
     let disposition = parent_disposition(set, &parent.live, &parent.content_writers, managers);

@@ -73,14 +73,14 @@ impl Execution<'_> {
             members,
             parent,
             container_owners,
-            contents: self.contents().clone(),
+            contents: self.contents_when_planned().clone(),
             ..Observed::default()
         };
         Ok(Dependents::find_again(self.plan, self.desired, &observed))
     }
 
-    /// Lists the members of the kinds of desired and kept objects, in the namespaces of these objects that are among
-    /// `namespaces`.
+    /// Takes the desired and kept objects that are in one of `namespaces`, and lists the members of all their kinds in
+    /// all their namespaces.
     async fn list_members_in(
         &self,
         namespaces: &DependentNamespaces<'_>,
@@ -138,7 +138,7 @@ impl Execution<'_> {
         &self,
         parent: Option<&Arc<Resource>>,
     ) -> Result<BTreeMap<ObjectKey, Owners>, OwnerReferencesUnread> {
-        let containers = plan::containers_of_plan(self.set, parent, self.desired, self.plan);
+        let containers = plan::find_staying_containers_of_plan(self.set, parent, self.desired, self.plan);
         let owners = read::owners_of_containers(self.server, &containers, &BTreeMap::new()).await;
         owners.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }

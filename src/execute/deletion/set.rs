@@ -10,8 +10,8 @@ use crate::compare::ownership::{
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::execute::deletion::delete::untouched;
-use crate::execute::deletion::deletes::{Deleted, Waves};
-use crate::execute::deletion::remove_owner_references::warn_of_kept;
+use crate::execute::deletion::deletes::{DeleteResults, Waves};
+use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::dry_run::Prediction;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriteError;
@@ -28,12 +28,12 @@ pub struct MembersDeleted {
     /// `Done` if the run may continue with the parent.
     pub ending: Ending,
     /// The results of the deletes.
-    pub deleted: Deleted,
+    pub deleted: DeleteResults,
 }
 
 /// Returns the field managers that write a set's record on its parent. Content of any other field manager makes the
 /// parent an object with another use.
-pub fn record_managers() -> BTreeSet<String> {
+pub fn record_field_managers() -> BTreeSet<String> {
     let managers = [
         PARENT_FIELD_MANAGER,
         FOREIGN_PARENT_FIELD_MANAGER,
@@ -42,10 +42,10 @@ pub fn record_managers() -> BTreeSet<String> {
     managers.map(str::to_owned).into()
 }
 
-/// Returns the field managers whose content does not keep a parent from being deleted with its set: those that write
+/// Returns the field managers whose content is no reason to keep a parent when its set is deleted: those that write
 /// records, and the one that applies members, which also applies a parent from the manifests.
-pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
-    let mut managers = record_managers();
+pub fn field_managers_not_keeping_parent(field_manager: &str) -> BTreeSet<String> {
+    let mut managers = record_field_managers();
     managers.insert(field_manager.to_owned());
     managers
 }
@@ -62,7 +62,7 @@ impl<'a> Execution<'a> {
         let writing = self.parent_writing();
         let known = match &self.state.parent {
             None => None,
-            Some(parent) if self.plan.deletions() == 0 => {
+            Some(parent) if self.plan.count_prunes() == 0 => {
                 Some(KnownParent::from_read_to_take_out(parent.object.clone()))
             }
             Some(parent) => {
@@ -82,7 +82,7 @@ impl Execution<'_> {
     ///
     /// If the plan has refusals.
     pub async fn delete_members(&self, run: &mut RunOnParent<'_>, sink: &mut Sink<'_>) -> MembersDeleted {
-        run.work(sink, async |sink| self.delete_all_members(sink).await)
+        run.count_changes_while_renewing(sink, async |sink| self.delete_all_members(sink).await)
             .await
     }
 
@@ -102,10 +102,10 @@ impl Execution<'_> {
             action: Action::Deleted,
             parent: self.parent().map(|_| self.parent_resource),
         };
-        let mut deleted = Deleted::default();
+        let mut deleted = DeleteResults::default();
         let mut driver = self.driver();
         let deleting = self
-            .delete_waves(&waves, HashSet::new(), &mut deleted, &mut driver, |_, _| {}, sink)
+            .detach_and_delete(&waves, HashSet::new(), &mut deleted, &mut driver, |_, _| {}, sink)
             .await;
         let ending = match self.report_end_of_deletes(deleted.failed, sink) {
             Ending::Done if deleting.is_err() => Ending::Incomplete,
@@ -124,7 +124,7 @@ impl Execution<'_> {
         let judge = self.deletion_judge(dependents, HashSet::new());
         let detachments = dependents.detachments.iter();
         let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
-        warn_of_kept(allowed, &judge, self.writing.dry_run, sink);
+        warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
         match ending {
             Ending::Done => self.predict_end_of_set(sink).await,
             ending => ending,
@@ -158,9 +158,9 @@ impl Execution<'_> {
     fn announce_deletion(&self, sink: &mut Sink<'_>) {
         sink(Event::Phase {
             phase: Phase::Deleting,
-            total: self.plan.deletions(),
+            total: self.plan.count_prunes(),
         });
-        sink(Event::Planned(self.planned_of_deletion()));
+        sink(Event::Planned(self.deletion_outcomes_if_ended_early()));
         if self.parent().is_some() {
             sink(self.parent_writing().announcement());
         }
@@ -194,7 +194,7 @@ impl Execution<'_> {
     }
 
     /// Returns the outcome that each member and the parent have if the run ends before it deletes them.
-    fn planned_of_deletion(&self) -> Vec<ObjectOutcome> {
+    fn deletion_outcomes_if_ended_early(&self) -> Vec<ObjectOutcome> {
         let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
             ..untouched(&skip.live)

@@ -9,7 +9,7 @@ use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 
 /// Returns whether the server may report with this error that the object does not match its schema. The codes include
 /// 500: the server answers so for a field that server-side apply cannot type.
-pub(super) fn is_invalid(error: &ApiError) -> bool {
+pub(super) fn may_be_schema_violation(error: &ApiError) -> bool {
     let codes = [
         StatusCode::BAD_REQUEST,
         StatusCode::UNPROCESSABLE_ENTITY,
@@ -18,10 +18,10 @@ pub(super) fn is_invalid(error: &ApiError) -> bool {
     codes.into_iter().any(|code| error.is(code))
 }
 
-/// Returns whether the error of a dry run does not show what a run would do. If the server refuses the dry run, it
-/// would also refuse the run. But no answer, a failure of the server, a missing login (401), too many requests (429),
-/// and a webhook that does not support dry runs predict nothing.
-pub(super) fn is_unanswered(error: &ApiError) -> bool {
+/// Returns whether the error of a dry run says nothing about what the run would do. A refusal says something: the
+/// server would refuse the run, too. These say nothing: no answer, a failure of the server, a missing login (401), too
+/// many requests (429), and a webhook that does not support dry runs.
+pub(super) fn is_inconclusive(error: &ApiError) -> bool {
     let Some(status) = error.status() else {
         return true;
     };
@@ -32,12 +32,13 @@ pub(super) fn is_unanswered(error: &ApiError) -> bool {
     !is_refused || is_passing || status.message.contains("does not support dry run")
 }
 
-/// Returns whether admission denies a write. Two other refusals do not count: a missing permission to write, which a
-/// preview does not need, and 404 or 409, since the run judges an object again that has changed or is gone.
+/// Returns whether admission denies a write. Two kinds of refusals do not count: a missing permission, because a
+/// preview does not need the permission to write; and 404 or 409, because the run judges an object again if it has
+/// changed or is gone.
 pub fn is_denial_by_admission(error: &ApiError) -> bool {
     let is_denial =
         |status: &Status| !status.is_denied_by_authorization() && ![404, 409].contains(&status.code);
-    error.status().is_some_and(is_denial) && !is_unanswered(error)
+    error.status().is_some_and(is_denial) && !is_inconclusive(error)
 }
 
 /// Returns whether the live object and the predicted one have the same resourceVersion. A dry run keeps the

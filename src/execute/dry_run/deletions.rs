@@ -52,13 +52,15 @@ impl Deletions<'_> {
             return;
         };
         for (prediction, detachment) in applied {
-            on_prediction(prediction.without_owners(detachment), sink);
+            on_prediction(prediction.with_owner_references_removed(detachment), sink);
         }
         let items = not_applied
             .into_iter()
             .map(|(outcome, detachment)| (&detachment.dependent.key, (outcome, detachment)));
         let predict = async |(outcome, detachment): &(ObjectOutcome, &Detachment)| {
-            execution.predict_detachment(outcome.clone(), detachment).await
+            execution
+                .predict_removal_of_owner_references(outcome.clone(), detachment)
+                .await
         };
         let predicting = driver.run_independent(items, &mut *on_prediction, sink, predict);
         predicting.await;
@@ -71,7 +73,11 @@ impl Deletions<'_> {
 
 impl Execution<'_> {
     /// Predicts an object from which a run only removes owner references.
-    async fn predict_detachment(&self, mut outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
+    async fn predict_removal_of_owner_references(
+        &self,
+        mut outcome: ObjectOutcome,
+        detachment: &Detachment,
+    ) -> Prediction {
         if self.writing.dry_run == DryRun::Client {
             if outcome.action == Action::Unchanged {
                 outcome.action = Action::Configured;
@@ -86,7 +92,7 @@ impl Execution<'_> {
                 live,
                 ..Prediction::from_outcome(outcome)
             }
-            .without_owners(detachment),
+            .with_owner_references_removed(detachment),
             Err(error) => Prediction::from_error(outcome.subject, &error),
         }
     }
@@ -105,7 +111,7 @@ impl Execution<'_> {
         let items = objects.map(|live| (&live.key, live));
         let predicting = driver.run_independent(items, on_prediction, sink, async |live| {
             let time = times.get(&*live.uid).cloned().unwrap_or_default();
-            let outcome = ObjectOutcome::with_reason(subject_of(live), action, time);
+            let outcome = ObjectOutcome::new_with_reason(subject_of(live), action, time);
             self.predict_deletion(live, outcome).await
         });
         predicting.await;
@@ -123,7 +129,7 @@ impl Execution<'_> {
             }),
             Ok(found) => {
                 if let Some(error) = self.check_deletion(live).await {
-                    let error = error.kind.of_object().after_words(CANNOT_BE_DELETED);
+                    let error = error.kind.to_object_message().after_words(CANNOT_BE_DELETED);
                     return Prediction {
                         predicted: found.clone(),
                         live: found,
@@ -153,13 +159,13 @@ impl Execution<'_> {
 
 /// Predicts an object that a run does not prune, because something else fails.
 fn predict_not_pruned(live: &Live) -> Prediction {
-    let outcome = ObjectOutcome::with_reason(subject_of(live), Action::Skipped, NOT_PRUNED_AFTER_FAILURE);
+    let outcome = ObjectOutcome::new_with_reason(subject_of(live), Action::Skipped, NOT_PRUNED_AFTER_FAILURE);
     Prediction::from_outcome(outcome)
 }
 
 impl Prediction {
     /// Returns this prediction, changed as if the run also removed owner references from the object.
-    fn without_owners(mut self, detachment: &Detachment) -> Self {
+    fn with_owner_references_removed(mut self, detachment: &Detachment) -> Self {
         let Some(predicted) = self.predicted.take() else {
             return self;
         };

@@ -11,7 +11,7 @@ mod request;
 pub mod run;
 
 pub use answer::is_denial_by_admission;
-use answer::{is_invalid, is_unanswered, merge_manifest, parse_object, without_times};
+use answer::{is_inconclusive, may_be_schema_violation, merge_manifest, parse_object, without_times};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
 
@@ -68,21 +68,21 @@ impl WriteAnswer for Prediction {
 }
 
 impl Execution<'_> {
-    /// Predicts a run, and passes the prediction for each object to `on_prediction`. If `is_stopped` returns true for
-    /// an object, because a refusal is about it, the object gets no dry run and no prediction. If an object or the
-    /// `parent` fails, the run would remove no owner references and prune nothing.
+    /// Predicts a run, and passes the prediction for each object to `on_prediction`. An object for which `is_stopped`
+    /// returns true gets no dry run and no prediction: the run is refused because of that object. If the prediction for
+    /// an object or for the `parent` is a failure, no removal of owner references and no prune is predicted.
     pub async fn predict_run(
         &self,
         parent: Option<&ParentPrediction>,
-        is_stopped: impl Fn(&DesiredObject) -> bool,
+        is_refused: impl Fn(&DesiredObject) -> bool,
         on_prediction: &mut dyn FnMut(Prediction, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Ending {
         // Objects that lose owner references are predicted last, with the deletions.
-        let detachments = self.allowed_detachments();
+        let detachments = self.detachments_if_data_loss_allowed();
         let mut not_applied_to_detach = Vec::new();
         let skips = self.plan.reported_skips().map(|skip| {
-            ObjectOutcome::with_reason(subject_of(&skip.live), Action::Skipped, skip.reason.to_string())
+            ObjectOutcome::new_with_reason(subject_of(&skip.live), Action::Skipped, skip.reason.to_string())
         });
         for outcome in self.unchanged_outcomes().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
@@ -102,7 +102,7 @@ impl Execution<'_> {
         let mut driver = self.driver();
         // Dry runs do not build on each other, so there is no wait between waves.
         let planned = self.plan.all_applies();
-        let predictable = planned.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
+        let predictable = planned.filter(|apply| !is_refused(&self.desired.members[apply.index]));
         let applies = predictable.map(|apply| (self.key_of(apply), apply));
         let predicting = driver.run_independent(applies, on_answer, sink, async |apply| {
             self.predict_apply(apply).await
@@ -113,7 +113,7 @@ impl Execution<'_> {
             times: if has_failure {
                 None
             } else {
-                Some(self.plan.prune_times(self.policy))
+                Some(self.plan.describe_prune_times(self.policy))
             },
             applied: applied_to_detach,
             not_applied: not_applied_to_detach,
@@ -142,9 +142,9 @@ impl Execution<'_> {
         })
     }
 
-    /// Sends a dry run of the write with which the run begins on the parent, and returns the error if admission denies
-    /// that write. Sends nothing if the run does not begin, if the parent's manifest creates the parent (its own dry
-    /// run shows that), or if the parent's namespace does not exist yet.
+    /// Sends a dry run of the first write of the run, which writes to the parent that the run begins; returns the error
+    /// if admission denies that write. Sends nothing if the run does not make this write, if the parent is created from
+    /// its manifest (the dry run of the manifest shows the denial), or if its namespace does not exist yet.
     async fn check_begin_on_parent(&self) -> Option<Message> {
         let begins =
             self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.needs_to_begin(parent));
@@ -153,7 +153,9 @@ impl Execution<'_> {
             return None;
         }
         let parent = self.parent_writing();
-        parent.denial(self.parent(), &self.plan.record_during).await
+        parent
+            .predict_denial(self.parent(), &self.plan.record_during)
+            .await
     }
 
     async fn predict_parent_by_manifest(&self) -> Result<Option<ParentPrediction>, ApiError> {
@@ -164,7 +166,7 @@ impl Execution<'_> {
             return Ok(Some(ParentPrediction::default()));
         }
         let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
-        if self.is_incomplete(manifest) {
+        if self.has_unknown_value(manifest) {
             let value = manifest.object.value();
             let predicted = live.as_ref().map(|live| merge_manifest(live, &value));
             return Ok(Some(ParentPrediction {
@@ -175,35 +177,43 @@ impl Execution<'_> {
         }
         let parent = self.parent_writing();
         let dry_run = async || parent.dry_run_manifest(manifest).await;
-        Ok(Some(match self.dry_run_on(&mut live, manifest, dry_run).await {
-            Ok(reply) => ParentPrediction {
-                live,
-                predicted: parse_object(&reply),
-                error: None,
+        Ok(Some(
+            match self.dry_run_and_read_live(&mut live, manifest, dry_run).await {
+                Ok(reply) => ParentPrediction {
+                    live,
+                    predicted: parse_object(&reply),
+                    error: None,
+                },
+                Err(error) if is_inconclusive(&error) => return Err(error),
+                Err(error) => ParentPrediction {
+                    predicted: live.clone(),
+                    live,
+                    error: Some(message_of_rejected_manifest::explain_rejection(&error, manifest)),
+                },
             },
-            Err(error) if is_unanswered(&error) => return Err(error),
-            Err(error) => ParentPrediction {
-                predicted: live.clone(),
-                live,
-                error: Some(message_of_rejected_manifest::explain_rejection(&error, manifest)),
-            },
-        }))
+        ))
     }
 
     async fn predict_apply(&self, apply: &Apply) -> Prediction {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
+        let subject = Subject::new(
+            &object.key,
+            &object.resource,
+            apply.live_membership.uid_of_member(),
+        );
         let asks_server = self.writing.dry_run != DryRun::Client;
         let mut prediction = match &apply.live_membership {
             LiveMembership::Terminating if !self.awaits_deletion(object) => {
                 Prediction::failed(subject, self.terminating_error(object))
             }
-            LiveMembership::Terminating if asks_server => self.predict_created_again(object, subject).await,
+            LiveMembership::Terminating if asks_server => {
+                self.predict_recreation_of_terminating(object, subject).await
+            }
             LiveMembership::Terminating => {
                 Prediction::from_outcome(ObjectOutcome::new(subject, Action::Recreated))
             }
             membership if asks_server => self.predict_on_server(object, subject, membership).await,
-            membership => self.predict_without_dry_run(object, subject, membership).await,
+            membership => self.predict_for_client_dry_run(object, subject, membership).await,
         };
         prediction.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();
@@ -224,7 +234,7 @@ impl Execution<'_> {
     ) -> Prediction {
         if self.must_not_be_sent_yet(object) {
             return self
-                .predict_on_client(object, subject, live_membership, None)
+                .predict_by_merge(object, subject, live_membership, None)
                 .await;
         }
         // Most objects that are not members do not exist yet, so they are read only if the dry run finds them.
@@ -237,17 +247,17 @@ impl Execution<'_> {
         };
         let dry_run = async || self.send_dry_run(object, live_membership).await;
         let mut after_migration = None;
-        let reply = match self.dry_run_on(&mut live, object, dry_run).await {
+        let reply = match self.dry_run_and_read_live(&mut live, object, dry_run).await {
             Ok(reply) => reply,
             // The server validates the dry run by the former schema of a CRD that the run changes.
-            Err(error) if is_invalid(&error) && self.is_redefined(object).await => {
+            Err(error) if may_be_schema_violation(&error) && self.is_redefined(object).await => {
                 return self
-                    .predict_on_client(object, subject, live_membership, live)
+                    .predict_by_merge(object, subject, live_membership, live)
                     .await;
             }
             Err(error) => {
                 let Some(reply) = self
-                    .predict_after_refusal(object, live_membership, &mut live, &error)
+                    .predict_migration_after_refusal(object, live_membership, &mut live, &error)
                     .await
                 else {
                     return self
@@ -322,10 +332,10 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts an object without the server, because the server cannot validate it yet. The object may exist in
-    /// another version than that of its manifest; then the manifest is merged into it as far as possible. `live` is the
-    /// object if it was read.
-    async fn predict_on_client(
+    /// Predicts an object that no dry run of the server can show yet: merges the manifest into the live object, which
+    /// may have another version than the manifest. `live` is the live object if the caller has read it; otherwise, it
+    /// is read here if it can exist.
+    async fn predict_by_merge(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
@@ -340,7 +350,7 @@ impl Execution<'_> {
             };
         }
         let reason = match (is_not_yet_served(object), readable) {
-            _ if self.is_incomplete(object) => "the plan does not hold its values",
+            _ if self.has_unknown_value(object) => "the plan does not hold its values",
             (true, Some(_)) => "its version does not exist yet",
             (true, None) => "its kind does not exist yet",
             (false, Some(_)) => "its CustomResourceDefinition changes in the same run",
@@ -368,7 +378,7 @@ impl Execution<'_> {
     }
 
     /// Returns the objects from which the run removes owner references; none unless the user has allowed data loss.
-    fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
+    fn detachments_if_data_loss_allowed(&self) -> BTreeMap<ObjectKey, &Detachment> {
         let detachments = self.plan.dependents.detachments.iter();
         let is_allowed = self.policy.data_loss == Risk::Allowed;
         detachments
@@ -398,7 +408,7 @@ impl Prediction {
     /// Creates the prediction for an object whose read or dry run failed.
     fn from_error(subject: Subject, error: &ApiError) -> Self {
         Self {
-            unanswered: is_unanswered(error),
+            unanswered: is_inconclusive(error),
             ..Self::failed(subject, error.kind.to_string())
         }
     }

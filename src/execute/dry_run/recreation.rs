@@ -52,7 +52,11 @@ impl Execution<'_> {
     }
 
     /// Predicts an object that is being deleted, and that the run would create once it is gone.
-    pub(super) async fn predict_created_again(&self, object: &DesiredObject, subject: Subject) -> Prediction {
+    pub(super) async fn predict_recreation_of_terminating(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+    ) -> Prediction {
         match read::object(self.server, &object.resource, &object.key).await {
             Ok(live) => self.predict_recreated(object, subject, live, String::new()).await,
             Err(error) => Prediction::from_error(subject, &error),
@@ -69,7 +73,7 @@ impl Execution<'_> {
         let predicted = self.predict_creation(object, live.as_ref()).await;
         // The UID of the new object is not known.
         subject.uid = None;
-        let mut outcome = ObjectOutcome::with_reason(subject, Action::Recreated, reason);
+        let mut outcome = ObjectOutcome::new_with_reason(subject, Action::Recreated, reason);
         if let Some(live) = &live {
             outcome.claims = claims_after_recreation(object, live);
         }
@@ -81,7 +85,8 @@ impl Execution<'_> {
     }
 
     /// Returns the object as the server would create it; if the dry run fails or cannot be sent, the manifest merged
-    /// into the live object. UID, creation time and status are those of the live object, so that they do not show as differences.
+    /// into the live object. UID, creation time and status are those of the live object, so that they do not show as
+    /// differences.
     async fn predict_creation(&self, object: &DesiredObject, live: Option<&Value>) -> Value {
         let nothing = json!({});
         let live = live.unwrap_or(&nothing);
@@ -103,9 +108,9 @@ impl Execution<'_> {
             return merge_manifest(live, &object.object.value());
         };
         let uid_of = |object: &Value| object.pointer("/metadata/uid")?.as_str().map(str::to_owned);
-        replace_in_texts(&mut created, &name, &object.key.name);
+        replace_in_string_values(&mut created, &name, &object.key.name);
         if let (Some(new), Some(old)) = (uid_of(&created), uid_of(live)) {
-            replace_in_texts(&mut created, &new, &old);
+            replace_in_string_values(&mut created, &new, &old);
         }
         copy_metadata_field(live, &mut created, "creationTimestamp");
         match live.get("status") {
@@ -124,8 +129,8 @@ fn copy_metadata_field(from: &Value, to: &mut Value, field: &str) {
     }
 }
 
-/// Returns a name that no object has, and that is valid if `name` is: it is not longer than `name`, unless every kind
-/// allows its length.
+/// Returns a name that no object has. It is valid if `name` is: it has at most 63 bytes, which every kind allows, or at
+/// most as many as `name`.
 fn stand_in_name(name: &str) -> String {
     let room = LONGEST_NAME.max(name.len()) - STAND_IN_SUFFIX.len();
     let end = (0..=room.min(name.len()))
@@ -136,13 +141,15 @@ fn stand_in_name(name: &str) -> String {
 }
 
 /// Replaces `old` by `new` wherever a string in the value contains it. Names of fields stay.
-fn replace_in_texts(value: &mut Value, old: &str, new: &str) {
+fn replace_in_string_values(value: &mut Value, old: &str, new: &str) {
     match value {
         Value::String(text) if text.contains(old) => *text = text.replace(old, new),
-        Value::Array(items) => items.iter_mut().for_each(|item| replace_in_texts(item, old, new)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| replace_in_string_values(item, old, new)),
         Value::Object(fields) => fields
             .values_mut()
-            .for_each(|field| replace_in_texts(field, old, new)),
+            .for_each(|field| replace_in_string_values(field, old, new)),
         _ => {}
     }
 }
@@ -171,7 +178,7 @@ mod tests {
     #[test]
     fn names_are_replaced_wherever_they_are() {
         let mut value = json!({"a": [{"b": "x-web-1"}], "web-1": 1, "c": "web"});
-        replace_in_texts(&mut value, "web-1", "web");
+        replace_in_string_values(&mut value, "web-1", "web");
         assert_eq!(value, json!({"a": [{"b": "x-web"}], "web-1": 1, "c": "web"}));
     }
 }

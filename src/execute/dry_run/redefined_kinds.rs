@@ -45,7 +45,7 @@ impl Execution<'_> {
         let crd = &self.desired.members[apply.index];
         let mut live = None;
         let dry_run = async || self.send_dry_run(crd, &apply.live_membership).await;
-        let reply = self.dry_run_on(&mut live, crd, dry_run).await.ok();
+        let reply = self.dry_run_and_read_live(&mut live, crd, dry_run).await.ok();
         let predicted = reply.as_ref().and_then(parse_object);
         let spec_of = |crd: Option<Value>| Some(crd?.get("spec")?.clone());
         spec_of(live) != spec_of(predicted)

@@ -8,9 +8,9 @@ use super::answer::{have_same_version, merge_manifest, parse_object};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::diff;
 use crate::compare::ignore::{self, Purpose};
-use crate::compare::ownership::{self, Former, LastApplied};
+use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::execute::Execution;
-use crate::execute::members::apply_with_live_fields::with_former_fields_taken;
+use crate::execute::members::apply_with_live_fields::with_managed_fields_migrated;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::write_settings::{Conflicts, WriteSettings};
@@ -21,13 +21,13 @@ use crate::read::{self, WHOLE_OBJECTS};
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Sends a dry run of an apply, and sets `live` to the object on which the dry run was based; `None` if the object
-    /// would be created.
+    /// Sends a dry run of an apply, and makes sure that `live` is the object on which the dry run was based: reads the
+    /// object, and sends the dry run again, until both have the same resourceVersion. `live` becomes `None` if the
+    /// object would be created.
     ///
-    /// If another client wrote the object between its read and the dry run, that write would show as a difference. So
-    /// the object is read again until it has the resourceVersion of the dry run. After the last attempt, it is compared
-    /// even if the versions differ.
-    pub(super) async fn dry_run_on(
+    /// Otherwise, what another client wrote between the read and the dry run would show as a difference. After the last
+    /// attempt, the versions may differ.
+    pub(super) async fn dry_run_and_read_live(
         &self,
         live: &mut Option<Value>,
         object: &DesiredObject,
@@ -52,14 +52,16 @@ impl Execution<'_> {
         }
     }
 
-    /// Sends the dry run of an apply. A run migrates fields from their former owner before it applies the object; the
-    /// dry run is forced instead, if these fields are in conflict.
+    /// Sends the dry run of an apply. If it conflicts only with former owners, it is sent again by force: the run
+    /// itself takes these fields before it applies the object, and then there is no conflict.
     pub(super) async fn send_dry_run(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
     ) -> Result<Reply, ApiError> {
-        let with_live = self.apply_with_live_fields(object, live_membership).await?;
+        let with_live = self
+            .prepare_apply_with_live_fields(object, live_membership)
+            .await?;
         let object = with_live.as_ref().map_or(object, |with_live| &with_live.object);
         match self
             .server
@@ -102,10 +104,11 @@ impl Execution<'_> {
         with_defaults.as_ref().and_then(parse_object).or(Some(without))
     }
 
-    /// Predicts an object whose apply the server has refused with `error`, if the object is valid once its managed
-    /// fields are rewritten. The run rewrites them in two cases: a former owner has fields, or managed fields name a
-    /// version that cannot hold the object. `None` in all other cases. Sets `live` if it is not read yet.
-    pub async fn predict_after_refusal(
+    /// Predicts an object whose apply the server has refused with `error`, if the run can apply it once it has
+    /// rewritten the managed fields. The run rewrites them if a former owner has fields, or if they name a version that
+    /// cannot hold the object. `None` in all other cases, and if the object is refused even then. Reads the object into
+    /// `live` if the caller has not.
+    pub async fn predict_migration_after_refusal(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -144,10 +147,10 @@ impl Execution<'_> {
         live: &Value,
     ) -> Option<Reply> {
         let former = self.former_owners(live_membership);
-        let migrated = with_former_fields_taken(live.clone(), &former);
+        let migrated = with_managed_fields_migrated(live.clone(), &former);
         let manifest = ignore::body_of(object, &migrated, former.manager, Purpose::Send).value();
         let mut applied = merge_manifest(live, &manifest);
-        ownership::own_manifest(&mut applied["metadata"], &former, &manifest);
+        ownership::replace_own_entry(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);
         let without = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
         self.dry_run_patch(object, live, &without).await.ok()
@@ -155,8 +158,8 @@ impl Execution<'_> {
 
     /// Returns the managers from which the run takes fields of this object: client-side apply, and for a member, the
     /// former tool of the set.
-    pub fn former_owners(&self, live_membership: &LiveMembership) -> Former<'_> {
-        Former {
+    pub fn former_owners(&self, live_membership: &LiveMembership) -> OwnershipMigration<'_> {
+        OwnershipMigration {
             manager: &self.writing.field_manager,
             tool: match live_membership {
                 LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
@@ -165,7 +168,7 @@ impl Execution<'_> {
                 }
             },
             writers: &[],
-            last_applied: LastApplied::in_set_of(&self.set.tooling),
+            last_applied: LastAppliedTreatment::for_tooling(&self.set.tooling),
         }
     }
 
@@ -176,7 +179,7 @@ impl Execution<'_> {
         live: &Value,
         patched: &Value,
     ) -> Result<Reply, ApiError> {
-        let mut patch = diff::merge_patch(live, patched);
+        let mut patch = diff::create_merge_patch(live, patched);
         if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
             // The server sets these fields.
             for field in ["managedFields", "resourceVersion", "generation"] {

@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use super::{ParentPrediction, Prediction};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
-use crate::execute::deletion::remove_owner_references::warn_of_kept;
+use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::members::apply::parse_written;
 use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Sink};
@@ -23,12 +23,12 @@ impl Execution<'_> {
     pub async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Applying,
-            total: self.plan.applies(),
+            total: self.plan.count_applies(),
         });
         if self.parent().is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        for time in self.plan.apply_times(self.desired) {
+        for time in self.plan.apply_time_lines(self.desired) {
             sink(Event::Note(time));
         }
         if let Some(objects) = self.list_possibly_recreated() {
@@ -38,7 +38,7 @@ impl Execution<'_> {
         let error = parent.as_ref().and_then(|parent| parent.error.clone());
         let mut has_failure = error.is_some();
         if let Some(error) = error {
-            sink(Event::failure(error.with_prefix("the set's parent: ")));
+            sink(Event::general_failure(error.with_prefix("the set's parent: ")));
         }
         let mut on_prediction =
             |prediction: Prediction, sink: &mut Sink<'_>| has_failure |= prediction.report(sink);
@@ -50,7 +50,7 @@ impl Execution<'_> {
             let judge = self.deletion_judge(&self.plan.dependents, HashSet::new());
             let detachments = self.plan.dependents.detachments.iter();
             let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
-            warn_of_kept(allowed, &judge, self.writing.dry_run, sink);
+            warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
         }
         match ending {
             Ending::Done if has_failure => Ending::Incomplete,
@@ -66,15 +66,15 @@ impl Execution<'_> {
         }
         self.predict_parent().await.unwrap_or_else(|error| {
             Some(ParentPrediction {
-                error: Some(error.kind.of_object()),
+                error: Some(error.kind.to_object_message()),
                 ..ParentPrediction::default()
             })
         })
     }
 
-    /// Predicts for a client dry run whether a member would be created or configured: by reading the object if the plan
-    /// has not found it, and without a request to write.
-    pub(super) async fn predict_without_dry_run(
+    /// Predicts for a client dry run whether a member would be created or configured. Sends no request to write; reads
+    /// the object if the plan has not found it.
+    pub(super) async fn predict_for_client_dry_run(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
@@ -106,7 +106,7 @@ impl Execution<'_> {
     /// Returns whether no dry run of this object can be sent: its kind, its version or its namespace does not exist
     /// until the run has written other members, or a value of the object is not known.
     pub fn must_not_be_sent_yet(&self, object: &DesiredObject) -> bool {
-        is_not_yet_served(object) || self.lacks_namespace_of(&object.key) || self.is_incomplete(object)
+        is_not_yet_served(object) || self.lacks_namespace_of(&object.key) || self.has_unknown_value(object)
     }
 
     /// Returns the resource through which the object can be read now; `None` if the object cannot exist yet.
@@ -118,7 +118,7 @@ impl Execution<'_> {
     }
 
     /// Returns whether a value of the object is not known (a saved plan does not hold it), so that it must not be sent.
-    pub(super) fn is_incomplete(&self, object: &DesiredObject) -> bool {
+    pub(super) fn has_unknown_value(&self, object: &DesiredObject) -> bool {
         self.desired.incomplete.contains(&object.key)
     }
 

@@ -1,5 +1,5 @@
-//! What the run looks at besides the parent and the members before it ends a set: the scope that another run has recorded,
-//! and the objects of the new set that the parent owns.
+//! What the run looks at besides the parent and the members before it ends a set: the scope that another run has
+//! recorded, and the objects of the new set that the parent owns.
 
 use super::{ParentRelease, ReleaseError};
 use crate::cluster::discovery::{self, Discovery};
@@ -13,15 +13,15 @@ use crate::read::{self, KindWait, ListError, ListTargets, METADATA_LIST, list_la
 
 impl ParentRelease<'_> {
     /// Finds what the old parent owns in the new set, which the members have joined: a member, or the new parent. The
-    /// garbage collector would delete it together with the old parent. The owner reference may have been added since the
-    /// plan.
+    /// garbage collector would delete it together with the old parent. The owner reference may have been added since
+    /// the plan.
     pub(super) async fn find_owned_in_new_set(&self) -> Result<Option<ObjectKey>, ReleaseError> {
         let Some(joined) = self.joined else {
             return Ok(None);
         };
         let (new_parent, old_set) = (joined.parent, self.writing.set);
         let concurrency = new_parent.writing.concurrency;
-        for targets in joined.recorded_places(&self.remaining.places) {
+        for targets in joined.recorded_places_after_move(&self.remaining.places) {
             let (server, new_set) = (new_parent.server, new_parent.set);
             let listed = list_labeled_objects(server, new_set, &targets, concurrency, METADATA_LIST).await;
             let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
@@ -48,12 +48,12 @@ impl ParentRelease<'_> {
         let mut discovery = discovery::fetch(server).await?;
         let parent_status = judge_parent_for_deletion(set, parent)
             // No refusal is lifted: the set was this run's own when it began.
-            .and_then(|judged| judged.accept(&[]))
+            .and_then(|judged| judged.into_status_if_accepted(&[]))
             .map_err(ParentWriteError::Refused)?;
         if let ParentStatus::Recorded(applyset_record) = &parent_status {
             let find_undiscovered =
                 |discovery: &Discovery| recorded_kinds::find_undiscovered(&applyset_record.kinds, discovery);
-            let wait = KindWait::unreported();
+            let wait = KindWait::without_report();
             read::settle_missing_kinds(server, &mut discovery, find_undiscovered, &wait).await?;
         }
         let scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;

@@ -19,7 +19,7 @@ use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Remaining, RemainingList, RemainingNotListed, TerminatingObjects, describe_obstacles,
+    RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_obstacles,
 };
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::begin::KnownParent;
@@ -33,7 +33,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
 use crate::plan::{MemberScopeUnknown, ParentDisposition, Remains, SkipReason, parent_disposition};
-use crate::read::{self, ListError, UnsettledError, WholeParent};
+use crate::read::{self, ListError, LiveParent, UnsettledError};
 
 /// The aim of a run for the parent of a set that it takes objects out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct ParentRelease<'a> {
     /// Members that were to be deleted and were not.
     pub kept_objects: &'a ObjectsKeptInsteadOfDeleted,
     /// The context for listing what is left of the set.
-    pub remaining: Remaining<'a>,
+    pub remaining: RemainingLister<'a>,
     /// What the parent said when the scope in `remaining` was determined.
     pub listed_reading: Reading,
     /// The part of the record that has to stay: the kinds of it whose members a list may not show.
@@ -88,7 +88,7 @@ pub enum ParentOutcome {
 pub struct KeptParent {
     /// What is left of the set.
     pub found: RemainingList,
-    /// An object of the set that the members have joined that names the parent as its owner, if that is the reason.
+    /// If the parent is kept because it owns an object of the set that the members have joined: that object.
     pub owned: Option<ObjectKey>,
     /// The kinds of the record whose members a list may not show.
     pub unlisted: Record,
@@ -130,7 +130,7 @@ impl ParentRelease<'_> {
     pub async fn see_to_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let aim = self.aim;
         let seen_to = match aim {
-            ParentAim::Narrow => self.narrow(sink).await,
+            ParentAim::Narrow => self.determine_narrower_record(sink).await,
             ParentAim::RemoveRecord | ParentAim::Delete => self.release(sink).await,
         };
         seen_to.map_err(|error| match error {
@@ -139,9 +139,9 @@ impl ParentRelease<'_> {
         })
     }
 
-    /// Determines the record of what is left. Nothing but the keys of the members matters, and if another run has
-    /// written the record, it is not narrowed in the end.
-    async fn narrow(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+    /// Determines the record of what is left, for which only the keys of the members matter. The end of the run writes
+    /// it, unless another run has written the record.
+    async fn determine_narrower_record(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let uid = self.known.parent.uid.clone();
         let parent = match self.writing.read().await? {
             None => return self.end_without_parent(sink).await,
@@ -157,7 +157,7 @@ impl ParentRelease<'_> {
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
         }
-        self.keep(found, None, sink).await
+        self.determine_record_of_kept_parent(found, None, sink).await
     }
 
     /// Deletes the parent or removes its record, unless something keeps it. Looks again as long as other clients write
@@ -171,11 +171,11 @@ impl ParentRelease<'_> {
                 Ok(Some(ended)) => return Ok(ended),
                 Ok(None) => conflicts += 1,
                 Err(error) => {
-                    let is_to_be_sent_again = match error.request() {
+                    let is_to_be_sent_again = match error.failed_request() {
                         None => false,
                         Some(request) => {
                             let pause =
-                                notes.reporting(webhooks.pause_after(request, webhook_failures), sink);
+                                notes.report_during(webhooks.pause_after(request, webhook_failures), sink);
                             self.writing.while_renewing(self.known, pause).await
                         }
                     };
@@ -203,7 +203,7 @@ impl ParentRelease<'_> {
             interrupt,
             ..
         } = self.writing;
-        let Some(parent) = read::whole_parent(server, resource, &set.parent).await? else {
+        let Some(parent) = read::read_live_parent(server, resource, &set.parent).await? else {
             return self.end_without_parent(sink).await.map(Some);
         };
         self.known.replace(parent.object.clone());
@@ -226,7 +226,10 @@ impl ParentRelease<'_> {
         }
         let has_anything_left = self.has_anything_left(&found);
         if has_anything_left && self.aim == ParentAim::Delete {
-            return self.keep(found, None, sink).await.map(Some);
+            return self
+                .determine_record_of_kept_parent(found, None, sink)
+                .await
+                .map(Some);
         }
         self.refuse_beside_another_run(&parent.object, sink)?;
         self.add_containers_that_stay(&mut found, &disposition);
@@ -234,12 +237,18 @@ impl ParentRelease<'_> {
         let is_uncertain = self.aim == ParentAim::RemoveRecord
             && (has_anything_left || self.known.is_shared || !found.copies.is_empty());
         if is_uncertain || found.remains != Remains::default() {
-            return self.keep(found, None, sink).await.map(Some);
+            return self
+                .determine_record_of_kept_parent(found, None, sink)
+                .await
+                .map(Some);
         }
         let written = if self.aim == ParentAim::Delete && disposition == ParentDisposition::Goes {
             let owned = self.find_owned_in_new_set().await?;
             if owned.is_some() {
-                return self.keep(found, owned, sink).await.map(Some);
+                return self
+                    .determine_record_of_kept_parent(found, owned, sink)
+                    .await
+                    .map(Some);
             }
             // The user may have stopped the run while the new set was listed.
             if interrupt.is_requested() {
@@ -261,7 +270,7 @@ impl ParentRelease<'_> {
         parent: &ParentObject,
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
-        let Some(running) = parent.adding_beside(self.known.id()).next() else {
+        let Some(running) = parent.adding_beside(self.known.entry_id()).next() else {
             return Ok(());
         };
         let kept = match self.aim {
@@ -275,8 +284,8 @@ impl ParentRelease<'_> {
         Err(ReleaseError::AnotherRunUnderWay { kept, advice })
     }
 
-    /// Adds the parent's containers to what is left, if they stay: a container stays with a parent that is kept, and so
-    /// does one with objects that it gained, or that were left in it.
+    /// Adds the parent's containers to what is left, if they stay: because the parent is kept, or because one of the
+    /// containers has gained objects, or holds objects that were left.
     fn add_containers_that_stay(&self, found: &mut RemainingList, disposition: &ParentDisposition) {
         let containers = &self.remaining.parent_containers;
         match disposition {
@@ -286,7 +295,7 @@ impl ParentRelease<'_> {
             ParentDisposition::Goes
                 if containers
                     .iter()
-                    .any(|container| self.kept_objects.keeps(container)) =>
+                    .any(|container| self.kept_objects.contains_object_or_content(container)) =>
             {
                 found
                     .remains
@@ -300,7 +309,7 @@ impl ParentRelease<'_> {
     /// Deletes the parent as it was read; `None` if it has changed since.
     async fn delete_parent(
         &self,
-        parent: &WholeParent,
+        parent: &LiveParent,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
         let live = &parent.live;
@@ -317,7 +326,7 @@ impl ParentRelease<'_> {
         sink(outcome_event(live, Action::Deleted, reason));
         let going = match left {
             DeletedParent::Terminating | DeletedParent::TerminatingBefore => {
-                self.reread_terminating(live).await
+                self.reread_deleted_parent(live).await
             }
             DeletedParent::Gone | DeletedParent::GoneBefore => None,
         };
@@ -326,9 +335,9 @@ impl ParentRelease<'_> {
         })))
     }
 
-    /// Reads the deleted parent, which finalizers hold; `None` if it is gone, or if the run reports in another way what
-    /// remains. A parent that cannot be read counts as it was.
-    async fn reread_terminating(&self, live: &Live) -> Option<Live> {
+    /// Reads the parent again that this run has deleted and that finalizers hold; `None` if it is gone, or if the run
+    /// reports in another way what remains. If it cannot be read, returns it as it was read last.
+    async fn reread_deleted_parent(&self, live: &Live) -> Option<Live> {
         if self.remaining.terminating_objects == TerminatingObjects::Reported {
             return None;
         }
@@ -342,7 +351,7 @@ impl ParentRelease<'_> {
     /// is reported if the parent was to be deleted.
     async fn remove_record(
         &self,
-        parent: &WholeParent,
+        parent: &LiveParent,
         disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
@@ -361,7 +370,9 @@ impl ParentRelease<'_> {
         let ParentWriting { set, resource, .. } = self.writing;
         if self.aim == ParentAim::Delete {
             let subject = Subject::new(&set.parent, resource, Some(&self.known.parent.uid));
-            sink(Event::Object(ObjectOutcome::with_reason(subject, action, reason)));
+            sink(Event::Object(ObjectOutcome::new_with_reason(
+                subject, action, reason,
+            )));
         } else {
             sink(Event::Warning(format!("{}: {reason}", set.parent)));
         }
@@ -370,7 +381,7 @@ impl ParentRelease<'_> {
 
 impl ReleaseError {
     /// Returns the request that failed.
-    fn request(&self) -> Option<&ApiError> {
+    fn failed_request(&self) -> Option<&ApiError> {
         match self {
             Self::Request(error)
             | Self::RemainingNotListed(RemainingNotListed {

@@ -37,8 +37,8 @@ impl ParentRelease<'_> {
         Ok(self.kept(found, None, None))
     }
 
-    /// Ends a run that finds an ordinary object in the parent's place, or the parent of another set of this name: what is
-    /// left is recorded on it, if it may be a parent. An ordinary object is not taken over.
+    /// Ends a run that finds an ordinary object in the parent's place, or the parent of another set of this name: what
+    /// is left is recorded on it, if it may be a parent. An ordinary object is not taken over.
     pub(super) async fn end_with_another_object(
         &mut self,
         object: ParentObject,
@@ -101,16 +101,21 @@ impl ParentRelease<'_> {
         }
     }
 
-    /// Keeps the parent, and determines what it has to record. It is reported here if it was to be deleted because of
-    /// what is left.
-    pub(super) async fn keep(
+    /// Determines what the parent has to record, which is kept. If it was to be deleted and is kept because of what is
+    /// left, reports that. The end of the run writes the record.
+    pub(super) async fn determine_record_of_kept_parent(
         &mut self,
         found: RemainingList,
         owned: Option<ObjectKey>,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
         let mut record = self.record_of(&found);
-        if !self.known.is_shared && !self.known.parent.has_record(&self.writing.set.tooling, &record) {
+        if !self.known.is_shared
+            && !self
+                .known
+                .parent
+                .has_tooling_and_record(&self.writing.set.tooling, &record)
+        {
             let places = &self.remaining.places;
             let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
             record = record.union(&unlabeled);

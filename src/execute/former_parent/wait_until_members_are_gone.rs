@@ -30,7 +30,7 @@ pub enum TerminatingObjects {
 
 /// Context for listing what is left of a set.
 #[derive(Clone)]
-pub struct Remaining<'a> {
+pub struct RemainingLister<'a> {
     pub server: &'a ApiServer,
     pub set: &'a Set,
     pub interrupt: &'a Interrupt,
@@ -73,7 +73,7 @@ impl RemainingList {
     }
 }
 
-impl Remaining<'_> {
+impl RemainingLister<'_> {
     /// Lists what is left of the set, again and again until no object is being deleted, the time limit is over or the
     /// user stops the run. `parent` is what the run does with the parent if no member is left.
     pub async fn list_until_settled(
@@ -104,11 +104,14 @@ impl Remaining<'_> {
         }
         // A controller that copies the label of a member to an object without an owner reference also deletes that copy
         // soon after the member, as it does with the Endpoints of a Service.
-        let copies = remains.undeleted.iter().filter(|live| self.is_copy(live));
+        let copies = remains
+            .undeleted
+            .iter()
+            .filter(|live| self.has_copied_label(live));
         remains.going.iter().chain(copies).collect()
     }
 
-    fn is_copy(&self, live: &Live) -> bool {
+    fn has_copied_label(&self, live: &Live) -> bool {
         plan::reason_not_a_member(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
@@ -181,7 +184,7 @@ pub fn report_obstacles(
     let Some(obstacles) = describe_obstacles(remains, set, appliers) else {
         return Ending::Done;
     };
-    sink(Event::failure(format!(
+    sink(Event::general_failure(format!(
         "{}: set not deleted: {obstacles}",
         set.parent
     )));

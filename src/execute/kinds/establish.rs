@@ -1,9 +1,10 @@
 //! Waits until the server serves a kind whose CRD was applied moments before.
 //!
 //! The condition `Established` shows that the server accepts the CRD. The server's handler of custom resources learns
-//! of the CRD a moment later, so the run waits until a LIST of the kind finds the path, too. A LIST that is answered
-//! 403 shows nothing, because the server checks permissions before it resolves the path. So if the user may not list
-//! the kind, the condition is enough; if the user may not read the CRD either, discovery has to list the kind. An apply
+//! of the CRD a moment later, so the run also waits until a LIST of the kind is no longer answered 404. A 403 shows
+//! nothing, because the server checks permissions before it resolves the path. So if the user may not list the kind,
+//! the condition is enough; if the user may not read the CRD either, it is enough that discovery lists the kind. An
+//! apply
 //! that still comes too early gets a 404 and is sent again (`Execution::apply_once_served`).
 
 use std::time::Duration;

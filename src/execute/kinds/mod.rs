@@ -22,7 +22,7 @@ use crate::plan::{LiveMembership, Seen, is_not_yet_served};
 
 /// The kinds whose CRDs a run creates or changes.
 #[derive(Debug, Default)]
-pub struct Kinds {
+pub struct NewAndChangedKinds {
     /// The new kinds that the run waits for, or has waited for. Until the time of each, a 404 may mean that the server
     /// does not serve the kind yet.
     new: RefCell<BTreeMap<GroupKind, Instant>>,
@@ -30,7 +30,7 @@ pub struct Kinds {
     changed: RefCell<BTreeMap<GroupKind, Rc<ChangedCrd>>>,
 }
 
-impl Kinds {
+impl NewAndChangedKinds {
     /// Records that this run has changed a CRD.
     pub fn add_changed_crd(&self, crd: ChangedCrd) {
         let kind = crd.kind.clone();
@@ -56,7 +56,11 @@ impl Kinds {
 
 impl Execution<'_> {
     /// Waits until the server serves the kind of this object, whose CRD the run has created.
-    pub async fn await_kind(&self, object: &DesiredObject, kinds: &Kinds) -> Result<(), NotServed> {
+    pub async fn await_kind(
+        &self,
+        object: &DesiredObject,
+        kinds: &NewAndChangedKinds,
+    ) -> Result<(), NotServed> {
         let deadline = Instant::now() + PATIENCE;
         kinds
             .new
@@ -82,7 +86,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
         expected: &Expected,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> Result<Reply, ApiError> {
         let changed_crd = kinds.changed_crd(&object.key.group_kind);
         let mut was_created = false;
@@ -92,7 +96,7 @@ impl Execution<'_> {
             if let Ok(reply) = &mut answer {
                 // The next apply expects the object as this one has written it: another set may take it meanwhile.
                 let written = Seen::from_version(&reply.json_or_null());
-                expected = self.expect_version(&written.uid, &written.resource_version);
+                expected = self.expectation_of_version(&written.uid, &written.resource_version);
                 // Only the first answer shows that the object did not exist before: its status is that of all answers.
                 was_created |= reply.status == StatusCode::CREATED;
                 if was_created {

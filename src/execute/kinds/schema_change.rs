@@ -5,11 +5,12 @@
 //! be read from the server shows when that happens. Until then, the former schema decides which fields an object has
 //! and who owns them.
 //!
-//! Only the answer to an apply shows which schema the server used. It was the former one if the answer has a field set
-//! that only the former schema gives, or if it refuses a field that the new schema declares. So before the run applies
-//! objects of the kind, it sends dry runs of one object that the two schemas type differently, until the server uses
-//! the new one. There may be several servers behind an address, so the run checks the answer to each apply, too. If the
-//! two schemas type all objects in the same way, the run does not wait.
+//! Only the answer to an apply shows which schema the server used. The server used the former one if the object in the
+//! answer has managed fields that only the former schema gives, or if the answer refuses a field that the new schema
+//! declares. So before the run applies objects of the kind, it chooses one object that the two schemas type
+//! differently, and sends dry runs of it until the server uses the new schema. There may be several servers behind an
+//! address, so the run checks the answer to each apply, too. If the two schemas type all objects in the same way, the
+//! run does not wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use tokio::time::Instant;
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::compare::changes::{CrdVersion, SchemaFieldSet};
 use crate::execute::Execution;
-use crate::execute::kinds::Kinds;
+use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::kinds::establish::{PATIENCE, pause_unless_stopped};
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
 use crate::manifest::desired::{DesiredObject, defined_kind};
@@ -132,7 +133,7 @@ impl ChangedCrd {
     fn schema_used_in_reply(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> UsedSchema {
         let (former, new) = self.field_sets(object);
         let answer = reply.json_or_null();
-        if former.is_of(&answer["metadata"], manager, &new) {
+        if former.was_used_in_answer(&answer["metadata"], manager, &new) {
             return UsedSchema::Former;
         }
         if former != new {
@@ -149,7 +150,9 @@ impl Execution<'_> {
         let kind = defined_kind(object)?;
         let mut members = self.desired.members.iter();
         let of_kind = members.find(|member| member.key.group_kind == kind && !is_not_yet_served(member))?;
-        let former = read::definition(self.server, &of_kind.resource).await.ok()??;
+        let former = read::read_definition_if_allowed(self.server, &of_kind.resource)
+            .await
+            .ok()??;
         Some(ChangedCrd::new(kind, former, object))
     }
 
@@ -157,14 +160,14 @@ impl Execution<'_> {
     /// so, and at worst applies the object again in vain.
     pub async fn has_changed_spec(&self, object: &DesiredObject, changed_crd: &ChangedCrd) -> bool {
         let comparing = changed_crd.has_changed_spec.get_or_init(|| async {
-            let current = read::definition(self.server, &object.resource).await;
+            let current = read::read_definition_if_allowed(self.server, &object.resource).await;
             !matches!(current, Ok(Some(crd)) if crd["spec"] == changed_crd.former["spec"])
         });
         *comparing.await
     }
 
     /// Waits until the server uses the new schema for these objects of one kind, if the run has changed the CRD.
-    pub async fn await_schema_of_kind(&self, applies: &[&Apply], kinds: &Kinds) {
+    pub async fn await_schema_of_kind(&self, applies: &[&Apply], kinds: &NewAndChangedKinds) {
         for apply in applies {
             let object = &self.desired.members[apply.index];
             let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind) else {

@@ -9,7 +9,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Re
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
-use crate::execute::kinds::Kinds;
+use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_read::{
     self, AppliedAs, Expected, Unapplied, with_version_of_no_object,
@@ -43,14 +43,18 @@ impl Execution<'_> {
         &self,
         apply: &Apply,
         begun: Option<BegunRecreation>,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
+        let subject = Subject::new(
+            &object.key,
+            &object.resource,
+            apply.live_membership.uid_of_member(),
+        );
         let mut reply = match (begun, &apply.live_membership) {
-            (Some(begun), _) => self.finish_recreation(object, subject, begun, kinds).await,
+            (Some(begun), _) => self.create_after_own_delete(object, subject, begun, kinds).await,
             (None, LiveMembership::Terminating) => self.apply_terminating(object, subject, kinds).await,
-            (None, membership) => self.send_member(object, subject, membership, kinds).await,
+            (None, membership) => self.apply_or_recreate(object, subject, membership, kinds).await,
         };
         reply.outcome.source = Some(object.position.clone());
         // An object may be sent several times, and the server repeats its warnings.
@@ -70,7 +74,7 @@ impl Execution<'_> {
         else {
             return;
         };
-        outcome.reason = match self.recreation_note(&self.desired.members[apply.index]) {
+        outcome.reason = match self.possible_recreation_note(&self.desired.members[apply.index]) {
             Some(note) => format!("{reason}; {note}"),
             None => reason.to_string(),
         };
@@ -82,7 +86,7 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         if !self.awaits_deletion(object) {
             return failed(subject, self.terminating_error(object));
@@ -92,12 +96,12 @@ impl Execution<'_> {
 
     /// Applies a member that is not being deleted, and recreates it if the server refuses the update and the user chose
     /// that.
-    async fn send_member(
+    async fn apply_or_recreate(
         &self,
         object: &DesiredObject,
         subject: Subject,
         live_membership: &LiveMembership,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         if *live_membership == LiveMembership::OfAnotherSet
             && let Some(error) = self.predict_label_error(object, live_membership).await
@@ -145,7 +149,7 @@ impl Execution<'_> {
         subject: Subject,
         planned_membership: &LiveMembership,
         applied: &AppliedAs,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         let AppliedAs {
             reply: answer,
@@ -161,7 +165,7 @@ impl Execution<'_> {
         let precondition = self.plan.preconditions.for_object(&object.key);
         let was_created_by_others =
             precondition == Precondition::Absent && !self.has_created(answer, live_membership);
-        let mut reply = self.judge_answer(object, answer, subject, live_membership);
+        let mut reply = self.reply_to_successful_apply(object, answer, subject, live_membership);
         if let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind)
             && changed_crd.used_former_schema(object, answer, &self.writing.field_manager)
             && reply.outcome.error.is_none()
@@ -169,13 +173,13 @@ impl Execution<'_> {
             reply.outcome.action = Action::Failed;
             reply.outcome.error = Some(FORMER_SCHEMA.into());
         }
-        // By the status of the answer and not by the action `Created`, which `has_created` also derives from the owner
-        // of the fields: an object that another run created within the last second looks the same.
+        // The status of the answer decides, not the action `Created`: `has_created` also derives that from the owner of
+        // the fields, and an object that another run has created within the last second looks the same.
         if answer.status != StatusCode::CREATED
             && reply.outcome.action != Action::Unchanged
             && reply.outcome.error.is_none()
         {
-            self.judge_existing(object, applied, &mut reply).await;
+            self.judge_former_membership(object, applied, &mut reply).await;
         }
         if was_created_by_others {
             reply
@@ -215,9 +219,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Applies an object, and takes over the fields of client-side apply: before the apply if these are known or in the
-    /// way, otherwise after it. The answer is that of the first apply that succeeded, which shows whether the object
-    /// existed before.
+    /// Applies an object, and moves the fields of client-side apply to our field manager. If the plan knows of such
+    /// fields, or if they prevent the apply, they move before the apply; otherwise, they move after it, and the object
+    /// is applied again. Returns the answer to the first apply that succeeded, which shows whether the object existed.
     pub async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
@@ -238,19 +242,24 @@ impl Execution<'_> {
         };
         let mut lock = match expected {
             Expected::Version(version) => Some(version.clone()),
-            Expected::Any | Expected::Absent => {
-                self.plan.preconditions.for_object(&object.key).lock().cloned()
-            }
+            Expected::Any | Expected::Absent => self
+                .plan
+                .preconditions
+                .for_object(&object.key)
+                .seen_to_match()
+                .cloned(),
         };
         if has_to_migrate_first {
-            self.migrate_locked(object, live_membership, &mut lock).await?;
+            self.migrate_and_renew_lock(object, live_membership, &mut lock)
+                .await?;
         }
         let reply = match self
             .send_in_usable_versions(object, live_membership, &mut lock)
             .await
         {
             Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
-                self.migrate_locked(object, live_membership, &mut lock).await?;
+                self.migrate_and_renew_lock(object, live_membership, &mut lock)
+                    .await?;
                 return self.send_settled(object, live_membership, lock.as_ref()).await;
             }
             // The object may be invalid only because it keeps fields of its former owner. If a dry run shows that it is
@@ -258,11 +267,12 @@ impl Execution<'_> {
             Err(error)
                 if !has_to_migrate_first
                     && self
-                        .predict_after_refusal(object, live_membership, &mut None, &error)
+                        .predict_migration_after_refusal(object, live_membership, &mut None, &error)
                         .await
                         .is_some() =>
             {
-                self.migrate_locked(object, live_membership, &mut lock).await?;
+                self.migrate_and_renew_lock(object, live_membership, &mut lock)
+                    .await?;
                 return self.send_settled(object, live_membership, lock.as_ref()).await;
             }
             reply => reply?,
@@ -276,18 +286,18 @@ impl Execution<'_> {
         Ok(reply)
     }
 
-    /// Sends an apply, and sends it again after a conflict that is not about a field. There are two causes of such a
-    /// conflict: two runs create the same object at once, or the object is the parent of another set, whose own run has
-    /// written the record since this run read it. An object of a saved plan is sent again only as long as it is as in
-    /// the plan. If `lock` is the version that this run has read, the apply is not sent again: the caller judges the
-    /// object.
+    /// Sends an apply, and sends it again after a conflict that is not about a field: two runs create the same object
+    /// at once, or the object is the parent of another set, whose own run has written the record since this run read
+    /// it. In a run of a saved plan, the apply is sent again only if the live object is still as the plan knows it. If
+    /// `lock` is the version that this run has read, the apply is sent once: after a conflict, the caller judges the
+    /// object again.
     pub(super) async fn send_settled(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
-        let has_version_as_read = self.version_as_read(lock).is_some();
+        let has_version_as_read = self.lock_as_read(lock).is_some();
         let mut lock = lock.cloned();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut attempts = 0;
@@ -308,12 +318,13 @@ impl Execution<'_> {
                 Err(error) if has_version_as_read => return Err(error),
                 Err(error)
                     if attempts < ATTEMPTS
-                        && (is_passing_conflict(&error) || self.is_outdated(object, &body, &error).await) =>
+                        && (is_passing_conflict(&error)
+                            || self.is_conflict_of_outdated_body(object, &body, &error).await) =>
                 {
                     error
                 }
                 Ok(reply) if matches!(body, Body::WithLiveFields(_)) => {
-                    return Ok(reply.after(earlier_attempts));
+                    return Ok(reply.with_earlier_attempts(earlier_attempts));
                 }
                 answer => return answer,
             };
@@ -321,7 +332,7 @@ impl Execution<'_> {
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.is_of_saved_plan()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
-                let mut next_lock = preconditions.unchanged_since(seen, now.as_ref());
+                let mut next_lock = preconditions.object_if_unchanged(seen, now.as_ref());
                 if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
                     next_lock = self
                         .find_own_write(object, live_membership, seen, now.as_ref())
@@ -335,8 +346,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the live object as it is `now`, if an earlier attempt of this run has changed it from what was `seen`
-    /// and the answer was lost. That is so if a dry run of the same apply would change nothing.
+    /// Returns what to remember of the live object as it is `now`, if the difference to what was `seen` is a write of
+    /// this run whose answer was lost: a dry run of the same apply changes nothing. `None` if others wrote it.
     async fn find_own_write(
         &self,
         object: &DesiredObject,
@@ -346,7 +357,7 @@ impl Execution<'_> {
     ) -> Option<Seen> {
         let preconditions = &self.plan.preconditions;
         let now = preconditions
-            .after_write(now?)
+            .seen_after_write(now?)
             .filter(|now| now.uid == seen.uid)?;
         let dry_run = WriteSettings {
             dry_run: DryRun::Server,
@@ -358,7 +369,7 @@ impl Execution<'_> {
         };
         let request = execution.member_request(object, live_membership, Some(&now));
         let answer = self.server.send(request).await.ok()?;
-        let predicted = preconditions.after_write(&answer.json().ok()?)?;
+        let predicted = preconditions.seen_after_write(&answer.json().ok()?)?;
         (predicted.digest == now.digest).then_some(now)
     }
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
-use crate::execute::kinds::Kinds;
+use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict};
 use crate::execute::members::exported_fields;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
@@ -74,11 +74,16 @@ impl Execution<'_> {
                 uid,
                 resource_version,
                 ..
-            } => self.expect_version(uid, resource_version),
+            } => self.expectation_of_version(uid, resource_version),
             // A manifest from `kubectl get` has the version and UID of the object that it was exported from. The server
             // checks these, so they are not replaced.
             LiveMembership::NotAMember
-                if self.plan.preconditions.for_object(&object.key).lock().is_none()
+                if self
+                    .plan
+                    .preconditions
+                    .for_object(&object.key)
+                    .seen_to_match()
+                    .is_none()
                     && exported_fields::exported_fields_in(object).is_empty() =>
             {
                 Expected::Absent
@@ -96,8 +101,8 @@ impl Execution<'_> {
         !self.plan.preconditions.is_of_saved_plan() && self.writing.field_manager != KUBECTL_FIELD_MANAGER
     }
 
-    /// Returns the expectation that the object has this version; `Any` if the body may not carry a version.
-    pub fn expect_version(&self, uid: &str, resource_version: &str) -> Expected {
+    /// Returns the expectation that the object still has this version; `Any` if the body of an apply may not carry one.
+    pub fn expectation_of_version(&self, uid: &str, resource_version: &str) -> Expected {
         if !self.may_send_version_as_read() {
             return Expected::Any;
         }
@@ -111,13 +116,13 @@ impl Execution<'_> {
     /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly.
     ///
     /// A controller may write the status of the object all the time, and change its version by that. So the last
-    /// attempt expects no version; `judge_existing` then reads what the object was before that attempt.
+    /// attempt expects no version; `judge_former_membership` then reads what the object was before that attempt.
     pub async fn apply_as_read(
         &self,
         object: &DesiredObject,
         planned: &LiveMembership,
         mut expected: Expected,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> Result<AppliedAs, Unapplied> {
         let mut membership = planned.clone();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
@@ -132,14 +137,16 @@ impl Execution<'_> {
                 .await;
             let error = match answer {
                 Err(error)
-                    if attempts < ATTEMPTS && expected != Expected::Any && may_be_unexpected(&error) =>
+                    if attempts < ATTEMPTS
+                        && expected != Expected::Any
+                        && may_mean_object_changed(&error) =>
                 {
                     error
                 }
                 answer => {
                     let reply = answer.map_err(Unapplied::Failed)?;
                     return Ok(AppliedAs {
-                        reply: reply.after(earlier_attempts),
+                        reply: reply.with_earlier_attempts(earlier_attempts),
                         membership,
                         expected,
                     });
@@ -154,7 +161,7 @@ impl Execution<'_> {
                 (membership, expected) = (LiveMembership::NotAMember, Expected::Absent);
                 continue;
             };
-            let current = self.expect_version(&live.uid, &live.resource_version);
+            let current = self.expectation_of_version(&live.uid, &live.resource_version);
             if expected == current {
                 // The object was as expected, so another attempt helps only if the conflict is not about a field.
                 if !is_passing_conflict(&error) {
@@ -211,10 +218,10 @@ impl Execution<'_> {
     }
 }
 
-/// Returns whether the cause of this error may be that the live object is not as expected. The server merges the
-/// manifest into the live object before it compares the version. So conflicts about fields count, too, and managed
-/// fields of the live object in a version that cannot be read.
-fn may_be_unexpected(error: &ApiError) -> bool {
+/// Returns whether the cause of this error may be that the live object is not as expected. That is so for every
+/// conflict, also for one about fields, and for managed fields in a version that cannot hold the object: the server
+/// merges the manifest into the live object, and finds these faults, before it compares the version.
+fn may_mean_object_changed(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) || is_refusal_of_unusable_version(error)
 }
 

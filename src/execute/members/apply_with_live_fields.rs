@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, ApiServer, Status};
 use crate::compare::ignore::{self, Purpose};
-use crate::compare::ownership::{self, Former};
+use crate::compare::ownership::{self, OwnershipMigration};
 use crate::execute::Execution;
 use crate::execute::members::apply_as_read::with_version_of_no_object;
 use crate::manifest::desired::DesiredObject;
-use crate::plan::{LiveMembership, Seen, may_hold_record};
+use crate::plan::{LiveMembership, Seen, apply_may_remove_record};
 use crate::read;
 
 /// An apply with fields of the live object.
@@ -51,7 +51,7 @@ impl ApplyWithLiveFields {
 }
 
 /// Reads what [`ApplyWithLiveFields::over`] needs of the live object: only its metadata, unless the set ignores fields.
-pub async fn live_fields(server: &ApiServer, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
+pub async fn read_live_fields(server: &ApiServer, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
     if object.ignored.is_empty() {
         read::metadata(server, &object.resource, &object.key).await
     } else {
@@ -59,19 +59,26 @@ pub async fn live_fields(server: &ApiServer, object: &DesiredObject) -> Result<O
     }
 }
 
-/// Returns the live object as it is after the run has taken the fields of the `former` owners: our manager owns them.
-/// The apply has to send an ignored field that our manager owns, since it would be removed otherwise.
-pub fn with_former_fields_taken(mut live: Value, former: &Former) -> Value {
+/// Returns the live object as it will be once the run has taken the fields of the `former` owners, so that our manager
+/// owns them. An ignored field that our manager owns has to be in the body of the apply, which would remove it
+/// otherwise.
+pub fn with_managed_fields_migrated(mut live: Value, former: &OwnershipMigration) -> Value {
     if let Some(moved) = ownership::migrate_managed_fields(&live["metadata"], former) {
         live["metadata"]["managedFields"] = moved;
     }
     live
 }
 
-/// Returns whether this is a field conflict and the object has changed since it was `seen`. The cause may then be a
-/// field that was sent with its former value: the server looks for conflicts about fields before it compares the
-/// resourceVersion. If the object cannot be read, it counts as unchanged, and the conflict is reported.
-pub async fn is_outdated(server: &ApiServer, object: &DesiredObject, seen: &Seen, error: &ApiError) -> bool {
+/// Reads the object, and returns whether this is a field conflict and the object has changed since it was `seen`. Then
+/// the cause may be a field that was sent with the value it had when it was read: the server looks for conflicts about
+/// fields before it compares the resourceVersion. If the object cannot be read, it counts as unchanged, and the
+/// conflict is reported.
+pub async fn is_field_conflict_after_change(
+    server: &ApiServer,
+    object: &DesiredObject,
+    seen: &Seen,
+    error: &ApiError,
+) -> bool {
     if !is_field_conflict(error) {
         return false;
     }
@@ -87,38 +94,46 @@ fn is_field_conflict(error: &ApiError) -> bool {
 }
 
 impl Execution<'_> {
-    /// Returns whether this is a field conflict because the body does not fit the live object: the body was to create
-    /// the object, or has fields of a former version.
-    pub async fn is_outdated(&self, object: &DesiredObject, body: &Body, error: &ApiError) -> bool {
+    /// Returns whether this is a field conflict that a new body may avoid: the body was to create the object, which
+    /// exists, or it has fields of the live object that have changed since they were read.
+    pub async fn is_conflict_of_outdated_body(
+        &self,
+        object: &DesiredObject,
+        body: &Body,
+        error: &ApiError,
+    ) -> bool {
         match body {
             Body::Manifest => false,
             Body::ToCreate(_) => is_field_conflict(error),
-            Body::WithLiveFields(with_live) => is_outdated(self.server, object, &with_live.seen, error).await,
+            Body::WithLiveFields(with_live) => {
+                is_field_conflict_after_change(self.server, object, &with_live.seen, error).await
+            }
         }
     }
 
     /// Reads a member that may be the parent of another set or has ignored fields, and returns its apply with fields of
     /// the live object; `None` if the manifest alone can be sent.
-    pub async fn apply_with_live_fields(
+    pub async fn prepare_apply_with_live_fields(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
     ) -> Result<Option<ApplyWithLiveFields>, ApiError> {
         let manager = &self.writing.field_manager;
-        if !may_hold_record(object, live_membership, manager) && object.ignored.is_empty() {
+        if !apply_may_remove_record(object, live_membership, manager) && object.ignored.is_empty() {
             return Ok(None);
         }
-        let Some(mut live) = live_fields(self.server, object).await? else {
+        let Some(mut live) = read_live_fields(self.server, object).await? else {
             return Ok(None);
         };
         if !object.ignored.is_empty() {
-            live = with_former_fields_taken(live, &self.former_owners(live_membership));
+            live = with_managed_fields_migrated(live, &self.former_owners(live_membership));
         }
         Ok(ApplyWithLiveFields::over(&live, object, manager))
     }
 
-    /// Chooses the body of an apply of a member. If the set ignores fields of the object, the first attempt takes them
-    /// from the LIST of this run, or creates the object if it was not listed. Later attempts read the object.
+    /// Chooses the body of an apply of a member. If the set ignores fields of the object, the body of the first attempt
+    /// has their values from the LIST of this run; if the object was not listed, that body can only create it. For
+    /// later attempts, the object is read.
     ///
     /// `lock` is the version that a saved plan requires, or that this run has read.
     pub async fn choose_body(
@@ -129,7 +144,9 @@ impl Execution<'_> {
         attempts: u32,
     ) -> Result<Body, ApiError> {
         if object.ignored.is_empty() {
-            let with_live = self.apply_with_live_fields(object, live_membership).await?;
+            let with_live = self
+                .prepare_apply_with_live_fields(object, live_membership)
+                .await?;
             return Ok(with_live.map_or(Body::Manifest, Body::WithLiveFields));
         }
         if attempts == 1 {
@@ -148,7 +165,9 @@ impl Execution<'_> {
                 return Ok(Body::ToCreate(with_version_of_no_object(object)));
             }
         }
-        let with_live = self.apply_with_live_fields(object, live_membership).await?;
+        let with_live = self
+            .prepare_apply_with_live_fields(object, live_membership)
+            .await?;
         Ok(match with_live {
             Some(with_live) => Body::WithLiveFields(with_live),
             None if lock.is_none() => Body::ToCreate(with_version_of_no_object(object)),

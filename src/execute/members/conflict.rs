@@ -153,7 +153,10 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
         let fields = value.as_object()?.iter();
         return fields
             .filter_map(|(key, field)| {
-                Some(with_segment(key.clone(), find_at_path(field, path_after(key)?)?))
+                Some(with_first_segment(
+                    key.clone(),
+                    find_at_path(field, path_after(key)?)?,
+                ))
             })
             .next_back();
     }
@@ -161,7 +164,7 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
     let rest = path.strip_prefix('[')?;
     let find_in_item = |index: usize, path: &str| {
         let found = find_at_path(items.get(index)?, path)?;
-        Some(with_segment(index.to_string(), found))
+        Some(with_first_segment(index.to_string(), found))
     };
     // A set of scalars: `[="value"]`.
     if let Some(rest) = rest.strip_prefix('=') {
@@ -186,7 +189,7 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
 }
 
 /// Puts a segment before the others of a path.
-fn with_segment(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {
+fn with_first_segment(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {
     rest.insert(0, segment);
     (rest, value)
 }

@@ -80,7 +80,7 @@ pub fn explain_rejection(error: &ApiError, object: &DesiredObject) -> Message {
 /// Explains a failure whose message does not name fields that are unknown or have the wrong type.
 fn explain_other_rejection(error: &ApiError, object: &DesiredObject) -> Message {
     let Some(status) = error.status() else {
-        return error.kind.of_object();
+        return error.kind.to_object_message();
     };
     if let Some(hint) = exported_fields::exported_fields_hint(error, object) {
         return status.explain().with_hint(hint);

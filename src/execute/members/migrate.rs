@@ -7,10 +7,10 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
-use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, LastApplied};
+use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, LastAppliedTreatment, OwnershipMigration};
 use crate::execute::Execution;
 use crate::execute::members::apply::is_passing_conflict;
-use crate::execute::unusable_versions::{is_refusal_of_unusable_version, without_unusable_versions};
+use crate::execute::unusable_versions::{is_refusal_of_unusable_version, rewrite_unusable_versions};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
@@ -21,25 +21,25 @@ const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
     /// Returns `lock` if it is the version that this run has read; `None` if it is the version in a saved plan.
-    pub(super) fn version_as_read<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
+    pub(super) fn lock_as_read<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
         lock.filter(|_| !self.plan.preconditions.is_of_saved_plan())
     }
 
     /// Migrates the fields of an object that is applied with this `lock`. The migration changes the object's version,
     /// so `lock` becomes the new version, if the membership of the object is still the same.
-    pub async fn migrate_locked(
+    pub async fn migrate_and_renew_lock(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let Some(read) = self.version_as_read(lock.as_ref()).cloned() else {
+        let Some(read) = self.lock_as_read(lock.as_ref()).cloned() else {
             return self.migrate(object, |_| true).await.map(drop);
         };
         // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
         // was read, so the server then refuses it, and the caller judges the object again.
         let migrating = self.migrate(object, |live| {
-            self.may_still_write(live, live_membership, Some(&read.uid))
+            self.may_still_write_live_object(live, live_membership, Some(&read.uid))
         });
         if let Some(migrated) = migrating.await? {
             *lock = Some(Seen::from_version(&migrated));
@@ -55,11 +55,11 @@ impl Execution<'_> {
         object: &DesiredObject,
         is_expected: impl Fn(&Value) -> bool,
     ) -> Result<Option<Value>, ApiError> {
-        let former = Former {
+        let former = OwnershipMigration {
             manager: &self.writing.field_manager,
             tool: self.writing.former_manager.as_deref(),
             writers: &[],
-            last_applied: LastApplied::in_set_of(&self.set.tooling),
+            last_applied: LastAppliedTreatment::for_tooling(&self.set.tooling),
         };
         let to_patch = async |metadata: &Value| {
             if object.is_secret() {
@@ -80,9 +80,9 @@ impl Execution<'_> {
     /// Moves the fields of client-side apply to our field manager, and applies the object again as this run has
     /// `written` it: that removes fields that the manifest no longer has.
     ///
-    /// By now another set may have taken the object, which this run must not take back. So the apply carries the version
-    /// that was read, if it may (`may_send_version_as_read`). If the object is not as it was applied, the apply carries
-    /// the version in the answer, so that the server refuses it.
+    /// Another set may have taken the object since, and this run must not take it back. So the second apply carries the
+    /// version that was read now, if it may (`may_send_version_as_read`). If the object has been replaced or has left
+    /// the set, the second apply carries the version in the answer to the first one, so that the server refuses it.
     pub(super) async fn apply_after_migration(
         &self,
         object: &DesiredObject,
@@ -93,7 +93,7 @@ impl Execution<'_> {
         let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
         let mut migrated = self.migrate(object, is_as_applied).await?;
         if !self.may_send_version_as_read() {
-            let lock = self.plan.preconditions.after_write(written);
+            let lock = self.plan.preconditions.seen_after_write(written);
             return self
                 .send_settled(object, live_membership, lock.as_ref())
                 .await
@@ -137,25 +137,29 @@ impl Execution<'_> {
     }
 
     /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied.
-    /// Only the object that the plan knows is written, and only if this run may still write it (`may_still_write`).
+    /// Only the object that the plan knows is written, and only if this run may still write it
+    /// (`may_still_write_live_object`).
     ///
-    /// The write changes the object's version. If `lock` is the version that was read, it becomes the new one. The lock
-    /// of a saved plan stays: `send_settled` compares contents, and finds the new version by itself.
+    /// The write changes the object's version. If `lock` is the version that this run has read, `lock` becomes the new
+    /// version. The lock of a saved plan stays: `send_settled` compares contents, and finds the new version by itself.
     async fn replace_unusable_versions(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let uid = lock.as_ref().map(|seen| &*seen.uid).or(live_membership.uid());
-        let is_expected = |live: &Value| self.may_still_write(live, live_membership, uid);
+        let uid = lock
+            .as_ref()
+            .map(|seen| &*seen.uid)
+            .or(live_membership.uid_of_member());
+        let is_expected = |live: &Value| self.may_still_write_live_object(live, live_membership, uid);
         let to_patch = async |metadata: &Value| {
             let entries = self.managed_fields_in_usable_versions(object, metadata).await?;
             Ok(entries.map(|entries| ownership::replacement_patch(&entries, metadata)))
         };
         let written = self.patch_managed_fields(object, is_expected, to_patch).await?;
         if let Some(written) = written
-            && self.version_as_read(lock.as_ref()).is_some()
+            && self.lock_as_read(lock.as_ref()).is_some()
         {
             *lock = Some(Seen::from_version(&written));
         }
@@ -164,7 +168,12 @@ impl Execution<'_> {
 
     /// Returns whether this run may write the live object: it has this UID, if one is known, and has not joined another
     /// set since the run has read its membership.
-    fn may_still_write(&self, live: &Value, live_membership: &LiveMembership, uid: Option<&str>) -> bool {
+    fn may_still_write_live_object(
+        &self,
+        live: &Value,
+        live_membership: &LiveMembership,
+        uid: Option<&str>,
+    ) -> bool {
         let has_uid = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
         let is_in_no_set = live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
         has_uid
@@ -176,8 +185,8 @@ impl Execution<'_> {
             }
     }
 
-    /// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the
-    /// live object or the desired one; `None` if there is nothing to replace.
+    /// Returns the managed fields in `metadata`. Where an entry names a version that cannot hold the live object or the
+    /// desired one, it gets the version of the resource. `None` if no entry has to change.
     pub async fn managed_fields_in_usable_versions(
         &self,
         object: &DesiredObject,
@@ -185,7 +194,7 @@ impl Execution<'_> {
     ) -> Result<Option<Value>, ApiError> {
         let desired = object.object.value();
         let key_and_resource = (&object.key, &*object.resource);
-        without_unusable_versions(self.server, metadata, key_and_resource, Some(&desired)).await
+        rewrite_unusable_versions(self.server, metadata, key_and_resource, Some(&desired)).await
     }
 
     /// Sends the patch that `to_patch` makes of the metadata of a live object, if the object `is_expected`. Returns the

@@ -5,10 +5,10 @@
 pub mod apply;
 pub mod apply_as_read;
 pub mod apply_with_live_fields;
-mod before_write;
 pub mod conflict;
 mod exported_fields;
-pub mod held_by_prune;
+mod former_membership;
+pub mod held_by_object_to_prune;
 pub mod message_of_invalid_object;
 pub mod message_of_rejected_manifest;
 pub mod migrate;

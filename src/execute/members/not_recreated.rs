@@ -59,8 +59,9 @@ impl NotRecreated {
         Self::for_failed_request(object, "delete", reason, Self::Undeleted)
     }
 
-    /// Returns the reason if a request with this `verb` failed: `Denied` by admission, `Forbidden`, or else the variant
-    /// `otherwise`. The words in `reason` decide, since a delete passes on only the text of its error.
+    /// Returns the reason if a request with this `verb` failed: `Denied` if admission denied it, `Forbidden` if the
+    /// user lacks the permission, and `otherwise` in all other cases. Only the words in `reason` show which it is,
+    /// since a delete passes on no more than the text of its error.
     fn for_failed_request(
         object: &DesiredObject,
         verb: &str,

@@ -5,9 +5,9 @@
 //! the body is valid, and only the live object prevents the update. `plan` decides which objects may be recreated, and
 //! what prevents their deletion.
 //!
-//! After the delete, the run still creates the object if the user presses Ctrl-C once; twice ends the run. If a
-//! recreation is interrupted, the record covers the object, and the next run creates it. For an old object that is still being deleted by then, that run waits only if the object is still
-//! chosen to be recreated.
+//! After the delete, the run still creates the object if the user presses Ctrl-C once; a second Ctrl-C ends the run. If
+//! a recreation is interrupted, the record covers the object, and the next run creates it. If the old object is still
+//! being deleted then, the next run waits for that only if the user still chooses to recreate the object.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -20,7 +20,7 @@ use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, JUDGEMENTS, Purpose};
-use crate::execute::kinds::Kinds;
+use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::apply_as_read::Expected;
 use crate::execute::members::conflict::explain_failed_apply;
@@ -67,9 +67,16 @@ pub struct BegunRecreation {
 }
 
 impl ObjectToRecreate {
-    fn judge<'o>(&'o self, run: &'o Execution<'_>) -> Judge<'o> {
+    fn deletion_judge<'o>(&'o self, run: &'o Execution<'_>) -> Judge<'o> {
         let uids = HashSet::new();
-        let mut judge = Judge::for_plan(run.set, run.policy, run.desired, run.contents(), &self.plan, uids);
+        let mut judge = Judge::for_plan(
+            run.set,
+            run.policy,
+            run.desired,
+            run.contents_when_planned(),
+            &self.plan,
+            uids,
+        );
         judge.replace_dependents(&self.dependents);
         judge
     }
@@ -129,11 +136,14 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         error: &ApiError,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         let refused = explain_failed_apply(self.server, object, error).await;
         let reason = refused.text.clone();
-        let begun = match self.delete_refused(object, subject.uid.as_deref(), error).await {
+        let begun = match self
+            .delete_to_recreate(object, subject.uid.as_deref(), error)
+            .await
+        {
             Ok(uid) => BegunRecreation { uid, reason },
             Err(not_recreated) => {
                 return MemberReply {
@@ -142,17 +152,17 @@ impl Execution<'_> {
                 };
             }
         };
-        self.finish_recreation(object, subject, begun, kinds).await
+        self.create_after_own_delete(object, subject, begun, kinds).await
     }
 
     /// Creates an object that this run has deleted. If its webhook cannot be called yet, the reply returns `begun`, so
     /// that a later attempt creates the object instead of updating it.
-    pub(super) async fn finish_recreation(
+    pub(super) async fn create_after_own_delete(
         &self,
         object: &DesiredObject,
         subject: Subject,
         begun: BegunRecreation,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         let mut reply = self.create_again(object, subject, Some(&begun.uid), kinds).await;
         if reply.outcome.action == Action::Recreated {
@@ -170,7 +180,7 @@ impl Execution<'_> {
     /// Deletes an object whose update was refused with `error`, and returns its UID. `uid` is the UID of the object
     /// that was to be updated, if the plan knew one. If the object changes before its delete, it is judged again from
     /// the start: other clients may have written fields that the new object would lose.
-    async fn delete_refused(
+    async fn delete_to_recreate(
         &self,
         object: &DesiredObject,
         uid: Option<&str>,
@@ -229,7 +239,7 @@ impl Execution<'_> {
         if uid.is_some_and(|uid| uid != live.uid) {
             return Err(NotRecreated::Changed("it was replaced during the run"));
         }
-        let plan = self.plan.to_delete(&live);
+        let plan = self.plan.with_only_delete_of(&live);
         let deletion = Execution { plan: &plan, ..*self };
         let reread = deletion.reread_dependents(Some(self.parent_resource)).await;
         let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
@@ -244,7 +254,7 @@ impl Execution<'_> {
             plan,
             dependents,
         };
-        match old.judge(self).obstacle_to_recreation(&old.live) {
+        match old.deletion_judge(self).obstacle_to_recreation(&old.live) {
             Some(obstacle) => Err(NotRecreated::Obstacle(obstacle)),
             None => Ok(old),
         }
@@ -279,7 +289,7 @@ impl Execution<'_> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
-        let judge = old.judge(self);
+        let judge = old.deletion_judge(self);
         let context = DeleteContext {
             server: self.server,
             judge: &judge,
@@ -317,7 +327,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         uid: Option<&str>,
-        kinds: &Kinds,
+        kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         if let Err(message) = self.wait_until_gone(object, uid).await {
             return failed(subject, message);
@@ -363,9 +373,9 @@ impl Execution<'_> {
         ApiRequest::post(&collection, &parameters, WHOLE_OBJECTS, object.object.body())
     }
 
-    /// Returns the words of a client dry run about an object that may be recreated; `None` for others, and in all other
-    /// runs, in which the server shows whether it refuses the update.
-    pub fn recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
+    /// Returns the words with which a client dry run marks an object that may be recreated; `None` for all other
+    /// objects. Also `None` in all other runs: there, the server's answer shows whether it refuses the update.
+    pub fn possible_recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
         let is_predicted = self.writing.dry_run == DryRun::Client
             && self.policy.may_recreate(object, &self.plan.preconditions);
         is_predicted.then_some(RECREATED_IF)
@@ -374,7 +384,7 @@ impl Execution<'_> {
     /// Lists the changed members that a client dry run reports as possibly recreated; `None` if there are none.
     pub fn list_possibly_recreated(&self) -> Option<String> {
         let changed = self.plan.changed_members(self.desired);
-        let recreatable = changed.filter(|object| self.recreation_note(object).is_some());
+        let recreatable = changed.filter(|object| self.possible_recreation_note(object).is_some());
         let keys: Vec<&ObjectKey> = recreatable.map(|object| &object.key).collect();
         (!keys.is_empty()).then(|| listed(keys))
     }

@@ -28,11 +28,11 @@ pub struct MemberReply {
 
 /// The metadata in the answer to a write.
 #[derive(Debug, Deserialize)]
-pub struct Written {
+pub struct AnswerToWrite {
     pub metadata: WrittenMetadata,
 }
 
-/// The fields of `metadata` that `Written` holds.
+/// The fields of `metadata` that `AnswerToWrite` holds.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WrittenMetadata {
@@ -50,7 +50,7 @@ pub struct WrittenMetadata {
 impl Execution<'_> {
     /// Judges what a successful apply did, by its answer: whether it created or changed the object, and whether the
     /// object is a member now.
-    pub(super) fn judge_answer(
+    pub(super) fn reply_to_successful_apply(
         &self,
         object: &DesiredObject,
         answer: &Reply,
@@ -97,12 +97,12 @@ impl Execution<'_> {
 }
 
 /// Parses the metadata in the answer to a write.
-pub fn parse_written(reply: &Reply) -> Result<Written, serde_json::Error> {
+pub fn parse_written(reply: &Reply) -> Result<AnswerToWrite, serde_json::Error> {
     reply.json()
 }
 
 /// Returns a reply with this outcome alone.
-pub fn reply_of(outcome: ObjectOutcome) -> MemberReply {
+pub fn reply_from_outcome(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
         warnings: Vec::new(),
@@ -113,5 +113,5 @@ pub fn reply_of(outcome: ObjectOutcome) -> MemberReply {
 
 /// Returns the reply about a member that failed with this error.
 pub fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
-    reply_of(ObjectOutcome::failed(subject, error))
+    reply_from_outcome(ObjectOutcome::failed(subject, error))
 }

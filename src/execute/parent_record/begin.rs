@@ -4,13 +4,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::ATTEMPTS;
-use super::requests::{ParentWriteError, ParentWriting, Target, Written};
+use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory, Written};
 use crate::cluster::apiserver::Moment;
 use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::history::entry_under_way;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
@@ -37,7 +37,7 @@ pub struct KnownParent {
 }
 
 /// The run that writes the parent.
-pub(super) struct Writer<'a> {
+pub(super) struct WritingRun<'a> {
     /// The id of the run's entry; empty if the run has no entry.
     pub(super) id: &'a str,
     /// The UID of the only parent that the run may write; `None` if the run may write any parent of the set, or create
@@ -61,7 +61,7 @@ impl KnownParent {
     pub fn from_read(parent: ParentObject) -> Self {
         Self {
             is_shared: parent.is_being_added_to(),
-            runs_before: runs_as_read(&parent, ""),
+            runs_before: history_with_abandoned_runs(&parent, ""),
             parent,
             run: None,
             renewed: Moment::now(),
@@ -78,24 +78,25 @@ impl KnownParent {
     }
 
     /// Returns the run as the writer of its parent.
-    pub(super) fn writer(&self) -> Writer<'_> {
-        Writer {
-            id: self.id(),
+    pub(super) fn as_writer(&self) -> WritingRun<'_> {
+        WritingRun {
+            id: self.entry_id(),
             only_uid: self.takes_out.then_some(&self.parent.uid),
         }
     }
 
     /// Returns the id of the run's entry; empty if it has not begun.
-    pub fn id(&self) -> &str {
+    pub fn entry_id(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.id)
     }
 
-    /// Returns the reading of the parent whose scope the plan has listed. `read` is the reading of the plan.
-    pub fn listed_reading(&self, read: &Reading) -> Reading {
+    /// Returns what the parent said when the scope was determined that the plan has listed. `read` is what it said when
+    /// the plan was made.
+    pub fn reading_of_listed_scope(&self, reading_of_plan: &Reading) -> Reading {
         // If no other run was at work, this run has widened the record itself, by nothing that the plan has not listed.
         // Otherwise the other run may have recorded more than the plan has listed.
         if self.is_shared {
-            read
+            reading_of_plan
         } else {
             &self.parent.reading
         }
@@ -109,7 +110,7 @@ impl KnownParent {
 
     /// Replaces the known parent by one that was read again, and notes whether another run was at work in between.
     pub fn replace(&mut self, found: ParentObject) {
-        self.is_shared |= is_written_by_other_run(&self.parent, &found, self.id());
+        self.is_shared |= is_written_by_other_run(&self.parent, &found, self.entry_id());
         self.parent = found;
     }
 }
@@ -172,8 +173,8 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Result<KnownParent, Ending>, ParentWriteError> {
         match self.begin(parent, needed, run, sink).await {
-            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
-                sink(Event::failure(error.to_string()));
+            Err(error) if self.interrupt.is_requested() && error.is_of_unreachable_webhook() => {
+                sink(Event::general_failure(error.to_string()));
                 Ok(Err(Ending::Interrupted))
             }
             begun => begun.map(Ok),
@@ -213,17 +214,19 @@ impl ParentWriting<'_> {
         let is_shared = parent
             .as_ref()
             .is_some_and(|parent| parent.adding_beside(&run.id).next().is_some());
-        let runs_before = parent.as_ref().map(|parent| runs_as_read(parent, &run.id));
+        let runs_before = parent
+            .as_ref()
+            .map(|parent| history_with_abandoned_runs(parent, &run.id));
         let uid = parent.as_ref().map(|parent| parent.uid.clone());
-        let writer = Writer {
+        let writer = WritingRun {
             id: &run.id,
             only_uid: uid.as_deref().filter(|_| run.takes_out),
         };
-        let written = self.write_as_decided(parent, is_shared, &writer, sink, |read| {
+        let written = self.decide_and_write(parent, is_shared, &writer, sink, |read| {
             let mut history = read.history;
             if self.writing.exclusive != Exclusive::No && !history.is_running(&run.id) {
                 if let Some(other) = history.running_beside(&run.id).next() {
-                    let refusal = run_under_way(&self.set.parent, other, self.server.now());
+                    let refusal = refusal_of_run_under_way(&self.set.parent, other, self.server.now());
                     return Err(ParentWriteError::Refused(vec![refusal]));
                 }
                 if read.is_overtaken {
@@ -232,7 +235,7 @@ impl ParentWriting<'_> {
                 }
             }
             history.add(run.clone());
-            Ok(Target {
+            Ok(RecordAndHistory {
                 record: read.record.union(needed),
                 history,
             })
@@ -251,18 +254,18 @@ impl ParentWriting<'_> {
         })
     }
 
-    /// Writes the record and the history that `decide` makes of those of the parent. If another client has written the
-    /// parent first, reads the parent and calls `decide` again.
+    /// Calls `decide` with the record and the history of the parent, and writes the record and the history that it
+    /// returns. If another client has written the parent first, reads the parent and calls `decide` again.
     ///
     /// Runs that count as abandoned get that result, and are reported. Returns the parent as written, and whether
     /// another run that may add members was at work since `parent` was read (`is_shared` if that is known already).
-    pub(super) async fn write_as_decided(
+    pub(super) async fn decide_and_write(
         &self,
         mut parent: Option<ParentObject>,
         mut is_shared: bool,
-        writer: &Writer<'_>,
+        writer: &WritingRun<'_>,
         sink: &mut Sink<'_>,
-        decide: impl Fn(ParentRead) -> Result<Target, ParentWriteError>,
+        decide: impl Fn(ParentRead) -> Result<RecordAndHistory, ParentWriteError>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
         for attempt in 0..ATTEMPTS {
             let judged = match (&parent, writer.only_uid) {
@@ -273,20 +276,22 @@ impl ParentWriting<'_> {
                 (parent, None) => plan::judge_parent(self.set, parent.as_ref()),
             };
             let status = judged
-                .and_then(|judged| judged.accept(self.accepted))
+                .and_then(|judged| judged.into_status_if_accepted(self.accepted))
                 .map_err(ParentWriteError::Refused)?;
             let target = decide(ParentRead {
                 record: recorded(&status),
                 history: parent
                     .as_ref()
-                    .map(|parent| runs_as_read(parent, writer.id))
+                    .map(|parent| history_with_abandoned_runs(parent, writer.id))
                     .unwrap_or_default(),
                 is_shared,
                 is_overtaken: attempt > 0,
             })?;
             let target = self.build_annotations(&target, parent.as_ref())?;
             let written = match &parent {
-                Some(parent) if has_target(parent, &target) => return Ok((parent.clone(), is_shared)),
+                Some(parent) if is_written_already(parent, &target) => {
+                    return Ok((parent.clone(), is_shared));
+                }
                 Some(parent) => {
                     let seen = (parent.uid.as_str(), parent.resource_version.as_str());
                     self.write_record(seen, &target, sink).await?
@@ -309,7 +314,7 @@ impl ParentWriting<'_> {
                     // If the parent has the annotations that this run was to write, an earlier attempt of the same
                     // write was carried out, and its answer was lost: the annotations have the entry of this run, or
                     // have it no longer.
-                    if let Some(found) = found.as_ref().filter(|found| has_target(found, &target)) {
+                    if let Some(found) = found.as_ref().filter(|found| is_written_already(found, &target)) {
                         self.note_abandoned(parent.as_ref(), writer.id, sink);
                         return Ok((found.clone(), is_shared));
                     }
@@ -329,7 +334,7 @@ impl ParentWriting<'_> {
     fn note_abandoned(&self, parent: Option<&ParentObject>, own: &str, sink: &mut Sink<'_>) {
         let abandoned = parent.into_iter().flat_map(|parent| &parent.abandoned);
         for run in abandoned.filter(|run| !run.has_id(own)) {
-            let began = run.began(self.server.now());
+            let began = run.describe_beginning(self.server.now());
             sink(Event::Note(format!(
                 "{run}, which began {began}, never ended; it is now listed as abandoned"
             )));
@@ -337,33 +342,35 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Returns the refusal of an exclusive run for the reason that `other` is under way.
-pub fn run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal {
+/// Returns the refusal of an exclusive run because the run `other` is under way.
+pub fn refusal_of_run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal {
     Refusal::RunUnderWay {
         parent: parent.clone(),
         run: other.to_string(),
-        began: other.began(now),
+        began: other.describe_beginning(now),
         until: other.abandonment_time(),
     }
 }
 
 /// Returns whether the parent has exactly the record and the history that are to be written (`target`).
-fn has_target(parent: &ParentObject, target: &Value) -> bool {
+fn is_written_already(parent: &ParentObject, new_annotations: &Value) -> bool {
     let has_history = parent.annotations.contains_key(HISTORY_ANNOTATION);
-    parent.has_annotations(target) && has_history == target[HISTORY_ANNOTATION].is_string()
+    parent.has_expected_annotations(new_annotations)
+        && has_history == new_annotations[HISTORY_ANNOTATION].is_string()
 }
 
 /// Returns whether, between these two states of the parent, another run that may add members has begun or ended, or
 /// another client has written the record or replaced the parent. `own` is the id of this run's entry. Other fields of
 /// the parent do not count: a run that may have written a member leaves its entry or a wider record.
 fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
-    let others = |parent: &ParentObject| History::from_annotations(&parent.annotations).adding_beside(own);
+    let others =
+        |parent: &ParentObject| History::from_annotations(&parent.annotations).keep_other_adding_runs(own);
     before.uid != found.uid || before.reading != found.reading || others(before) != others(found)
 }
 
-/// Returns the history of the parent, in which runs that counted as abandoned when the parent was read have that
-/// result, except the run with the id `own`: it is this run.
-pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
+/// Returns the history of the parent. Runs that counted as abandoned when the parent was read get that result in it,
+/// except this run, which has the id `own`.
+pub(super) fn history_with_abandoned_runs(parent: &ParentObject, own: &str) -> History {
     let mut history = History::from_annotations(&parent.annotations);
     for run in parent.abandoned.iter().filter(|run| !run.has_id(own)) {
         history.abandon(&run.id);
@@ -374,7 +381,7 @@ pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
 /// Returns the record of a parent; an empty one if there is no parent.
 fn recorded(status: &ParentStatus) -> Record {
     match status {
-        ParentStatus::Recorded(ApplySetRecord {
+        ParentStatus::Recorded(ParentAnnotations {
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces,
             ..

@@ -1,7 +1,7 @@
 //! Predicts whether the server denies the write of the parent with which a run begins.
 
-use super::begin::runs_as_read;
-use super::requests::{ParentWriteError, ParentWriting, Target};
+use super::begin::history_with_abandoned_runs;
+use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
 use crate::execute::dry_run::is_denial_by_admission;
 use crate::model::applyset::Record;
 use crate::model::message::Message;
@@ -11,7 +11,7 @@ impl ParentWriting<'_> {
     /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the
     /// error if admission denies the write or changes what it wrote; `None` for other errors, which the prediction of
     /// the members reports, too.
-    pub async fn denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
+    pub async fn predict_denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
         let error = self.try_write(parent, needed).await.err()?;
         if let ParentWriteError::Request(error) = &error
             && !is_denial_by_admission(error)
@@ -28,9 +28,11 @@ impl ParentWriting<'_> {
         parent: Option<&ParentObject>,
         needed: &Record,
     ) -> Result<(), ParentWriteError> {
-        let target = Target {
+        let target = RecordAndHistory {
             record: needed.clone(),
-            history: parent.map(|parent| runs_as_read(parent, "")).unwrap_or_default(),
+            history: parent
+                .map(|parent| history_with_abandoned_runs(parent, ""))
+                .unwrap_or_default(),
         };
         let target = self.build_annotations(&target, parent)?;
         let dry_run = [("dryRun", "All")];

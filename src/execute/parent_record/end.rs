@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::NOT_NARROWED;
-use super::begin::{KnownParent, Writer};
-use super::requests::{ParentWriteError, ParentWriting, Target};
+use super::begin::{KnownParent, WritingRun};
+use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::history::HistoryEntry;
@@ -36,7 +36,7 @@ impl ParentWriting<'_> {
         ending: Ending,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        if self.may_still_write(known) || (known.run.is_none() && final_record.exact.is_none()) {
+        if self.may_have_write_under_way(known) || (known.run.is_none() && final_record.exact.is_none()) {
             return ending;
         }
         let begun_run = known.run.clone();
@@ -51,7 +51,7 @@ impl ParentWriting<'_> {
                 ending
             }
             Err(error) if ending == Ending::Done => {
-                sink(Event::failure(error.to_string()));
+                sink(Event::general_failure(error.to_string()));
                 self.interrupt.ending_after_failure()
             }
             // The run has reported another failure already, so this one is only a warning.
@@ -72,23 +72,23 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let parent = Some(known.parent.clone());
-        let writer = known.writer();
-        let written = self.write_as_decided(parent, known.is_shared, &writer, sink, |read| {
+        let writer = known.as_writer();
+        let written = self.decide_and_write(parent, known.is_shared, &writer, sink, |read| {
             let record = match final_record.exact {
                 Some(exact) if !read.is_shared => exact.clone(),
                 _ => read.record.union(final_record.needed),
             };
-            let mut history = read.history.without(known.id());
+            let mut history = read.history.without(known.entry_id());
             if let Some(run) = run.clone() {
                 history.add(run);
             }
-            Ok(Target { record, history })
+            Ok(RecordAndHistory { record, history })
         });
         let (parent, is_shared) = written.await?;
         self.server.end_lease();
         if let Some(exact) = final_record.exact
             && is_shared
-            && !parent.has_record(&self.set.tooling, exact)
+            && !parent.has_tooling_and_record(&self.set.tooling, exact)
         {
             sink(Event::Warning(NOT_NARROWED.to_owned()));
         }
@@ -102,8 +102,8 @@ impl ParentWriting<'_> {
 
     /// Returns whether the server may still carry out a write of a member, because the run has not got its answer. The
     /// run then does not end: its entry stays `running` until it counts as abandoned.
-    pub fn may_still_write(&self, known: &KnownParent) -> bool {
-        known.run.is_some() && !known.takes_out && self.server.has_write_under_way()
+    pub fn may_have_write_under_way(&self, known: &KnownParent) -> bool {
+        known.run.is_some() && !known.takes_out && self.server.has_unanswered_write()
     }
 
     /// Removes the entry with this id, of a run that has written no member. If that fails, the entry stays, and counts
@@ -116,9 +116,9 @@ impl ParentWriting<'_> {
             if History::from_annotations(&parent.annotations).is_running(id) {
                 let uid = parent.uid.clone();
                 let only_uid = Some(uid.as_str());
-                let writer = Writer { id, only_uid };
-                let written = self.write_as_decided(Some(parent), false, &writer, sink, |read| {
-                    Ok(Target {
+                let writer = WritingRun { id, only_uid };
+                let written = self.decide_and_write(Some(parent), false, &writer, sink, |read| {
+                    Ok(RecordAndHistory {
                         record: read.record,
                         history: read.history.without(id),
                     })
@@ -137,12 +137,12 @@ impl ParentWriting<'_> {
         needed: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
-        let writer = Writer {
+        let writer = WritingRun {
             id: "",
             only_uid: None,
         };
-        let written = self.write_as_decided(parent, false, &writer, sink, |read| {
-            Ok(Target {
+        let written = self.decide_and_write(parent, false, &writer, sink, |read| {
+            Ok(RecordAndHistory {
                 record: read.record.union(needed),
                 history: read.history,
             })
@@ -155,7 +155,7 @@ impl ParentWriting<'_> {
 /// objects that this run has applied.
 fn warn_of_runs_that_took_out(runs_before: &History, parent: &ParentObject, sink: &mut Sink<'_>) {
     let history = History::from_annotations(&parent.annotations);
-    if let Some(other) = history.taken_out_since(runs_before) {
+    if let Some(other) = history.find_removing_run_since(runs_before) {
         sink(Event::Warning(format!(
             "{other} worked on this set at the same time, and may have taken out what this run has put in; see what is left with `kubectl applyset view SET`"
         )));

@@ -1,5 +1,5 @@
-//! Determines the record that `apply` leaves: that of the plan, and of what is found in the rest of the scope, which
-//! the record would no longer cover.
+//! Determines the record that `apply` leaves: the record of the plan, and in addition what is still found in the rest
+//! of the scope, which the record of the plan does not cover.
 
 use std::collections::{BTreeSet, HashSet};
 use std::iter;
@@ -32,13 +32,13 @@ impl Execution<'_> {
         settled: &HashSet<String>,
         sink: &mut Sink<'_>,
     ) -> Result<Record, ParentWriteError> {
-        let mut remaining = self.list_remaining(settled).await?;
+        let mut remaining = self.record_of_remaining(settled).await?;
         for pause in PAUSES {
             if remaining == Record::default() || self.interrupt.is_requested() {
                 break;
             }
             tokio::time::sleep(pause).await;
-            remaining = self.list_remaining(settled).await?;
+            remaining = self.record_of_remaining(settled).await?;
         }
         let exact = self.plan.record_after.union(&remaining);
         let unlabeled = self
@@ -48,8 +48,8 @@ impl Execution<'_> {
         Ok(exact.union(&unlabeled))
     }
 
-    /// Predicts the record that a run leaves in which nothing fails. It covers members that have lost their part-of
-    /// label. If another run is under way, it is not narrowed.
+    /// Predicts the record that the run leaves if nothing fails. The record covers members that have lost their part-of
+    /// label. If another run is under way, the record is not narrowed.
     ///
     /// # Errors
     ///
@@ -72,13 +72,13 @@ impl Execution<'_> {
     /// Lists the part of the scope that the record of the plan does not cover, and returns the record of the objects
     /// that are left there. Settled objects do not count: an object that the server serves under two API groups is
     /// listed under its old group, too.
-    async fn list_remaining(&self, settled: &HashSet<String>) -> Result<Record, ParentWriteError> {
+    async fn record_of_remaining(&self, settled: &HashSet<String>) -> Result<Record, ParentWriteError> {
         let mut remaining = Record::default();
         let own = self.set.parent.namespace.as_deref();
         // Two parts: kinds that the record does not name, and namespaces that it does not name, for the other kinds.
         for places in self
             .scope_without_pruned_kinds()
-            .outside(&self.plan.record_after, own)
+            .outside_of_record(&self.plan.record_after, own)
         {
             let concurrency = self.writing.concurrency;
             let members = list_labeled_objects(self.server, self.set, &places, concurrency, METADATA_LIST)
@@ -111,8 +111,8 @@ impl Execution<'_> {
         Record::from_members(keys, &self.set.parent)
     }
 
-    /// Returns the scope without the kinds of pruned CRDs, which may not be served any more. `list_remaining` reads the
-    /// CRDs instead.
+    /// Returns the scope without the kinds of pruned CRDs, which may not be served any more. `record_of_remaining`
+    /// reads the CRDs instead.
     fn scope_without_pruned_kinds(&self) -> ListTargets {
         let pruned_kinds: BTreeSet<&GroupKind> = self
             .plan

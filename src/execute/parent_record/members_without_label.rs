@@ -11,8 +11,8 @@ use crate::model::live::Live;
 use crate::read::{self, ListError, ListTarget, ListTargets};
 
 impl ParentWriting<'_> {
-    /// Finds members without their label in those of the collections `places` that `target`, the new record, does not
-    /// cover. Warns of these members and returns their record.
+    /// Finds members without their label in those collections of `places` that the new record (`target`) does not
+    /// cover. Warns of these members, and returns their record.
     pub async fn record_of_unlabeled(
         &self,
         places: &ListTargets,
@@ -41,7 +41,7 @@ impl ParentWriting<'_> {
     ) -> Result<Vec<Live>, (ListTarget, ListError)> {
         let concurrency = self.writing.concurrency;
         let list = async |places| read::members_without_label(self.server, places, concurrency).await;
-        let [kinds, namespaces] = &places.outside(target, self.set.parent.namespace.as_deref());
+        let [kinds, namespaces] = &places.outside_of_record(target, self.set.parent.namespace.as_deref());
         let (mut found, found_in_namespaces) = try_join(list(kinds), list(namespaces)).await?;
         found.extend(found_in_namespaces);
         Ok(found)

@@ -16,8 +16,8 @@
 //! it. A run narrows or removes the record only if the parent showed no entry of another run that may add members when
 //! this run read it, and only after it has listed the members. If another run begins after that read, it changes the
 //! resourceVersion, so the narrowing write fails. If another run ended before that read, it wrote its members before
-//! they were listed. A run that has not got the answer to one of its writes does not end: the server may still carry out
-//! that write.
+//! they were listed. A run that has not got the answer to one of its writes does not end: the server may still carry
+//! out that write.
 //!
 //! The entry of a run that was killed stays `running`. Ten minutes after its last renewal the entry counts as
 //! abandoned, and the next run gives it that result. A live run renews its entry in time (`renew`). If it cannot, it

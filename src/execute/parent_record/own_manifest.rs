@@ -10,7 +10,9 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, with_preconditions};
-use crate::execute::members::apply_with_live_fields::{ApplyWithLiveFields, is_outdated, live_fields};
+use crate::execute::members::apply_with_live_fields::{
+    ApplyWithLiveFields, is_field_conflict_after_change, read_live_fields,
+};
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
 use crate::model::write_settings::Conflicts;
@@ -59,15 +61,15 @@ impl ParentWriting<'_> {
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
         for _ in 0..ATTEMPTS {
-            let seen_by_plan = if preconditions.parent().is_some() {
+            let seen_by_plan = if preconditions.seen_parent().is_some() {
                 let live = read::object(self.server, &object.resource, &object.key).await?;
-                let seen = preconditions.unchanged_parent(live.as_ref());
+                let seen = preconditions.parent_if_unchanged(live.as_ref());
                 Some(seen.ok_or(ParentWriteError::ChangedSincePlan)?)
             } else {
                 None
             };
             // The content is read after the precondition. If the object changes in between, the precondition fails.
-            let with_live = self.apply_with_live_fields(object).await?;
+            let with_live = self.manifest_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
             let Some(seen) = seen_by_plan.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
                 let request = manifest_request(sent, with_uid(sent, uid).body(), &parameters);
@@ -82,7 +84,7 @@ impl ParentWriting<'_> {
             let request = manifest_request(sent, with_preconditions(sent, &seen).body(), &parameters);
             match self.send(request, sink).await {
                 Err(error) if is_passing_conflict(&error) => {}
-                Err(error) if is_outdated(self.server, object, &seen, &error).await => {}
+                Err(error) if is_field_conflict_after_change(self.server, object, &seen, &error).await => {}
                 reply => return Ok(reply?),
             }
         }
@@ -98,7 +100,7 @@ impl ParentWriting<'_> {
     /// `None` if that is not needed. It is needed if the manifest has ignored fields, or if its field manager may have
     /// written the record: kubectl writes the record as `kubectl-applyset`, which may also be the user's
     /// `--field-manager`.
-    async fn apply_with_live_fields(
+    async fn manifest_with_live_fields(
         &self,
         object: &DesiredObject,
     ) -> Result<Option<ApplyWithLiveFields>, ApiError> {
@@ -106,7 +108,7 @@ impl ParentWriting<'_> {
         if manager == MEMBER_FIELD_MANAGER && object.ignored.is_empty() {
             return Ok(None);
         }
-        let live = live_fields(self.server, object).await?;
+        let live = read_live_fields(self.server, object).await?;
         Ok(live.and_then(|live| ApplyWithLiveFields::over(&live, object, manager)))
     }
 
@@ -122,7 +124,7 @@ impl ParentWriting<'_> {
     pub async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
         let mut parameters = self.member_parameters();
         parameters.push(("dryRun", "All"));
-        let with_live = self.apply_with_live_fields(manifest).await?;
+        let with_live = self.manifest_with_live_fields(manifest).await?;
         let manifest = with_live.as_ref().map_or(manifest, |with_live| &with_live.object);
         let request = ApiRequest {
             accept: WHOLE_OBJECTS.to_owned(),

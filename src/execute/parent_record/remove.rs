@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::requests::{ParentWriting, is_overtaken};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::execute::deletion::delete::delete_request;
-use crate::execute::reread::is_of;
+use crate::execute::reread::is_answer_about;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
@@ -39,10 +39,10 @@ impl ParentWriting<'_> {
         if live.presence == Presence::Terminating {
             return Ok(Some(DeletedParent::TerminatingBefore));
         }
-        let server = self.server.beside_lease();
+        let server = self.server.for_lease_writes();
         match server.send(delete_request(live, DryRun::None)).await {
-            Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(DeletedParent::Gone)),
-            Ok(reply) if is_of(&reply, live) => Ok(Some(DeletedParent::Terminating)),
+            Ok(reply) if is_answer_about(&reply, live) && is_gone(&reply) => Ok(Some(DeletedParent::Gone)),
+            Ok(reply) if is_answer_about(&reply, live) => Ok(Some(DeletedParent::Terminating)),
             // The answer is about another object, so the caller reads the parent again.
             Ok(_) => Ok(None),
             Err(error) if error.is_missing_object() => Ok(Some(DeletedParent::GoneBefore)),
@@ -51,9 +51,9 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Removes the record from the parent as it was read, and nothing else of it except a part-of label with the set's
-    /// own id: kubectl labels a parent that is among its manifests as a member of the set. Returns `false` if the
-    /// parent has changed since it was read, or is gone.
+    /// Removes the record from the parent as it was read. Also removes a part-of label with the set's own id, because
+    /// kubectl labels a parent that is among its manifests as a member of the set. Removes nothing else. Returns
+    /// `false` if the parent has changed since it was read, or is gone.
     pub async fn remove_record(&self, parent: &ParentObject) -> Result<bool, ApiError> {
         // In a merge patch, null removes a key.
         let nulls = |keys: &mut dyn Iterator<Item = &str>| -> Value {
@@ -74,7 +74,7 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", self.field_manager())];
         let body = Bytes::from(patch.to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        match self.server.beside_lease().send(request).await {
+        match self.server.for_lease_writes().send(request).await {
             Ok(_) => Ok(true),
             Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(false),
             Err(error) => Err(error),

@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 use tokio::time::{sleep, timeout};
 
 use super::begin::KnownParent;
-use super::requests::{ParentWriteError, ParentWriting, Target};
+use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
 use crate::cluster::apiserver::Moment;
 use crate::execute::history::timestamp;
 use crate::model::history_annotation::{RENEWED_AFTER, Run};
@@ -79,15 +79,15 @@ impl ParentWriting<'_> {
             renewed: Some(timestamp(self.server)),
             ..run
         };
-        let writer = known.writer();
+        let writer = known.as_writer();
         let (parent, is_shared) = self
-            .write_as_decided(found, false, &writer, &mut |_| {}, |read| {
+            .decide_and_write(found, false, &writer, &mut |_| {}, |read| {
                 let mut history = read.history;
                 if !history.is_running(&run.id) {
                     return Err(ParentWriteError::EntryLost);
                 }
                 history.add(run.clone());
-                Ok(Target {
+                Ok(RecordAndHistory {
                     record: read.record,
                     history,
                 })

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::Sink;
-use crate::execute::parent_record::begin::runs_as_read;
-use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting, Target, Written};
+use crate::execute::parent_record::begin::history_with_abandoned_runs;
+use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting, RecordAndHistory, Written};
 use crate::read::METADATA;
 use crate::verify::{Removal, Repair};
 
@@ -28,7 +28,7 @@ impl ParentWriting<'_> {
     /// The precondition of the write is the resourceVersion of the parent that `verify` read before it listed the
     /// members.
     pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
-        let mut history = runs_as_read(&repair.parent, "");
+        let mut history = history_with_abandoned_runs(&repair.parent, "");
         for id in &repair.ended {
             history.abandon(id);
         }
@@ -37,7 +37,7 @@ impl ParentWriting<'_> {
             let unlabeled = self.record_of_unlabeled(&repair.places, &record, sink).await?;
             record = record.union(&unlabeled);
         }
-        let target = self.build_annotations(&Target { record, history }, Some(&repair.parent))?;
+        let target = self.build_annotations(&RecordAndHistory { record, history }, Some(&repair.parent))?;
         let seen = (
             repair.parent.uid.as_str(),
             repair.parent.resource_version.as_str(),

@@ -101,13 +101,13 @@ impl ParentWriteError {
     }
 
     /// Returns whether a webhook that judges the parent could not be called.
-    pub fn is_of_webhook(&self) -> bool {
+    pub fn is_of_unreachable_webhook(&self) -> bool {
         matches!(self, Self::Request(error) if UnreachableWebhook::from_error(error).is_some())
     }
 }
 
 /// The record and the history that a write is to give the parent.
-pub(super) struct Target {
+pub(super) struct RecordAndHistory {
     pub(super) record: Record,
     pub(super) history: History,
 }
@@ -136,11 +136,11 @@ impl ParentWriting<'_> {
     pub async fn write_record(
         &self,
         (uid, resource_version): (&str, &str),
-        target: &Value,
+        new_annotations: &Value,
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
-        let request = self.update_request((uid, resource_version), target, &[]);
-        self.check_answer(self.send(request, sink).await, target)
+        let request = self.update_request((uid, resource_version), new_annotations, &[]);
+        self.check_answer(self.send(request, sink).await, new_annotations)
     }
 
     /// Returns the request that writes the annotations `target` on the parent that has this UID and this
@@ -148,23 +148,23 @@ impl ParentWriting<'_> {
     pub(super) fn update_request(
         &self,
         (uid, resource_version): (&str, &str),
-        target: &Value,
+        new_annotations: &Value,
         more: &[(&str, &str)],
     ) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["resourceVersion"] = json!(resource_version);
         object["metadata"]["labels"] = labels(&self.set.id);
-        object["metadata"]["annotations"] = target.clone();
+        object["metadata"]["annotations"] = new_annotations.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
         self.record_request(apply_body(&object), &[&parameters, more].concat())
     }
 
     /// Returns the request that creates a parent that has no manifest, with the annotations `target`.
-    pub(super) fn creation_request(&self, target: &Value, more: &[(&str, &str)]) -> ApiRequest {
+    pub(super) fn creation_request(&self, new_annotations: &Value, more: &[(&str, &str)]) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["labels"] = labels(&self.set.id);
-        object["metadata"]["annotations"] = target.clone();
+        object["metadata"]["annotations"] = new_annotations.clone();
         let collection = self.resource.path(self.set.parent.namespace.as_deref(), None);
         let parameters = [&[("fieldManager", self.field_manager())], more].concat();
         let body = Bytes::from(object.to_string());
@@ -178,7 +178,7 @@ impl ParentWriting<'_> {
     /// The parent has no room for them.
     pub(super) fn build_annotations(
         &self,
-        target: &Target,
+        target: &RecordAndHistory,
         parent: Option<&ParentObject>,
     ) -> Result<Value, ParentWriteError> {
         let mut annotations = annotations(&self.set.tooling, &target.record);
@@ -206,10 +206,14 @@ impl ParentWriting<'_> {
     /// apply would overwrite the record of that run. A parent with a manifest is applied with the tooling annotation
     /// alone, and gets its record in a second write. If the run is interrupted between the two writes, the next run
     /// recognizes the parent by that annotation and continues.
-    pub async fn create(&self, target: &Value, sink: &mut Sink<'_>) -> Result<Written, ParentWriteError> {
+    pub async fn create(
+        &self,
+        new_annotations: &Value,
+        sink: &mut Sink<'_>,
+    ) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
-            let request = self.creation_request(target, &[]);
-            return self.check_answer(self.send(request, sink).await, target);
+            let request = self.creation_request(new_annotations, &[]);
+            return self.check_answer(self.send(request, sink).await, new_annotations);
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -217,7 +221,7 @@ impl ParentWriting<'_> {
             let resource = &manifest.resource;
             let notes = WaitNotes::default();
             let served = await_served(self.server, self.interrupt, resource, namespace, deadline, &notes);
-            match notes.reporting(Box::pin(served), sink).await {
+            match notes.report_during(Box::pin(served), sink).await {
                 Ok(()) => {}
                 Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
                 Err(NotServed::Interrupted) => {
@@ -238,7 +242,7 @@ impl ParentWriting<'_> {
             return Ok(Written::Overtaken);
         }
         let created = parse_written(&reply)?.metadata;
-        self.write_record((&created.uid, &created.resource_version), target, sink)
+        self.write_record((&created.uid, &created.resource_version), new_annotations, sink)
             .await
     }
 
@@ -246,9 +250,9 @@ impl ParentWriting<'_> {
     pub(super) async fn send(&self, request: ApiRequest, sink: &mut Sink<'_>) -> Result<Reply, ApiError> {
         let notes = WaitNotes::default();
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
-        let server = self.server.beside_lease();
+        let server = self.server.for_lease_writes();
         let sent = Box::pin(webhooks.send(&server, request));
-        notes.reporting(sent, sink).await
+        notes.report_during(sent, sink).await
     }
 
     /// Checks the answer to a write of the annotations `target`, and returns the parent in it.
@@ -260,7 +264,7 @@ impl ParentWriting<'_> {
     pub(super) fn check_answer(
         &self,
         answer: Result<Reply, ApiError>,
-        target: &Value,
+        new_annotations: &Value,
     ) -> Result<Written, ParentWriteError> {
         let reply = match answer {
             Ok(reply) => reply,
@@ -270,7 +274,7 @@ impl ParentWriting<'_> {
         let (parent, answered) = parent_of_answer(&reply, &self.set.parent, self.server.now())?;
         let keys = [
             ("label", labels(&self.set.id), &answered),
-            ("annotation", target.clone(), &parent.annotations),
+            ("annotation", new_annotations.clone(), &parent.annotations),
         ];
         let changed = keys.iter().find_map(|(what, written, answered)| {
             changed_key(written, answered).map(|key| format!("{what} {key}"))

@@ -31,7 +31,11 @@ impl<'a> RunOnParent<'a> {
     }
 
     /// Does a part of the run's work, counts its changes, and renews the entry of the run at the same time.
-    pub async fn work<T>(&mut self, sink: &mut Sink<'_>, work: impl AsyncFnOnce(&mut Sink<'_>) -> T) -> T {
+    pub async fn count_changes_while_renewing<T>(
+        &mut self,
+        sink: &mut Sink<'_>,
+        work: impl AsyncFnOnce(&mut Sink<'_>) -> T,
+    ) -> T {
         let entry = std::mem::take(&mut self.entry);
         let done = self
             .while_renewing(Box::pin(work(&mut entry.counting_sink(sink))))
@@ -51,7 +55,7 @@ impl<'a> RunOnParent<'a> {
     /// Removes the entry of a run that has written no member and cannot continue.
     pub async fn withdraw(&self, sink: &mut Sink<'_>) {
         if let Some(known) = &self.known {
-            self.parent.withdraw(known.id(), sink).await;
+            self.parent.withdraw(known.entry_id(), sink).await;
         }
         self.parent.server.end_lease();
     }

@@ -87,9 +87,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns whether one more write may start while `under_way` writes have not ended. `throttled` of these wait to
-    /// be sent again, because the server has refused them. They do not load the server, but count against the user's
-    /// limit. Up to half of the current limit is kept free for them, so that they are not refused again.
+    /// Returns whether one more write may start while `under_way` writes have not ended. `throttled` of these were
+    /// refused by the server and wait to be sent again. They do not load the server now, but they count against the
+    /// limit that the user sets. Up to half of the current limit is kept free for them, so that they are not refused
+    /// again.
     pub(super) fn allows(&self, under_way: usize, throttled: usize) -> bool {
         let kept_free = throttled.min(self.limit / 2);
         let on_server = under_way.saturating_sub(throttled);

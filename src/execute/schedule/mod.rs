@@ -3,7 +3,7 @@
 //!
 //! Each action ends at most once: it is done, it fails, or it is skipped because of another one. If the run stops, the
 //! actions that have not begun never begin. An action is postponed while the webhook that judges its write cannot be
-//! called; `Barrier` says which barriers open without waiting for postponed actions.
+//! called. Some barriers open without waiting for postponed actions; `Barrier` says which.
 
 pub(super) mod concurrency_limit;
 pub(super) mod drive;
@@ -11,7 +11,7 @@ mod postponed;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::plan::{ActionId, Barrier, Edge, Graph};
+use crate::plan::{ActionId, Barrier, EdgeKind, Graph};
 
 /// The progress of a graph while it is carried out.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub enum Lane {
 
 /// Outcome of an action that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ActionEnd {
     Done,
     /// The action failed: the actions that need it are skipped.
     Failed,
@@ -61,9 +61,9 @@ struct Node {
     /// The lane of an action, or the condition of a barrier.
     lane: Result<Lane, Barrier>,
     /// The nodes that this one waits for.
-    before: Vec<(ActionId, Edge)>,
+    before: Vec<(ActionId, EdgeKind)>,
     /// The nodes that wait for this one.
-    after: Vec<(ActionId, Edge)>,
+    after: Vec<(ActionId, EdgeKind)>,
     /// The number of nodes in `before` that have not ended.
     unended_before: usize,
     state: State,
@@ -108,10 +108,10 @@ impl Schedule {
         let mut open_barriers = VecDeque::new();
         for (id, node) in graph.nodes() {
             if node.before.is_empty() {
-                schedule.release(id, &mut open_barriers);
+                schedule.make_ready_or_open(id, &mut open_barriers);
             }
         }
-        schedule.propagate(open_barriers);
+        schedule.release_or_skip_later(open_barriers);
         schedule
     }
 
@@ -133,14 +133,14 @@ impl Schedule {
 
     /// Records how an action ended. Returns the actions that are skipped because of that end, each after the action
     /// that is its cause.
-    pub fn record_end(&mut self, id: ActionId, end: End) -> Vec<Skipped> {
+    pub fn record_end(&mut self, id: ActionId, end: ActionEnd) -> Vec<Skipped> {
         self.set_postponed(id, false);
-        self.is_stopped |= end == End::Stop;
+        self.is_stopped |= end == ActionEnd::Stop;
         self.nodes[id.index()].state = match end {
-            End::Done => State::Done,
-            End::Failed | End::Stop => State::Failed,
+            ActionEnd::Done => State::Done,
+            ActionEnd::Failed | ActionEnd::Stop => State::Failed,
         };
-        let skipped = self.propagate(VecDeque::from([id]));
+        let skipped = self.release_or_skip_later(VecDeque::from([id]));
         self.open_barriers_behind_postponed();
         skipped
     }
@@ -174,7 +174,7 @@ impl Schedule {
 
     /// Releases, opens or skips the nodes that wait for these `ended` ones, and the nodes that wait for those in turn.
     /// Returns the skipped actions. After a stop, nothing is skipped: the other actions just never begin.
-    fn propagate(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
+    fn release_or_skip_later(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         while let Some(id) = ended.pop_front() {
             let is_undone = matches!(self.nodes[id.index()].state, State::Failed | State::Skipped);
@@ -182,7 +182,7 @@ impl Schedule {
                 if self.nodes[later.index()].state != State::Waiting {
                     continue;
                 }
-                if is_undone && edge == Edge::Needs && !self.is_stopped {
+                if is_undone && edge == EdgeKind::Needs && !self.is_stopped {
                     self.nodes[later.index()].state = State::Skipped;
                     skipped.push(Skipped {
                         action: later,
@@ -193,7 +193,7 @@ impl Schedule {
                 }
                 self.nodes[later.index()].unended_before -= 1;
                 if self.nodes[later.index()].unended_before == 0 {
-                    self.release(later, &mut ended);
+                    self.make_ready_or_open(later, &mut ended);
                 }
             }
         }
@@ -201,7 +201,7 @@ impl Schedule {
     }
 
     /// Marks an action as ready to begin. A barrier is opened instead, and added to `ended`.
-    fn release(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
+    fn make_ready_or_open(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
         let node = &mut self.nodes[id.index()];
         if let Ok(lane) = node.lane {
             node.state = State::Released;
@@ -224,9 +224,9 @@ impl Schedule {
         if self.postponed == 0 {
             return;
         }
-        // `true` for an action that is postponed, or that waits for such an action. Nodes come after those that they
-        // wait for, so one pass in their order is enough. A closed barrier stays `false`: what waits for it keeps
-        // later barriers closed, too.
+        // `true` for an action that is postponed, or that waits for such an action. A node comes after all nodes that
+        // it waits for, so one pass in this order is enough. For a closed barrier it stays `false`, so the actions
+        // behind the barrier keep later barriers closed, too.
         let mut is_held_up = vec![false; self.nodes.len()];
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
@@ -243,7 +243,7 @@ impl Schedule {
                     let id = node.id;
                     self.nodes[index].state = State::Done;
                     // Nothing is skipped: a barrier cannot fail.
-                    self.propagate(VecDeque::from([id]));
+                    self.release_or_skip_later(VecDeque::from([id]));
                 }
                 Err(_) => {}
             }

@@ -69,8 +69,8 @@ impl<'a, A> Postponed<'a, A> {
                 resumed,
             };
         };
-        // If several webhooks cannot be called, the server names one of them. So the answer to a probe that names
-        // another webhook does not prove that the probed one can be called: the action stays in its queue.
+        // If several webhooks cannot be called, the server names only one of them. So if the answer to a probe names
+        // another webhook than the probed one, the probed one may still be down: the action stays in its queue.
         let name = probed.unwrap_or_else(|| webhook.name.clone());
         let is_awaited = self.webhooks.may_wait_for(webhook) && !self.webhooks.is_time_over(&name);
         if !is_awaited {
@@ -96,12 +96,12 @@ impl<'a, A> Postponed<'a, A> {
     }
 
     /// Records that an action begins.
-    pub(super) fn begin(&mut self, id: ActionId) {
+    pub(super) fn record_begin(&mut self, id: ActionId) {
         self.resumed.remove(&id);
     }
 
     /// Returns the number of probes that are under way.
-    pub(super) fn count_probes(&self) -> usize {
+    pub(super) fn count_probes_under_way(&self) -> usize {
         let probes = self.queues.values().filter_map(|queue| queue.probe);
         probes.filter(|id| !self.resumed.contains_key(id)).count()
     }
@@ -138,7 +138,7 @@ impl<'a, A> Postponed<'a, A> {
     }
 
     /// Removes and returns all actions, with their latest answers: none begins again.
-    pub(super) fn give_up(&mut self) -> Vec<(ActionId, A)> {
+    pub(super) fn give_up_all(&mut self) -> Vec<(ActionId, A)> {
         let queues = std::mem::take(&mut self.queues).into_values();
         let resumed = std::mem::take(&mut self.resumed);
         queues.flat_map(|queue| queue.waiting).chain(resumed).collect()

@@ -9,8 +9,8 @@ fn graph_of(actions: &[(Name, &[Name], &[Name])]) -> Graph<Name> {
     let mut ids: Vec<(Name, ActionId)> = Vec::new();
     for (name, needs, follows) in actions {
         let find = |wanted: &Name| ids.iter().find(|(name, _)| name == wanted).expect("an action").1;
-        let needs = needs.iter().map(|name| (find(name), Edge::Needs));
-        let follows = follows.iter().map(|name| (find(name), Edge::Follows));
+        let needs = needs.iter().map(|name| (find(name), EdgeKind::Needs));
+        let follows = follows.iter().map(|name| (find(name), EdgeKind::Follows));
         let before: Vec<_> = needs.chain(follows).collect();
         let id = if name.starts_with('|') {
             let barrier = if *name == "| ended" {
@@ -69,7 +69,7 @@ impl Run {
     }
 
     /// Ends an action. Returns the actions that are skipped because of that, each with its cause.
-    fn end(&mut self, name: Name, end: End) -> Vec<(Name, Name)> {
+    fn end(&mut self, name: Name, end: ActionEnd) -> Vec<(Name, Name)> {
         let id = self.id(name);
         let skipped = self.schedule.record_end(id, end).into_iter();
         let name = |id| *self.graph.action(id).expect("an action");
@@ -91,13 +91,13 @@ fn an_action_begins_once_all_before_it_have_ended() {
         ("other", &[], &["|"]),
     ]);
     assert_eq!(run.begin(), ["namespace", "secret"]);
-    run.end("secret", End::Failed);
+    run.end("secret", ActionEnd::Failed);
     assert_eq!(run.begin(), [] as [Name; 0]);
-    run.end("namespace", End::Done);
+    run.end("namespace", ActionEnd::Done);
     assert_eq!(run.begin(), ["web", "other"]);
-    run.end("web", End::Done);
+    run.end("web", ActionEnd::Done);
     assert_eq!(run.begin(), ["wait web"]);
-    run.end("wait web", End::Done);
+    run.end("wait web", ActionEnd::Done);
     assert_eq!(run.begin(), ["late"]);
 }
 
@@ -112,7 +112,7 @@ fn a_failure_skips_what_needs_it_and_nothing_else() {
         ("follows", &[], &["b", "c"]),
     ]);
     assert_eq!(run.begin(), ["a"]);
-    let skipped = run.end("a", End::Failed);
+    let skipped = run.end("a", ActionEnd::Failed);
     assert_eq!(
         skipped,
         [("wait a", "a"), ("b", "wait a"), ("c", "wait a"), ("wait b", "b")]
@@ -135,13 +135,13 @@ fn what_is_postponed_does_not_hold_up_a_barrier_but_what_follows_it() {
     assert_eq!(run.begin(), ["webhook's", "other"]);
     run.schedule.postpone(run.id("webhook's"));
     assert_eq!(run.begin(), [] as [Name; 0]);
-    run.end("other", End::Done);
+    run.end("other", ActionEnd::Done);
     assert_eq!(run.begin(), ["pod of the webhook"]);
     run.schedule.resume(run.id("webhook's"));
     assert_eq!(run.begin(), ["webhook's"]);
-    run.end("webhook's", End::Done);
+    run.end("webhook's", ActionEnd::Done);
     assert_eq!(run.begin(), ["wait"]);
-    run.end("wait", End::Done);
+    run.end("wait", ActionEnd::Done);
     assert_eq!(run.begin(), ["behind"]);
 }
 
@@ -155,9 +155,9 @@ fn what_is_postponed_holds_up_a_barrier_that_waits_for_its_end() {
     ]);
     assert_eq!(run.begin(), ["custom resource", "other"]);
     run.schedule.postpone(run.id("custom resource"));
-    run.end("other", End::Done);
+    run.end("other", ActionEnd::Done);
     assert_eq!(run.begin(), [] as [Name; 0]);
-    run.end("custom resource", End::Failed);
+    run.end("custom resource", ActionEnd::Failed);
     assert_eq!(run.begin(), ["definition"]);
 }
 
@@ -166,7 +166,7 @@ fn a_run_that_stops_begins_and_skips_nothing() {
     let mut run = Run::new(&[("a", &[], &[]), ("b", &["a"], &[]), ("c", &[], &["a"])]);
     assert_eq!(run.begin(), ["a"]);
     run.schedule.stop();
-    assert_eq!(run.end("a", End::Failed), []);
+    assert_eq!(run.end("a", ActionEnd::Failed), []);
     assert_eq!(run.begin(), [] as [Name; 0]);
     assert!(!run.schedule.is_skipped(run.id("b")));
 }
@@ -200,11 +200,11 @@ fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
     let mut graph = Graph::default();
     let mut ids: Vec<ActionId> = Vec::new();
     for place in 0..SIZE {
-        let before: Vec<(ActionId, Edge)> = ids
+        let before: Vec<(ActionId, EdgeKind)> = ids
             .iter()
             .filter_map(|id| match edges.next() {
-                Some(1) => Some((*id, Edge::Needs)),
-                Some(2) => Some((*id, Edge::Follows)),
+                Some(1) => Some((*id, EdgeKind::Needs)),
+                Some(2) => Some((*id, EdgeKind::Follows)),
                 _ => None,
             })
             .collect();
@@ -220,17 +220,17 @@ fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
 }
 
 /// Carries out a graph with these outcomes, and returns how each action ended; `None` for barriers.
-fn carry_out(graph: &Graph<usize>, mut outcomes: [Outcome; SIZE]) -> [Option<End>; SIZE] {
+fn carry_out(graph: &Graph<usize>, mut outcomes: [Outcome; SIZE]) -> [Option<ActionEnd>; SIZE] {
     let mut schedule = Schedule::new(graph, |_| Lane::Write);
     let nodes: Vec<_> = graph.nodes().collect();
-    let mut ends: [Option<End>; SIZE] = [None; SIZE];
+    let mut ends: [Option<ActionEnd>; SIZE] = [None; SIZE];
     let (mut under_way, mut postponed) = (Vec::new(), Vec::new());
     loop {
         while let Some(id) = schedule.take_next(Lane::Write) {
             for (earlier, edge) in &nodes[id.index()].1.before {
                 let end = ends[earlier.index()];
                 if graph.action(*earlier).is_some() {
-                    assert!(end == Some(End::Done) || end.is_some() && *edge == Edge::Follows);
+                    assert!(end == Some(ActionEnd::Done) || end.is_some() && *edge == EdgeKind::Follows);
                 }
             }
             under_way.push(id);
@@ -243,8 +243,8 @@ fn carry_out(graph: &Graph<usize>, mut outcomes: [Outcome; SIZE]) -> [Option<End
             continue;
         };
         let end = match std::mem::replace(&mut outcomes[id.index()], Outcome::Done) {
-            Outcome::Done => End::Done,
-            Outcome::Failed => End::Failed,
+            Outcome::Done => ActionEnd::Done,
+            Outcome::Failed => ActionEnd::Failed,
             Outcome::DoneOncePostponed => {
                 schedule.postpone(id);
                 postponed.push(id);
@@ -253,8 +253,8 @@ fn carry_out(graph: &Graph<usize>, mut outcomes: [Outcome; SIZE]) -> [Option<End
         };
         assert_eq!(ends[id.index()].replace(end), None);
         for skipped in schedule.record_end(id, end) {
-            assert_eq!(ends[skipped.because.index()], Some(End::Failed));
-            assert_eq!(ends[skipped.action.index()].replace(End::Failed), None);
+            assert_eq!(ends[skipped.because.index()], Some(ActionEnd::Failed));
+            assert_eq!(ends[skipped.action.index()].replace(ActionEnd::Failed), None);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::payload::Payload;
-use super::{FoundInventory, Mark, Place, RecordedElsewhere, UnmarkedObjects, Unusable};
+use super::{FoundInventory, InventoryError, Mark, Place, RecordedElsewhere, UnmarkedObjects};
 use crate::manifest;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;
@@ -45,18 +45,18 @@ pub(super) fn select_to_read_whole(secrets: &[Value]) -> Vec<&Value> {
 }
 
 /// Reads the objects of the newest deployed revision, without hooks.
-pub(super) fn read(found: &FoundInventory) -> Result<Vec<ObjectKey>, Unusable> {
+pub(super) fn read(found: &FoundInventory) -> Result<Vec<ObjectKey>, InventoryError> {
     let Some(deployed) = newest_deployed(&found.objects) else {
         let newest = found.objects.iter().max_by_key(|secret| version_of(secret));
         let state = newest.map_or_else(String::new, |secret| format!("; {}", describe_revision(secret)));
-        return Err(Unusable::new(format!("it has no deployed revision{state}")));
+        return Err(InventoryError::new(format!("it has no deployed revision{state}")));
     };
     read_objects(found, deployed)
 }
 
-/// Reads the objects that only revisions above the deployed one have: a failed upgrade leaves such objects. Also
-/// returns the revisions that cannot be read, and the number of those above the limit, without objects.
-pub(super) fn read_newer_revisions(found: &FoundInventory) -> Vec<RecordedElsewhere> {
+/// Reads the objects that are only in revisions above the deployed one, as a failed upgrade leaves them. A revision
+/// that cannot be read has an entry without objects, and so have all revisions above the limit together.
+pub(super) fn read_objects_only_in_newer_revisions(found: &FoundInventory) -> Vec<RecordedElsewhere> {
     let mut newer = newer_than_deployed(&found.objects);
     if newer.is_empty() {
         return Vec::new();
@@ -124,13 +124,13 @@ fn describe_revision(secret: &Value) -> String {
 }
 
 /// Reads the objects of one revision, each once. Errors begin with the name of the Secret.
-fn read_objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>, Unusable> {
+fn read_objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
-    let unusable = |reason: String| Unusable::new(format!("secret/{name}: {reason}"));
+    let unusable = |reason: String| InventoryError::new(format!("secret/{name}: {reason}"));
     let payload = decode_payload(found, name, secret).map_err(unusable)?;
     let mut seen = BTreeSet::new();
     let mut objects = Vec::new();
-    let read = manifest::stream(&payload.manifest, |manifest| {
+    let read = manifest::read_each_manifest(&payload.manifest, |manifest| {
         let key = ObjectKey {
             group_kind: manifest.gvk.group_kind(),
             namespace: Some(manifest.namespace.unwrap_or_else(|| payload.namespace.clone())),
@@ -276,11 +276,11 @@ mod tests {
             in_state("pending-upgrade", 11, MANIFEST),
         ];
         assert_eq!(read(&found(&secrets)).expect("a release").len(), 2);
-        let elsewhere = read_newer_revisions(&found(&secrets));
+        let elsewhere = read_objects_only_in_newer_revisions(&found(&secrets));
         assert_eq!(elsewhere.len(), 1);
         assert_eq!(elsewhere[0].record, "revision 10 is failed");
         assert_eq!(names(&elsewhere[0].objects), ["secret/new in namespace shop"]);
-        assert_eq!(read_newer_revisions(&found(&secrets[..2])), []);
+        assert_eq!(read_objects_only_in_newer_revisions(&found(&secrets[..2])), []);
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
             .map(version_of)
             .collect();
         assert_eq!(selected, [2, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93]);
-        let elsewhere = read_newer_revisions(&found(&secrets));
+        let elsewhere = read_objects_only_in_newer_revisions(&found(&secrets));
         assert_eq!(elsewhere.len(), 11);
         assert!(
             elsewhere[0].record.starts_with("90 revisions "),

@@ -48,14 +48,14 @@ impl Payload {
         let decode_base64 = |text: &[u8]| STANDARD.decode(text).map_err(|_| PayloadError::Encoding);
         let packed = decode_base64(&decode_base64(value.as_bytes())?)?;
         if packed.starts_with(&GZIP) {
-            Self::read(GzDecoder::new(packed.as_slice()), MAX_BYTES)
+            Self::from_json_within(GzDecoder::new(packed.as_slice()), MAX_BYTES)
         } else {
-            Self::read(packed.as_slice(), MAX_BYTES)
+            Self::from_json_within(packed.as_slice(), MAX_BYTES)
         }
     }
 
     /// Reads a stream of JSON that has at most `max_bytes` bytes. One byte more is read to notice a longer stream.
-    fn read(json: impl Read, max_bytes: u64) -> Result<Self, PayloadError> {
+    fn from_json_within(json: impl Read, max_bytes: u64) -> Result<Self, PayloadError> {
         let mut limited = json.take(max_bytes + 1);
         let payload = serde_json::from_reader(BufReader::new(limited.by_ref()));
         if limited.limit() == 0 {
@@ -108,7 +108,7 @@ mod tests {
                 read: &read,
             };
             let most = 100_000;
-            let error = Payload::read(endless, most).expect_err("too large");
+            let error = Payload::from_json_within(endless, most).expect_err("too large");
             assert!(matches!(error, PayloadError::TooLarge), "{begin}{rest}: {error}");
             assert_eq!(read.get(), most + 1, "{begin}{rest}");
         }

@@ -54,7 +54,7 @@ pub(super) fn to_manifest(source: &Arc<Source>, object: &Node) -> Result<Manifes
         return Err(vec![(line, Problem::ObjectTooLarge)]);
     }
     if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_json()) {
-        return Err(vec![(line, to_schema_problem(&error))]);
+        return Err(vec![(line, to_metadata_problem(&error))]);
     }
     Ok(Manifest {
         gvk: GroupVersionKind::from_api_version(&api_version, &kind),
@@ -85,7 +85,7 @@ fn without_null_labels_and_annotations(object: Object) -> Object {
 
 /// Returns why the metadata do not fit the API. The message of `serde_json` ends with a line and a column; they are cut
 /// off, because they count in our JSON of the metadata and not in the user's file.
-fn to_schema_problem(error: &serde_json::Error) -> Problem {
+fn to_metadata_problem(error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     let suffix = format!(" at line {} column {}", error.line(), error.column());
     Problem::Metadata(escape_for_terminal(
@@ -238,7 +238,7 @@ fn check_data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
 fn check_map_of_base64(value: Option<&Node>, field: &str, faults: &mut Vec<Fault>) {
     let pairs = check_map_of_strings(value, field, faults);
     for (key, entry) in pairs.into_iter().flat_map(Node::entries) {
-        if has_enough(faults) {
+        if has_enough_faults(faults) {
             break;
         }
         let value = entry.value();
@@ -249,14 +249,14 @@ fn check_map_of_base64(value: Option<&Node>, field: &str, faults: &mut Vec<Fault
     }
 }
 
-/// Returns whether the faults of an object are one more than the report prints. Checks stop then: a short text can hold
-/// millions of faults. The one more makes the report say that there are others ([`Problem::More`]).
-fn has_enough(faults: &[Fault]) -> bool {
+/// Returns whether an object has more faults than the report prints. Checks stop then, since a short text can hold
+/// millions of faults. The fault beyond the limit makes the report say that there are others ([`Problem::More`]).
+fn has_enough_faults(faults: &[Fault]) -> bool {
     faults.len() > MAX_FAULTS
 }
 
 /// Returns whether the server can decode a text (Go's `base64.StdEncoding`). Line breaks are ignored, and padding is
-/// required. If the last character has more bits than the last byte needs, the other bits need not be zero.
+/// required. The bits of the last character that belong to no byte need not be zero.
 fn is_base64(text: &str) -> bool {
     const LIKE_GO: GeneralPurpose = GeneralPurpose::new(
         &STANDARD,
@@ -278,7 +278,7 @@ fn check_map_of_strings<'node>(
         return None;
     }
     for (key, entry) in value.entries() {
-        if has_enough(faults) {
+        if has_enough_faults(faults) {
             break;
         }
         let value = entry.value();

@@ -1,10 +1,10 @@
 //! Small documents: the manifests in them, or their errors.
 
-use super::super::{Manifest, ManifestErrors, Recursion, Source, read_with};
+use super::super::{Manifest, ManifestErrors, Recursion, Source, read_with_standard_input};
 use super::LARGEST_OBJECT;
 
 fn read(text: &str) -> Result<Vec<Manifest>, ManifestErrors> {
-    read_with(&[Source::StandardInput], Recursion::Flat, text.as_bytes())
+    read_with_standard_input(&[Source::StandardInput], Recursion::Flat, text.as_bytes())
 }
 
 /// The errors of a text, one per line, without hints.
@@ -313,7 +313,7 @@ fn a_template_is_reported_as_a_template() {
 
 #[test]
 fn an_empty_file_name_is_reported_as_empty() {
-    let errors = read_with(&[Source::from_filename_flag("")], Recursion::Flat, &b""[..]);
+    let errors = read_with_standard_input(&[Source::from_filename_flag("")], Recursion::Flat, &b""[..]);
     let errors = errors.expect_err("there is no such file");
     assert_eq!(errors.0[0].to_string(), "\"\": empty file name");
     assert!(errors.0[0].hint().contains("variable"));

@@ -33,7 +33,10 @@ pub(super) fn parse(key: &ObjectKey, metadata: &Map<String, Value>) -> Result<Ve
 }
 
 /// Finds members that must exist before the parent of the set, and depend on members that are applied after the parent.
-pub(super) fn find_misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<InvalidObject> {
+pub(super) fn find_dependencies_after_parent(
+    desired: &Desired,
+    parent: &ParentIdentity,
+) -> Vec<InvalidObject> {
     desired
         .members
         .iter()
@@ -47,7 +50,7 @@ pub(super) fn find_misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<
             let text = format!(
                 "{key}: depends on {dependency}, which is applied after it: the set's parent needs {key} first"
             );
-            let problem = Message::new(text).with_hint(remove_one());
+            let problem = Message::new(text).with_hint(hint_to_remove_one());
             Some(InvalidObject::new(member.position.clone(), problem))
         })
         .collect()
@@ -78,15 +81,15 @@ pub(super) fn find_cycle(desired: &Desired) -> Option<InvalidObject> {
 /// again.
 fn describe_cycle<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
     let names: Vec<String> = path.into_iter().map(ToString::to_string).collect();
-    Message::new(format!("dependencies form a cycle: {}", names.join(" -> "))).with_hint(remove_one())
+    Message::new(format!("dependencies form a cycle: {}", names.join(" -> "))).with_hint(hint_to_remove_one())
 }
 
-fn remove_one() -> String {
+fn hint_to_remove_one() -> String {
     format!("remove one of them from the annotation {DEPENDS_ON}")
 }
 
-/// Returns the order of members, each in its wave; `None` if no member has the annotation. Then the waves alone bring
-/// namespaces and CRDs before other objects.
+/// Returns the graph that orders the members in their waves; `None` if no member has the annotation. Without it, the
+/// waves alone bring namespaces and CRDs before other objects.
 pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) -> Option<DependencyGraph> {
     if members.iter().all(|member| member.depends_on.is_empty()) {
         return None;

@@ -5,7 +5,8 @@
 //!   fail. Under a key that people choose, the server even turns a null into an empty text or the quantity 0. kubectl
 //!   apply drops nulls as well. It also clears the value that others have written to the field, which we do not.
 //! - In the metadata of an object, no empty value means anything.
-//! - The server replaces an empty `protocol` by `TCP`, so that the port has another key. It makes the selector of a Job.
+//! - The server replaces an empty `protocol` by `TCP`, so that the port has another key. It makes the selector of a
+//!   Job.
 //!   A controller fills in the `rules` of an aggregated `ClusterRole`.
 //!
 //! Any other empty value is sent, because it clears the value of another manager (`ingress: []` of a `NetworkPolicy`).
@@ -105,8 +106,8 @@ impl NestedField<'_> {
         }
     }
 
-    /// Returns whether an empty value of this field is replaced: by the server with a default, or dropped, or, in the
-    /// case of `caBundle`, by a CA injector.
+    /// Returns whether an empty value of this field does not stay: the server drops it or puts a default in its place,
+    /// or, for `caBundle`, a CA injector fills it in.
     fn is_replaced(self) -> bool {
         match (self.type_meta.kind, self.container, self.name) {
             ("NetworkPolicy", "spec", "policyTypes") => true,

@@ -30,9 +30,9 @@ impl InvalidObject {
     }
 }
 
-/// Returns the problem of a kind that the server does not serve in this version. `served_versions` are other versions
-/// that have it, `similar` the kinds that may have been meant, and `definition` says why it is not served although it
-/// is defined.
+/// Returns the problem of a kind that the server does not serve in this version. `served_versions` are the other
+/// versions in which the server serves it, `similar` are the kinds that may have been meant, and `definition` is the
+/// reason why the kind is not served although a CRD defines it.
 pub(super) fn unknown_kind(
     kind: &GroupVersionKind,
     served_versions: Vec<String>,
@@ -59,7 +59,7 @@ pub(super) fn unknown_kind(
 }
 
 /// Returns the error with a message for each object. Objects of one kind that cannot be applied are one message.
-pub(super) fn error(objects: Vec<InvalidObject>) -> Error {
+pub(super) fn to_error(objects: Vec<InvalidObject>) -> Error {
     let mut of_kind: BTreeMap<String, Vec<Position>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.is_of_kind) {
         let alike = of_kind.entry(object.problem.text.clone()).or_default();
@@ -113,7 +113,7 @@ mod tests {
             is_of_kind: true,
         };
         let objects = [object(1, "Widget"), object(5, "Gadget"), object(9, "Widget")];
-        let messages = error(objects.into()).messages;
+        let messages = to_error(objects.into()).messages;
         let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
         let unknown = |kind| format!("no matches for kind {kind:?} in version \"example.com/v1\"");
         assert_eq!(
@@ -136,7 +136,7 @@ mod tests {
         let objects: Vec<InvalidObject> = (0..1000)
             .map(|line| InvalidObject::new(position(line), Message::new("configmap/web is defined twice")))
             .collect();
-        let messages = error(objects).messages;
+        let messages = to_error(objects).messages;
         assert_eq!(messages.len(), MAX_FAULTS + 1);
         assert_eq!(
             messages[MAX_FAULTS].text,

@@ -37,7 +37,7 @@ pub(super) fn warning(members: &[DesiredObject]) -> Option<String> {
 /// Returns the annotations of this object that ask for an order, each once.
 fn order_annotations(member: &DesiredObject) -> Vec<&'static str> {
     let mut known = WEIGHTS.into_iter().chain(RULES);
-    if !known.any(|key| member.object.mentions(key)) {
+    if !known.any(|key| member.object.may_mention_key(key)) {
         return Vec::new();
     }
     let metadata = member.object.metadata();

@@ -1,5 +1,5 @@
-//! The desired objects: every object of the manifests with its resource and its namespace, the parent's own manifest
-//! apart.
+//! The desired objects: every object of the manifests with its resource and its namespace. The parent's own manifest is
+//! not among the members.
 //!
 //! Pure. [`resolve`] finds the faults of manifests for which discovery is needed, such as unknown kinds. `plan` decides
 //! if objects may be taken or pruned.
@@ -67,9 +67,9 @@ impl DesiredObject {
         self.key.group_kind == GroupKind::new("", "Secret")
     }
 
-    /// Returns the resource through which the object can be read now: its own if that is served. If a CRD of the
-    /// manifests is yet to add its version, that is a resource of the same kind in `served`. `None` if no version of
-    /// the kind is served, so that no object of the kind exists.
+    /// Returns the resource through which the object can be read now. That is its own resource if it is served. If a
+    /// CRD of the manifests has yet to add the version, it is a resource of the same kind in `served`. `None` if no
+    /// version of the kind is served, so that no object of the kind exists.
     pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
         match self.resource.origin {
             Origin::Served => Some(&self.resource),
@@ -94,7 +94,8 @@ pub struct Desired {
     /// Secrets of a saved plan, which has placeholders in place of their values. Such a Secret can be compared with the
     /// live one, but is never sent.
     pub incomplete: BTreeSet<ObjectKey>,
-    /// The numbers of replicas that are ignored because an autoscaler writes them, without those that a rule ignores.
+    /// The fields with the number of replicas that are ignored because an autoscaler writes them. Fields that a rule
+    /// ignores anyway are not among them.
     pub left_to_autoscalers: BTreeMap<ObjectKey, Pointer>,
 }
 
@@ -112,7 +113,7 @@ pub struct ResolutionContext<'a> {
 
 impl Desired {
     /// Returns the names of the Namespaces among the members.
-    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+    pub fn defined_namespaces(&self) -> impl Iterator<Item = &str> {
         self.members
             .iter()
             .map(|member| &member.key)
@@ -130,8 +131,8 @@ impl Desired {
         }
     }
 
-    /// Ignores the numbers of replicas that autoscalers write now, in place of those of an earlier reading of the
-    /// cluster.
+    /// Replaces the ignored numbers of replicas: those that autoscalers wrote at an earlier reading of the cluster by
+    /// those that they write now.
     pub fn leave_to_autoscalers(&mut self, fields: BTreeMap<ObjectKey, Pointer>) {
         let earlier = std::mem::replace(&mut self.left_to_autoscalers, fields);
         let current = &self.left_to_autoscalers;
@@ -221,7 +222,10 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
         }
     }
     if errors.is_empty() {
-        errors.extend(dependencies::find_misplaced(&desired, context.parent));
+        errors.extend(dependencies::find_dependencies_after_parent(
+            &desired,
+            context.parent,
+        ));
         errors.extend(dependencies::find_cycle(&desired));
     }
     if errors.is_empty() {
@@ -230,7 +234,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             .extend(ignored_order_annotations::warning(&desired.members));
         Ok(desired)
     } else {
-        Err(error::error(errors))
+        Err(error::to_error(errors))
     }
 }
 
@@ -311,7 +315,8 @@ pub fn is_applicable(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
     }
 }
 
-/// Returns why a kind that a CRD defines is not served; `None` if that is not so, or was not looked up.
+/// Returns why a kind that a CRD defines is not served; `None` if it is served, if no CRD defines it, or if its CRD was
+/// not looked up.
 fn reason_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
     match discovery.missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => Some(&kept.reason),
@@ -372,7 +377,8 @@ fn find_resource(
     }
 }
 
-/// Returns the object of a manifest as it is to be sent, and its metadata apart, to which [`Desired::add`] adds labels.
+/// Returns the object of a manifest, and the metadata with which it is to be sent. [`Desired::add`] adds labels to the
+/// metadata, and puts it into the object.
 ///
 /// A namespaced object without a namespace gets the default namespace. A cluster-scoped object loses its namespace,
 /// which the server would ignore.

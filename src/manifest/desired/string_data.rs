@@ -18,7 +18,7 @@ use crate::model::object::Object;
 pub(super) fn move_to_data(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
     // Most Secrets have no `stringData`, and need not be parsed.
-    if !is_secret || !object.mentions("stringData") {
+    if !is_secret || !object.may_mention_key("stringData") {
         return object;
     }
     match object.value() {

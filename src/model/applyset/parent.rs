@@ -23,7 +23,7 @@ pub type ParentIdentity = ObjectKey;
 
 /// The ApplySet labels and annotations of a parent without faults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApplySetRecord {
+pub struct ParentAnnotations {
     /// The tool that manages the set.
     pub tooling: Tooling,
     /// The kinds that members may have.
@@ -45,7 +45,7 @@ pub enum RecordedKinds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
     /// The object is a parent without faults.
-    Parent(ApplySetRecord),
+    Parent(ParentAnnotations),
     /// The object has none of the labels and annotations of a parent.
     NoRecord,
     /// The object has only the tooling annotation: a run was killed after it had created the parent from its manifest,
@@ -137,7 +137,7 @@ pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> R
             if let Some(own) = &identity.namespace {
                 additional_namespaces.remove(own);
             }
-            Reading::Parent(ApplySetRecord {
+            Reading::Parent(ParentAnnotations {
                 tooling,
                 kinds,
                 additional_namespaces,
@@ -272,7 +272,7 @@ mod tests {
         );
         assert_eq!(
             read,
-            Reading::Parent(ApplySetRecord {
+            Reading::Parent(ParentAnnotations {
                 tooling: Tooling::this_program(),
                 kinds: RecordedKinds::GroupKinds(record.group_kinds),
                 additional_namespaces: record.additional_namespaces,

@@ -82,7 +82,7 @@ impl Tooling {
         !number.is_empty() && !is_placeholder
     }
 
-    /// Returns a value for `--tooling` in a hint that names the same program. A version that is missing is invented,
+    /// Returns the value for `--tooling` that names the same program, for a hint. If it has no version, one is made up,
     /// since `--tooling` requires one.
     pub fn argument(&self) -> String {
         if self.has_version() {

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 /// How field managers own a map or a list (`x-kubernetes-map-type`, `x-kubernetes-list-type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relation {
+pub enum Ownership {
     /// As one value: one manager owns the whole map or list.
     Atomic,
     /// Field by field, or item by item: each may have another manager.
@@ -40,20 +40,20 @@ impl TypeMeta<'_> {
     }
 
     /// Returns how maps of this name are owned.
-    pub fn map(self, name: &str) -> Relation {
-        self.relation("map", name)
+    pub fn map_ownership(self, name: &str) -> Ownership {
+        self.find_ownership("map", name)
     }
 
     /// Returns how lists of this name are owned.
-    pub fn list(self, name: &str) -> Relation {
-        self.relation("list", name)
+    pub fn list_ownership(self, name: &str) -> Ownership {
+        self.find_ownership("list", name)
     }
 
-    fn relation(self, fact: &str, name: &str) -> Relation {
+    fn find_ownership(self, fact: &str, name: &str) -> Ownership {
         match self.find_fact(fact, name) {
-            Some("atomic") => Relation::Atomic,
-            Some("granular") => Relation::Granular,
-            _ => Relation::Unknown,
+            Some("atomic") => Ownership::Atomic,
+            Some("granular") => Ownership::Granular,
+            _ => Ownership::Unknown,
         }
     }
 
@@ -64,16 +64,16 @@ impl TypeMeta<'_> {
 
     /// Returns whether field `name` of map `container` holds bytes in base64, as each field of `data` in a Secret does.
     pub fn is_bytes(self, container: &str, name: &str) -> bool {
-        self.is_field("bytes", container, name)
+        self.has_fact("bytes", container, name)
     }
 
     /// Returns whether field `name` of map `container` holds a quantity, as each field of `limits` does.
     pub fn is_quantity(self, container: &str, name: &str) -> bool {
-        self.is_field("quantity", container, name)
+        self.has_fact("quantity", container, name)
     }
 
     /// Returns whether the fact holds for this field, or for every field of its map.
-    fn is_field(self, fact: &str, container: &str, name: &str) -> bool {
+    fn has_fact(self, fact: &str, container: &str, name: &str) -> bool {
         [name, "*"].into_iter().any(|name| {
             let field = format!("{container}.{name}");
             self.find_fact(fact, &field) == Some("yes")
@@ -114,7 +114,7 @@ static FACTS: LazyLock<HashMap<[&'static str; 4], &'static str>> = LazyLock::new
 
 #[cfg(test)]
 mod tests {
-    use super::Relation::{Atomic, Granular, Unknown};
+    use super::Ownership::{Atomic, Granular, Unknown};
     use super::*;
 
     #[test]
@@ -122,9 +122,9 @@ mod tests {
         let relations = |api_version, kind| {
             let this = TypeMeta { api_version, kind };
             (
-                this.list("ports"),
-                this.map("scaleTargetRef"),
-                this.list("finalizers"),
+                this.list_ownership("ports"),
+                this.map_ownership("scaleTargetRef"),
+                this.list_ownership("finalizers"),
             )
         };
         for (api_version, kind, expected) in [

@@ -28,8 +28,8 @@ pub const HISTORY_ANNOTATION: &str = "kubectl-applyset/history";
 /// server.
 pub const ABANDONED_AFTER: Duration = Duration::from_mins(10);
 
-/// The age at which a run renews its entry. If it cannot, it stops writing a minute later (`write_lease`). When other
-/// runs take a run for abandoned, its last write is therefore at least half of [`ABANDONED_AFTER`] ago.
+/// The age at which a run renews its entry. If it cannot, it stops writing a minute later (`write_lease`). So when
+/// other runs count it as abandoned, its last write was at least half of [`ABANDONED_AFTER`] ago.
 pub const RENEWED_AFTER: Duration = Duration::from_mins(4);
 
 /// The greatest number of past runs that are kept.
@@ -161,8 +161,8 @@ impl Run {
         matches!(self.result, RunResult::Running | RunResult::Other(_))
     }
 
-    /// Returns whether this is the run with the id. A run that has not begun has the empty id, and so may have the entry of
-    /// another tool, which is never the same run.
+    /// Returns whether this is the run with the id. The empty id is the id of no run: a run that has not begun has it,
+    /// and an entry of another tool may have it, too.
     pub fn has_id(&self, id: &str) -> bool {
         !id.is_empty() && self.id == id
     }
@@ -173,7 +173,7 @@ impl Run {
     }
 
     /// Writes how long ago a run under way began: `12 s ago`.
-    pub fn began(&self, now: Timestamp) -> String {
+    pub fn describe_beginning(&self, now: Timestamp) -> String {
         let Ok(began) = self.time.parse::<Timestamp>() else {
             return format!("at {}", self.time);
         };
@@ -190,7 +190,7 @@ impl Run {
     pub fn wait_advice(&self, parent: &ObjectKey, now: Timestamp) -> String {
         format!(
             "{self} began {} and has not ended; run the same command again once it has; if you know that it was killed, run `kubectl applyset verify {} --fix` at a terminal; otherwise it counts as abandoned from {}",
-            self.began(now),
+            self.describe_beginning(now),
             parent.argument(),
             self.abandonment_time()
         )
@@ -274,7 +274,7 @@ impl History {
     /// Returns the history without the run under way that has this id, and without the runs that only remove members.
     /// The rest, past or under way, may have added members.
     #[must_use]
-    pub fn adding_beside(self, id: &str) -> Self {
+    pub fn keep_other_adding_runs(self, id: &str) -> Self {
         let mut others = self.without(id);
         others.0.retain(|run| !run.takes_out);
         others
@@ -282,7 +282,7 @@ impl History {
 
     /// Returns a run that removes members from the set, and has begun or ended since the parent had the history
     /// `before`.
-    pub fn taken_out_since(&self, before: &Self) -> Option<&Run> {
+    pub fn find_removing_run_since(&self, before: &Self) -> Option<&Run> {
         let mut removing = self.0.iter().filter(|run| run.takes_out);
         removing.find(|run| !before.is_running(&run.id) && !before.0.contains(run))
     }
@@ -422,8 +422,8 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Shortens a user's name as the history keeps it. A [`Run`] has the short name from its beginning, so that it is equal
-/// to its own entry when it reads the annotation again.
+/// Shortens a user's name to the length that the history keeps. A [`Run`] has the short name from the start, so that
+/// its own entry in the annotation is equal to it.
 pub fn shorten_user(name: &str) -> String {
     name.chars().take(LONGEST_USER).collect()
 }

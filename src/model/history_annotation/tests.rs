@@ -213,6 +213,6 @@ fn runs_that_take_objects_out_count_from_the_history_before_on() {
     ] {
         let now = History(runs.clone());
         let known = History(vec![before.clone()]);
-        assert_eq!(now.taken_out_since(&known), found, "{runs:?}");
+        assert_eq!(now.find_removing_run_since(&known), found, "{runs:?}");
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::objects_outside_inventory_namespace::judge_inventory;
-use super::{OtherParents, Refusal, Risk, label_written_by};
+use super::{OtherParents, Refusal, Risk, describe_label_writers};
 use crate::compare::ownership::Creator;
 use crate::import::Mark;
 use crate::model::applyset::Record;
@@ -96,12 +96,12 @@ impl fmt::Display for MembershipKeepReason {
                 managers.join(" or ")
             ),
             Self::CopiedLabel { writers } if writers.is_empty() => {
-                write!(f, "{}; remove the label", label_written_by(writers))
+                write!(f, "{}; remove the label", describe_label_writers(writers))
             }
             Self::CopiedLabel { writers } => write!(
                 f,
                 "{}; if that is the applier of the set, pass it to --field-manager",
-                label_written_by(writers)
+                describe_label_writers(writers)
             ),
             Self::NotSelected => f.write_str("its labels do not match the selector"),
             Self::NotAMember => f.write_str("it is not a member of the set"),
@@ -178,7 +178,7 @@ impl MembershipSkip {
 
 impl MembershipPlan {
     /// Returns the record that the parent needs before the first label is written.
-    pub fn record(&self, set: &Set) -> Record {
+    pub fn record_to_write(&self, set: &Set) -> Record {
         let live = self.changes.iter().chain(&self.settled);
         Record::from_members(live.map(|live| &live.key), &set.parent)
     }
@@ -189,22 +189,24 @@ impl MembershipPlan {
     }
 
     /// Returns the number of objects that a run reports.
-    pub fn objects(&self) -> usize {
+    pub fn count_reported_objects(&self) -> usize {
         self.changes.len() + self.settled.len() + self.skips.len()
     }
 
     /// Returns whether at least one of the objects is a member of the set after the run. If none is, the run creates no
     /// parent.
-    pub fn takes_any(&self) -> bool {
+    pub fn has_member_after_run(&self) -> bool {
         !(self.changes.is_empty() && self.settled.is_empty())
     }
 
     /// Refuses a disband, until the user confirms it; `None` if the disband releases no object. An object whose label
     /// is a copy does not count as a member.
-    pub fn refuse_to_forget(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
-        let (members, copies): (Vec<&Live>, Vec<&Live>) =
-            self.changes.iter().partition(|live| live.is_labeled_by(appliers));
-        (!self.changes.is_empty()).then(|| Refusal::ForgetsSet {
+    pub fn refuse_unconfirmed_disband(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
+        let (members, copies): (Vec<&Live>, Vec<&Live>) = self
+            .changes
+            .iter()
+            .partition(|live| live.has_label_written_by(appliers));
+        (!self.changes.is_empty()).then(|| Refusal::DisbandsSet {
             parent: set.parent.clone(),
             members: members.len(),
             copies: copies.into_iter().map(|live| live.key.clone()).collect(),
@@ -293,7 +295,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
         // This includes an owner reference to the parent of `from`: if the move deletes that parent, the object would
         // be deleted with it.
         MembershipKeepReason::Owned(owner.clone())
-    } else if live.is_labeled_by(appliers) {
+    } else if live.has_label_written_by(appliers) {
         return MembershipChange::Write(FieldOwnership::Kept);
     } else {
         MembershipKeepReason::CopiedLabel {
@@ -380,7 +382,7 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
         .into_iter()
         .filter(|live| judge_release(live, set) != MembershipChange::Settled)
         .collect();
-    changes.sort_by_key(|live| (!live.is_labeled_by(appliers), live.key.clone()));
+    changes.sort_by_key(|live| (!live.has_label_written_by(appliers), live.key.clone()));
     MembershipPlan {
         changes,
         ..MembershipPlan::default()

@@ -15,7 +15,7 @@ pub fn judge_inventory(
     trusted_namespace: Option<&str>,
 ) -> Option<Refusal> {
     let inventory = inventory.to_owned();
-    if !plan.takes_any() {
+    if !plan.has_member_after_run() {
         let is_unmarked = plan
             .skips
             .iter()

@@ -227,7 +227,7 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
     let plan = plan_release(&set(), members, &policy().appliers);
     assert_eq!(plan.changes, [own, copy]);
     let forgets = plan
-        .refuse_to_forget(&set(), &policy().appliers)
+        .refuse_unconfirmed_disband(&set(), &policy().appliers)
         .expect("a refusal");
     assert_eq!(
         forgets.to_string().split_once("; ").expect("two parts").1,
@@ -235,7 +235,7 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
          configmap/a in namespace shop"
     );
     assert_eq!(
-        MembershipPlan::default().refuse_to_forget(&set(), &policy().appliers),
+        MembershipPlan::default().refuse_unconfirmed_disband(&set(), &policy().appliers),
         None
     );
 }

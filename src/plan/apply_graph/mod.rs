@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::graph::{ActionId, Barrier, Edge, Graph};
+use super::graph::{ActionId, Barrier, EdgeKind, Graph};
 use super::{Apply, Plan, is_not_yet_served};
 use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
 use crate::model::containers::Containers;
@@ -96,7 +96,7 @@ impl<'p> Builder<'p> {
         }
         for (kind, applies) in by_kind {
             if !self.waits_for_schemas.contains_key(kind) {
-                let crd = self.find_apply_of_crd(kind).map(|id| (id, Edge::Follows));
+                let crd = self.find_apply_of_crd(kind).map(|id| (id, EdgeKind::Follows));
                 let before = self.edges_to_step_before_and(crd);
                 let wait = self.graph.add(ApplyAction::AwaitSchema(applies), before);
                 self.waits_for_schemas.insert(kind, wait);
@@ -109,7 +109,7 @@ impl<'p> Builder<'p> {
         let mut before = self.edges_to_step_before_and(None);
         for dependency in &object.depends_on {
             let wait = self.find_or_add_wait_until_current(dependency);
-            before.extend(wait.map(|id| (id, Edge::Needs)));
+            before.extend(wait.map(|id| (id, EdgeKind::Needs)));
         }
         let namespace_key = object.key.namespace.as_deref().map(Containers::namespace_key);
         let namespace = namespace_key.and_then(|key| self.applies.get(&key)).copied();
@@ -118,13 +118,13 @@ impl<'p> Builder<'p> {
             .and_then(|key| self.applies.get(&key))
             .copied();
         for earlier in [namespace, crd, role].into_iter().flatten() {
-            before.push((earlier, self.choose_edge_to(earlier)));
+            before.push((earlier, self.choose_edge_kind(earlier)));
         }
         if is_not_yet_served(object) {
-            before.push((self.find_or_add_wait_until_served(object), Edge::Needs));
+            before.push((self.find_or_add_wait_until_served(object), EdgeKind::Needs));
         }
         let schema = self.waits_for_schemas.get(&object.key.group_kind);
-        before.extend(schema.map(|id| (*id, Edge::Follows)));
+        before.extend(schema.map(|id| (*id, EdgeKind::Follows)));
         let id = self.graph.add(ApplyAction::Apply(apply), before);
         self.applies.insert(&object.key, id);
         id
@@ -135,15 +135,15 @@ impl<'p> Builder<'p> {
     /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But if
     /// the namespace, CRD or role has dependencies of its own, it may be skipped because of them, and then the object
     /// is skipped, too.
-    fn choose_edge_to(&self, earlier: ActionId) -> Edge {
+    fn choose_edge_kind(&self, earlier: ActionId) -> EdgeKind {
         let has_dependencies = match self.graph.action(earlier) {
             Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
             _ => false,
         };
         if has_dependencies {
-            Edge::Needs
+            EdgeKind::Needs
         } else {
-            Edge::Follows
+            EdgeKind::Follows
         }
     }
 
@@ -152,8 +152,8 @@ impl<'p> Builder<'p> {
         self.applies.get(*self.crds.get(kind)?).copied()
     }
 
-    /// Returns the wait until an object is Current that others depend on. `None` if no wait is needed, because the
-    /// object was Current before the run and is not applied.
+    /// Returns the wait until this dependency of other objects is Current, which is added if the graph lacks it. `None`
+    /// if no wait is needed, because the dependency was Current before the run and is not applied.
     fn find_or_add_wait_until_current(&mut self, dependency: &'p ObjectKey) -> Option<ActionId> {
         if let Some(wait) = self.waits_until_current.get(dependency) {
             return Some(*wait);
@@ -162,7 +162,7 @@ impl<'p> Builder<'p> {
         if apply.is_none() && self.current_before_run.contains(dependency) {
             return None;
         }
-        let before = self.edges_to_step_before_and(apply.map(|id| (id, Edge::Needs)));
+        let before = self.edges_to_step_before_and(apply.map(|id| (id, EdgeKind::Needs)));
         let wait = self.graph.add(ApplyAction::AwaitCurrent(dependency), before);
         self.waits_until_current.insert(dependency, wait);
         Some(wait)
@@ -175,15 +175,15 @@ impl<'p> Builder<'p> {
             return *wait;
         }
         let crd = self.find_apply_of_crd(&object.key.group_kind);
-        let before = self.edges_to_step_before_and(crd.map(|id| (id, Edge::Needs)));
+        let before = self.edges_to_step_before_and(crd.map(|id| (id, EdgeKind::Needs)));
         let wait = self.graph.add(ApplyAction::AwaitKind(object), before);
         self.waits_until_served.insert(kind_and_version, wait);
         wait
     }
 
     /// Returns the edge to the barrier of the step before, followed by `other`.
-    fn edges_to_step_before_and(&self, other: Option<(ActionId, Edge)>) -> Vec<(ActionId, Edge)> {
-        let step = self.last_barrier.map(|barrier| (barrier, Edge::Follows));
+    fn edges_to_step_before_and(&self, other: Option<(ActionId, EdgeKind)>) -> Vec<(ActionId, EdgeKind)> {
+        let step = self.last_barrier.map(|barrier| (barrier, EdgeKind::Follows));
         step.into_iter().chain(other).collect()
     }
 }

@@ -249,8 +249,8 @@ fn the_safety_page_shows_these_edges() {
                     }
                 },
                 |_, edge| match edge {
-                    Edge::Needs => "it is skipped",
-                    Edge::Follows => "it begins anyway",
+                    EdgeKind::Needs => "it is skipped",
+                    EdgeKind::Follows => "it begins anyway",
                 },
             );
         });

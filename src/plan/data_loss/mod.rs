@@ -32,7 +32,7 @@ impl DeletedObjects {
 
     /// Returns the resources of a container that could not be listed, except those of `APIService`s that the run
     /// deletes.
-    fn find_unknown(&self, contents: &Contents) -> Vec<String> {
+    fn find_unlisted_resources(&self, contents: &Contents) -> Vec<String> {
         let mut unknown = contents.unknown.clone();
         for (name, reason) in &contents.unanswering {
             if !self.api_services.contains(name) {
@@ -54,7 +54,7 @@ pub(super) fn refuse_losses(
     let mut losses = Vec::new();
     if let Some(contents) = contents {
         let lost = find_lost_objects(contents, &[], &deleted.uids);
-        let unknown = deleted.find_unknown(contents);
+        let unknown = deleted.find_unlisted_resources(contents);
         if !lost.is_empty() || !unknown.is_empty() {
             losses.push(Refusal::HoldsOthers {
                 container: live.key.clone(),
@@ -95,8 +95,8 @@ pub(super) fn reason_to_keep_filled(
 ) -> Option<SkipReason> {
     // The planned contents were not a loss, or the user has agreed to lose them.
     let agreed_objects = planned.map_or(&[][..], |planned| &planned.objects);
-    let agreed_unknown = planned.map_or_else(Vec::new, |planned| deleted.find_unknown(planned));
-    let mut unknown = deleted.find_unknown(now);
+    let agreed_unknown = planned.map_or_else(Vec::new, |planned| deleted.find_unlisted_resources(planned));
+    let mut unknown = deleted.find_unlisted_resources(now);
     unknown.retain(|name| !agreed_unknown.contains(name));
     let lost = find_lost_objects(now, agreed_objects, &deleted.uids);
     (!lost.is_empty() || !unknown.is_empty()).then(|| SkipReason::FilledSincePlan {
@@ -123,8 +123,8 @@ pub(super) fn objects_with_keep_annotation(contents: &Contents) -> impl Iterator
 /// An object that a controller makes for another object is not a loss of its own. It is omitted if following its owners
 /// leads to an object that is reported as lost, deleted anyway, or agreed to. Objects that own each other lead to none
 /// of these, so they are reported; and an owner that exists in every namespace, such as `kube-root-ca.crt`, does not
-/// count. An object that also has an owner outside of the container which stays would have outlived its owners inside,
-/// so it is a loss of its own.
+/// count. If an object also has an owner that is outside of the container and stays, the object would have outlived its
+/// owners inside, so it is a loss of its own.
 fn find_lost_objects<'c>(
     contents: &'c Contents,
     agreed: &[HeldObject],
@@ -134,7 +134,7 @@ fn find_lost_objects<'c>(
     let everywhere: HashSet<&str> = objects
         .iter()
         .chain(agreed)
-        .filter(|held| is_in_every_namespace(held))
+        .filter(|held| is_made_in_every_namespace(held))
         .map(|held| held.uid.as_str())
         .collect();
     let agreed: HashSet<&str> = agreed.iter().map(|held| held.uid.as_str()).collect();
@@ -201,7 +201,7 @@ fn list_owners<'h>(held: &'h HeldObject, services: &HashMap<&str, &'h str>) -> i
 
 /// Returns whether a controller makes the object in every namespace. Such an object is not a loss, but an object that
 /// it owns may be one.
-fn is_in_every_namespace(held: &HeldObject) -> bool {
+fn is_made_in_every_namespace(held: &HeldObject) -> bool {
     let kind = &held.key.group_kind;
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("" | "events.k8s.io", "Event") => true,

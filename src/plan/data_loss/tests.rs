@@ -127,7 +127,7 @@ fn a_namespace_in_which_something_is_kept_is_kept_whatever_is_allowed() {
         ..Desired::default()
     };
     let plan = plan(&set(), &manifests, &observed, &careless());
-    assert_eq!(plan.deletions(), 0);
+    assert_eq!(plan.count_prunes(), 0);
     let reason = SkipReason::HoldsKept { kept: kept.key };
     assert!(
         plan.skips
@@ -182,7 +182,7 @@ fn a_container_with_an_annotated_object_of_others_is_kept_whatever_is_allowed() 
         };
         let (set, manifests) = (set(), manifests(inside));
         let plan = plan(&set, &manifests, &observed, &careless());
-        let counts = (plan.deletions(), plan.skips.len(), plan.refusals.len());
+        let counts = (plan.count_prunes(), plan.skips.len(), plan.refusals.len());
         assert_eq!(counts, expected, "{now:?}");
         let is_annotated = |skip: &super::super::Skip| {
             skip.live == namespace && matches!(skip.reason, SkipReason::HoldsAnnotated { .. })
@@ -328,7 +328,7 @@ fn what_came_in_since_the_plan_keeps_its_container() {
         ..Observed::default()
     };
     let plan = plan(&set(), &Desired::default(), &observed, &policy());
-    assert_eq!(plan.deletions(), 1);
+    assert_eq!(plan.count_prunes(), 1);
     let unlisted = Contents {
         unknown: vec!["secrets".to_owned()],
         ..Contents::default()

@@ -1,5 +1,5 @@
-//! Dependents of pruned objects that are desired or kept: the garbage collector would delete them after
-//! the prune, because of their owner references.
+//! Desired and kept objects that depend on pruned objects, by their owner references: the garbage collector would
+//! delete them after the prune.
 //!
 //! An object counts as a dependent as soon as one of its owners is deleted. If it has another owner, the garbage
 //! collector keeps the object until that owner is deleted, too, but nobody knows when that will be.
@@ -45,7 +45,7 @@ pub struct Detachment {
     pub pruned: BTreeSet<ObjectKey>,
 }
 
-/// Dependents of pruned objects that are desired or kept.
+/// Desired and kept objects that have owner references to pruned objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dependents {
     /// Key: the UID of an object that is deleted. Value: the pruned object that it is deleted with, which may be
@@ -54,8 +54,8 @@ pub struct Dependents {
     /// Owner references to remove before the deletes, in the order of keys.
     pub detachments: Vec<Detachment>,
     /// Key: a pruned object. Value: dependents of it that the run cannot keep by removing owner references. There are
-    /// two kinds: desired objects whose manifests name a deleted object as their owner, and the namespace or CRD of a
-    /// kept object that the pruned object owns or may own.
+    /// two kinds: desired objects whose manifests name a deleted object as their owner, and namespaces and CRDs that
+    /// hold an object which stays and that the pruned object owns or may own.
     pub undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
@@ -103,7 +103,7 @@ impl Dependents {
         let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         let live = observed.members.iter().chain(&observed.others);
         let in_manifests = live.filter(|live| desired_keys.contains(&live.key));
-        let kept = skips.iter().filter(|skip| outlives_owners(skip));
+        let kept = skips.iter().filter(|skip| must_outlive_owners(skip));
         // The objects with owner references that stay in the cluster, by UID.
         let mut staying: BTreeMap<&str, Dependent> = BTreeMap::new();
         for live in in_manifests.chain(kept.map(|skip| &skip.live)) {
@@ -114,7 +114,7 @@ impl Dependents {
         if let Some(parent) = &observed.parent {
             staying.insert(&parent.uid, parent.clone());
         }
-        dependents.deleted = find_deleted(observed, prunes, &staying);
+        dependents.deleted = find_deleted_with_prunes(observed, prunes, &staying);
         for dependent in staying.into_values() {
             dependents
                 .detachments
@@ -153,7 +153,7 @@ impl Dependents {
     }
 
     /// Returns whether these dependents include this detachment: of the same object, from the same or more owners.
-    pub fn includes(&self, detachment: &Detachment) -> bool {
+    pub fn includes_detachment(&self, detachment: &Detachment) -> bool {
         let mut planned = self.detachments.iter();
         planned.any(|planned| {
             planned.dependent.uid == detachment.dependent.uid && detachment.owners.is_subset(&planned.owners)
@@ -231,17 +231,17 @@ impl Dependents {
 /// Returns whether a kept object is to stay when its owners are deleted. An object that is kept only because another
 /// object owns it, or because pruning is disabled, is deleted with its owner, as intended, unless a keep annotation
 /// protects it.
-fn outlives_owners(skip: &Skip) -> bool {
+fn must_outlive_owners(skip: &Skip) -> bool {
     match skip.reason {
         SkipReason::Owned { .. } | SkipReason::PruningDisabled => skip.live.keep_annotation.is_some(),
-        _ => skip.stays_in_cluster(),
+        _ => skip.stays_despite_pruning(),
     }
 }
 
 /// Returns the UIDs that a manifest names as owners.
 fn read_owners_of_manifest(object: &DesiredObject) -> Vec<String> {
     const FIELD: &str = "ownerReferences";
-    if !object.object.metadata_mentions(FIELD) {
+    if !object.object.may_mention_metadata_key(FIELD) {
         return Vec::new();
     }
     let metadata = object.object.metadata();
@@ -254,9 +254,9 @@ fn read_owners_of_manifest(object: &DesiredObject) -> Vec<String> {
 }
 
 /// Returns the UIDs of all objects that are deleted, each with the pruned object that it is deleted with: the pruned
-/// objects, the objects in pruned containers, and the dependents of both. `staying` objects are not deleted, nor are
-/// objects that are deleted only with these.
-fn find_deleted(
+/// objects, the objects in pruned containers, and the dependents of both. `staying` objects are not deleted; nor are
+/// objects that only these own.
+fn find_deleted_with_prunes(
     observed: &Observed,
     prunes: &[Live],
     staying: &BTreeMap<&str, Dependent>,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::containers::{Containers, Contents, HeldObject};
 use crate::model::identity::GroupKind;
-use crate::plan::containers::containers_of_kept_objects;
+use crate::plan::containers::find_staying_containers;
 use crate::plan::fixtures::{desired, live, policy, set};
 use crate::plan::plan;
 
@@ -223,7 +223,7 @@ fn containers_are_found_if_a_cluster_scoped_object_is_deleted() {
     ];
     let found = |prunes: &[Live]| {
         let skips = &skips;
-        containers_of_kept_objects(&set(), Some(&resource), &manifests, prunes.iter(), skips)
+        find_staying_containers(&set(), Some(&resource), &manifests, prunes.iter(), skips)
     };
     let [namespace, inside] = [
         owned("Namespace", None, "pruned", &[]),
@@ -255,7 +255,7 @@ fn owner_references_that_appear_after_the_plan_count() {
     };
     let planned = observed(&[pruned.clone(), desired.clone(), annotated.clone()]);
     let plan = plan(&set(), &manifests, &planned, &policy());
-    assert_eq!((plan.deletions(), plan.dependents.detachments.len()), (1, 0));
+    assert_eq!((plan.count_prunes(), plan.dependents.detachments.len()), (1, 0));
     let found_again = |members: &[Live]| -> Vec<String> {
         let found = Dependents::find_again(&plan, &manifests, &observed(members));
         let names = found.detachments.into_iter();

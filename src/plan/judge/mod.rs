@@ -6,7 +6,7 @@ use std::iter;
 
 use super::containers::{ContainerIndex, KeptObjects};
 use super::data_loss::DeletedObjects;
-use super::dependencies::list_dependencies;
+use super::dependencies::list_live_dependencies;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
     Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
@@ -100,8 +100,8 @@ impl<'a> Judge<'a> {
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
         judge.note_needed(plan.edges.needed.iter());
-        judge.note_kept(&plan.skips);
-        judge.note_deleted(plan.all_prunes(), &plan.dependents);
+        judge.replace_kept(&plan.skips);
+        judge.replace_deleted(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
             if let Some(object) = refusal.object() {
                 judge.accepted.entry(object).or_default().push(refusal);
@@ -144,7 +144,7 @@ impl<'a> Judge<'a> {
         // A kept object keeps its container and its dependencies, and these may keep others: repeat until nothing
         // changes.
         loop {
-            self.note_kept(&skips);
+            self.replace_kept(&skips);
             self.deleted = DeletedObjects::new(prunes.iter());
             let before = prunes.len();
             let mut rest = Vec::with_capacity(before);
@@ -162,17 +162,17 @@ impl<'a> Judge<'a> {
     }
 
     /// Replaces the kept objects, and what they depend on.
-    fn note_kept(&mut self, skips: &[Skip]) {
-        let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
+    fn replace_kept(&mut self, skips: &[Skip]) {
+        let kept = skips.iter().filter(|skip| skip.stays_despite_pruning());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
-        let needed = list_dependencies(kept.map(|skip| &skip.live));
+        let needed = list_live_dependencies(kept.map(|skip| &skip.live));
         self.needed_by_kept = needed
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
     }
 
     /// Replaces the objects that the run deletes, and the dependents of these objects.
-    pub(super) fn note_deleted<'l>(
+    pub(super) fn replace_deleted<'l>(
         &mut self,
         prunes: impl Iterator<Item = &'l Live>,
         dependents: &Dependents,
@@ -190,12 +190,12 @@ impl<'a> Judge<'a> {
         self.undetachable.clone_from(&dependents.undetachable);
         self.attached.clear();
         for detachment in &dependents.detachments {
-            self.attach(detachment);
+            self.note_dependent(detachment);
         }
     }
 
     /// Notes a desired or kept object that has owner references to deleted objects.
-    fn attach(&mut self, detachment: &Detachment) {
+    fn note_dependent(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
             let dependent = &detachment.dependent;
@@ -230,7 +230,7 @@ impl<'a> Judge<'a> {
         if let Some(reason) = self.reason_to_keep_for_others(live) {
             return Judgement::Skip(reason);
         }
-        match self.refusals(live).into_iter().next() {
+        match self.refuse_to_delete(live).into_iter().next() {
             Some(refusal) => Judgement::Refuse(refusal),
             None => Judgement::Prune,
         }
@@ -251,7 +251,7 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep a member that the manifests still hold as a hook.
     fn reason_to_keep_hook(&self, live: &Live) -> Option<SkipReason> {
-        let hook = self.hooks.iter().find(|hook| hook.is_of(&live.key))?;
+        let hook = self.hooks.iter().find(|hook| hook.is_of_object(&live.key))?;
         let hook_annotation = hook.hook.annotation.clone();
         Some(SkipReason::Hook { hook_annotation })
     }
@@ -268,7 +268,7 @@ impl<'a> Judge<'a> {
             });
         }
         let annotated = self.annotated.get(&live.key).into_iter().flatten().copied();
-        if let Some(reason) = self.reason_to_keep_container_of(live, annotated) {
+        if let Some(reason) = self.reason_to_keep_for_annotated(live, annotated) {
             return Some(reason);
         }
         // As long as any member is kept, the parent is kept to record it, and with the parent its namespace and CRD.
@@ -279,7 +279,7 @@ impl<'a> Judge<'a> {
     ///
     /// An annotated object that the run deletes anyway is no reason. Nor is one whose owners are all deleted: the
     /// garbage collector deletes it, whether the container is kept or not.
-    fn reason_to_keep_container_of<'h>(
+    fn reason_to_keep_for_annotated<'h>(
         &self,
         container: &Live,
         annotated: impl Iterator<Item = &'h HeldObject>,
@@ -302,7 +302,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the reasons for which the object may not be deleted although nothing keeps it.
-    pub(super) fn refusals(&self, live: &Live) -> Vec<Refusal> {
+    pub(super) fn refuse_to_delete(&self, live: &Live) -> Vec<Refusal> {
         let mut refusals = Vec::new();
         let desired = self.desired_index.objects_in(live);
         if !desired.is_empty() {
@@ -329,7 +329,7 @@ impl<'a> Judge<'a> {
                 &self.deleted,
                 self.operation(),
             ));
-            refusals.retain(|refusal| !self.is_accepted(refusal));
+            refusals.retain(|refusal| !self.is_confirmed_loss(refusal));
         }
         // Even if data loss is allowed or accepted: the run first has to remove the owner references. An object that
         // still has them would be deleted by the garbage collector.
@@ -340,11 +340,11 @@ impl<'a> Judge<'a> {
     /// Refuses to delete the object if the garbage collector would then delete desired or kept objects.
     fn refuse_to_delete_owner(&self, live: &Live) -> Option<Refusal> {
         let attached = self.attached.get(&live.key)?;
-        (!attached.is_empty()).then(|| self.new_owner_refusal(&live.key, attached.values()))
+        (!attached.is_empty()).then(|| self.new_refusal_to_delete_owner(&live.key, attached.values()))
     }
 
     /// Creates the refusal to delete `object`, which owns `dependents`.
-    fn new_owner_refusal<'d>(
+    fn new_refusal_to_delete_owner<'d>(
         &self,
         object: &ObjectKey,
         dependents: impl Iterator<Item = &'d Dependent> + Clone,
@@ -376,24 +376,26 @@ impl<'a> Judge<'a> {
 
     /// Returns whether the object is the parent of a set that is deleted as a whole. Its owner references to members
     /// are removed, so that it is deleted after them. That needs no consent: the user wants the parent to be deleted.
-    pub fn goes_last(&self, dependent: &Dependent) -> bool {
+    pub fn is_parent_deleted_last(&self, dependent: &Dependent) -> bool {
         self.policy.pruning == Pruning::WholeSet && self.set.parent_uid.as_ref() == Some(&dependent.uid)
     }
 
     /// Returns whether detaching this object was allowed: by the policy, by the user, or because it is
     /// deleted last.
     pub fn may_detach(&self, detachment: &Detachment) -> bool {
-        if self.goes_last(&detachment.dependent) {
+        if self.is_parent_deleted_last(&detachment.dependent) {
             return true;
         }
         self.policy.data_loss == Risk::Allowed
             || detachment.pruned.iter().all(|pruned| {
-                self.is_accepted(&self.new_owner_refusal(pruned, iter::once(&detachment.dependent)))
+                self.is_confirmed_loss(
+                    &self.new_refusal_to_delete_owner(pruned, iter::once(&detachment.dependent)),
+                )
             })
     }
 
     /// Returns whether the user has confirmed this loss, or a larger one of the same object.
-    fn is_accepted(&self, refusal: &Refusal) -> bool {
+    fn is_confirmed_loss(&self, refusal: &Refusal) -> bool {
         let accepted = refusal.object().and_then(|object| self.accepted.get(object));
         accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter().copied()))
     }
@@ -402,7 +404,7 @@ impl<'a> Judge<'a> {
     /// has gained since the plan was made would be deleted with it.
     pub fn reason_to_keep_filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
         let annotated = data_loss::objects_with_keep_annotation(now);
-        self.reason_to_keep_container_of(container, annotated)
+        self.reason_to_keep_for_annotated(container, annotated)
             .or_else(|| match self.policy.data_loss {
                 Risk::Allowed => None,
                 Risk::Refused => {

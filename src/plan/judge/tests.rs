@@ -466,7 +466,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
     };
     let set = set();
     let plan = plan(&set, &manifests, &observed, &policy);
-    assert_eq!((plan.deletions(), plan.refusals.len()), (3 * COUNT, 0));
+    assert_eq!((plan.count_prunes(), plan.refusals.len()), (3 * COUNT, 0));
     let judge = Judge::for_plan(
         &set,
         &policy,
@@ -503,7 +503,7 @@ fn a_hook_stays_a_member_whose_place_is_recorded() {
             .collect();
         assert_eq!(reasons, ["a hook, left as it is (helm.sh/hook: x)"]);
         assert!(plan.refusals.is_empty(), "{:?}", plan.refusals);
-        assert_eq!(plan.deletions(), 0);
+        assert_eq!(plan.count_prunes(), 0);
         let place = (&job.key.group_kind, job.key.namespace.as_deref());
         let mut wider = plan.record_after.clone();
         wider.add_place(place.0, place.1, Some("shop"));
@@ -524,7 +524,7 @@ fn a_manifest_that_is_applied_counts_for_more_than_a_hook_of_the_same_object() {
         &observed(&always, &around),
         &policy(),
     );
-    assert_eq!((plan.skips.len(), plan.applies()), (0, 1));
+    assert_eq!((plan.skips.len(), plan.count_applies()), (0, 1));
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod set_lifetime;
 
 use std::collections::BTreeSet;
 
-pub use planned_run::{needed_for_dry_run, needed_for_plan, needed_to_delete};
+pub use planned_run::{needed_for_dry_run, needed_for_plan, needed_to_delete_set};
 pub use rbac_objects::{RbacSubject, name_for_set, objects_that_grant};
 pub use set_lifetime::{Past, needed_for_set, needed_to_recreate};
 
@@ -46,7 +46,9 @@ pub fn needed_to_record(
             Permission::on(Verb::Create, resource, set.parent.namespace.as_deref()),
             patch,
         ],
-        Some(parent) if changes.is_empty() && parent.has_record(&set.tooling, record) => Vec::new(),
+        Some(parent) if changes.is_empty() && parent.has_tooling_and_record(&set.tooling, record) => {
+            Vec::new()
+        }
         Some(_) => vec![patch],
     }
 }

@@ -9,13 +9,13 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
-use crate::plan::{Apply, Detachment, LiveMembership, Plan, is_not_yet_served, may_hold_record};
+use crate::plan::{Apply, Detachment, LiveMembership, Plan, apply_may_remove_record, is_not_yet_served};
 
 /// Returns the permissions for all writes of `plan`, and for the reads that go with them. `parent` is the parent as it
 /// was read, and `field_manager` is the field manager that applies members.
 ///
-/// The permissions do not include `escalate` and `bind`. A user who has all permissions of a role does not need them to
-/// write that role or its binding, and finding out whether the user has these is expensive.
+/// The permissions do not include `escalate` and `bind`. A user who has all permissions of a role can write that role
+/// and its binding without `escalate` and `bind`, and it is expensive to find out whether a user has them all.
 pub fn needed_for_plan(
     set: &Set,
     parent_resource: &Resource,
@@ -25,8 +25,8 @@ pub fn needed_for_plan(
     field_manager: &str,
 ) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
-    let applies_rbac = applies_with_objects(desired, plan).any(|(_, object)| is_rbac(object));
-    for (apply, object) in applies_with_objects(desired, plan) {
+    let applies_rbac = pair_applies_with_objects(desired, plan).any(|(_, object)| is_rbac(object));
+    for (apply, object) in pair_applies_with_objects(desired, plan) {
         needed.note_created_namespace(apply, object);
         // If the run applies both a CRD and a role, the role may grant the permissions for the new kind. Then a check
         // before the run could refuse what the user may do later, so it leaves the kind out.
@@ -34,7 +34,7 @@ pub fn needed_for_plan(
             continue;
         }
         needed.add_apply(apply, object);
-        let is_read_for_record = may_hold_record(object, &apply.live_membership, field_manager);
+        let is_read_for_record = apply_may_remove_record(object, &apply.live_membership, field_manager);
         if is_read_for_record || !object.ignored.is_empty() {
             needed.add_read(&object.key, &object.resource);
         }
@@ -48,7 +48,7 @@ pub fn needed_for_plan(
         // A parent without a manifest is created by POST. For RBAC, a POST names no object.
         let is_posted = verb == Verb::Create && desired.parent.is_none();
         needed.rights.insert(if is_posted {
-            permission.on_all()
+            permission.without_name()
         } else {
             permission
         });
@@ -58,7 +58,7 @@ pub fn needed_for_plan(
 
 /// Returns the permissions for all writes of a run that deletes a set. `parent` is the parent, if it exists
 /// and has a record.
-pub fn needed_to_delete(
+pub fn needed_to_delete_set(
     set: &Set,
     parent_resource: &Resource,
     parent: Option<&ParentObject>,
@@ -76,7 +76,7 @@ pub fn needed_to_delete(
 /// permissions as the apply. Prunes are only read: they have no dry run, so `delete` is not needed.
 pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Plan) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
-    for (apply, object) in applies_with_objects(desired, plan) {
+    for (apply, object) in pair_applies_with_objects(desired, plan) {
         needed.note_created_namespace(apply, object);
         if is_not_yet_served(object) {
             continue;
@@ -102,7 +102,7 @@ pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Pla
 }
 
 /// Returns the applies of a plan with their objects.
-fn applies_with_objects<'p>(
+fn pair_applies_with_objects<'p>(
     desired: &'p Desired,
     plan: &'p Plan,
 ) -> impl Iterator<Item = (&'p Apply, &'p DesiredObject)> {
@@ -176,8 +176,9 @@ fn verbs_on_parent(
         verbs.insert(Verb::Create);
     }
     // A run that writes or deletes a member also writes the history of runs into the parent.
-    let writes_members = plan.applies() + plan.deletions() > 0;
-    let widens = parent.is_some_and(|parent| !parent.has_record(&set.tooling, &plan.record_during));
+    let writes_members = plan.count_applies() + plan.count_prunes() > 0;
+    let widens =
+        parent.is_some_and(|parent| !parent.has_tooling_and_record(&set.tooling, &plan.record_during));
     let narrows = plan.record_during != plan.record_after;
     if desired.parent.is_some() || writes_members || widens || narrows {
         verbs.insert(Verb::Patch);

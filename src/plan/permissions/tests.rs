@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds, annotations};
+use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds, annotations};
 use crate::model::applyset::{Record, Tooling};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, OwnerReference, Presence};
@@ -39,7 +39,7 @@ pub(super) fn manifests(members: Vec<DesiredObject>) -> Desired {
 #[test]
 fn rules_give_what_rbac_would_give() {
     let delete_web = right(Verb::Delete, "Deployment.apps", Some("shop"), Some("web"));
-    let delete_any = delete_web.on_all();
+    let delete_any = delete_web.without_name();
     // Verbs, groups, resources, names; whether one object and all may be deleted.
     let table = [
         ("delete", "apps", "deployments", "", true, true),
@@ -111,7 +111,7 @@ fn parent_of(kinds: &[&str]) -> ParentObject {
         uid: "u".to_owned(),
         resource_version: "1".to_owned(),
         presence: Presence::Present,
-        reading: Reading::Parent(ApplySetRecord {
+        reading: Reading::Parent(ParentAnnotations {
             tooling: Tooling::this_program(),
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces: BTreeSet::new(),
@@ -146,7 +146,7 @@ fn what_is_detached_from_its_owner_is_patched() {
         let plan = crate::plan::plan(&set(), &manifests, &observed, &policy());
         assert_eq!(plan.dependents.detachments.len(), expected);
         let secrets = resource("Secret", Scope::Namespaced);
-        let needed = needed_to_delete(&set(), &secrets, Some(&parent), &plan);
+        let needed = needed_to_delete_set(&set(), &secrets, Some(&parent), &plan);
         assert_eq!(needed.rights.contains(&patch), expected == 1);
     }
 }

@@ -32,8 +32,8 @@ pub(super) struct PruneSteps {
 }
 
 impl PruneSteps {
-    /// Sorts prunes into steps. An object of `skips` that is already being deleted may depend on a prune, and has to be
-    /// gone before that.
+    /// Sorts prunes into steps. If an object of `skips` is already being deleted and depends on a prune, the prune
+    /// begins only once that object is gone.
     pub(super) fn new(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
         let all = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
         let mut leaving = Leaving::new(set, &prunes, skips);
@@ -116,7 +116,7 @@ impl<'l> Leaving<'l> {
         if self.edges.is_empty() {
             return self.rank_by_wave();
         }
-        // DependencyEdges that are never dropped.
+        // Edges that are never dropped.
         let mut fixed = self.order_contents_before_containers();
         loop {
             let mut graph = DependencyGraph::new(self.objects.iter().map(|live| prune_wave_of(live)));
@@ -243,7 +243,7 @@ fn prune_wave_of(live: &Live) -> usize {
 impl Plan {
     /// Returns the times of prunes as clauses, such as `last, because of PruneLast=true`, by UID. A prune that only has
     /// to follow the applies has none.
-    pub fn prune_times(&self, policy: &Policy) -> HashMap<&str, String> {
+    pub fn describe_prune_times(&self, policy: &Policy) -> HashMap<&str, String> {
         let last: HashSet<&str> = self.last_prunes.iter().flatten().map(|live| &*live.uid).collect();
         let prunes = self.all_prunes();
         let times = prunes.map(|live| (&*live.uid, self.describe_prune_time(live, &last, policy)));
@@ -270,9 +270,9 @@ impl Plan {
         clauses.join(", ")
     }
 
-    /// Returns a line for each time of [`Self::prune_times`], with the objects that are pruned then.
+    /// Returns a line for each time of [`Self::describe_prune_times`], with the objects that are pruned then.
     pub fn prune_time_lines(&self, policy: &Policy) -> Vec<String> {
-        let times = self.prune_times(policy);
+        let times = self.describe_prune_times(policy);
         let mut objects: BTreeMap<&str, Vec<&ObjectKey>> = BTreeMap::new();
         for live in self.all_prunes() {
             if let Some(time) = times.get(&*live.uid) {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::dependencies::list_dependencies;
+use super::dependencies::list_live_dependencies;
 use super::prune_rules::is_owned_copy;
 use super::{Judge, Plan, Policy, PruneSteps, Skip, SkipReason};
 use crate::manifest::desired::Desired;
@@ -18,7 +18,7 @@ use crate::model::user_annotations::PruneOrder;
 
 /// The input for judging prunes again.
 #[derive(Debug, Clone, Copy)]
-pub struct PrunesJudgedAgain<'a> {
+pub struct StateAfterWait<'a> {
     pub set: &'a Set,
     /// The policy of the plan.
     pub policy: &'a Policy,
@@ -32,13 +32,13 @@ pub struct PrunesJudgedAgain<'a> {
     pub members: &'a [Live],
 }
 
-impl PrunesJudgedAgain<'_> {
+impl StateAfterWait<'_> {
     /// Returns the plan with its prunes judged again: for `Regular` all prunes, for `Last` only the last prunes.
     /// Objects that are kept now are added to the skips.
     ///
     /// An object that is not among the members stays as it was planned: its delete finds out whether it is gone. The
     /// objects of a saved plan stay as planned, too, so that each delete compares the object with the saved one.
-    pub fn in_plan(&self, plan: &Plan, order: PruneOrder) -> Plan {
+    pub fn judge_prunes_again(&self, plan: &Plan, order: PruneOrder) -> Plan {
         let planned: Vec<&Live> = match order {
             PruneOrder::Regular => plan.all_prunes().collect(),
             PruneOrder::Last => plan.last_prunes.iter().flatten().collect(),
@@ -107,7 +107,7 @@ impl PrunesJudgedAgain<'_> {
                 rest.push(live);
             }
         }
-        let needed = list_dependencies(rest.into_iter())
+        let needed = list_live_dependencies(rest.into_iter())
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
         (skips, needed)

@@ -59,7 +59,7 @@ fn manifests() -> Desired {
 }
 
 fn judged(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
-    let judged_again = PrunesJudgedAgain {
+    let judged_again = StateAfterWait {
         set: &set(),
         policy: &policy(),
         desired: &manifests(),
@@ -67,7 +67,7 @@ fn judged(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
         contents: &BTreeMap::new(),
         members,
     };
-    judged_again.in_plan(plan, order)
+    judged_again.judge_prunes_again(plan, order)
 }
 
 fn names<'l>(lives: impl Iterator<Item = &'l Live>) -> Vec<&'l str> {

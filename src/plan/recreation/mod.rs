@@ -17,7 +17,7 @@ use super::{
     DependencyEdges, Dependents, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason,
     is_container_kind, list_with_keep_annotations, prune_rules,
 };
-use crate::compare::ownership::only_others_own;
+use crate::compare::ownership::owners_if_only_others;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -79,14 +79,17 @@ impl Policy {
 
 fn is_marked(metadata: &Map<String, Value>) -> bool {
     recreate_annotation(
-        &read_pairs(metadata, "labels"),
-        &read_pairs(metadata, "annotations"),
+        &read_labels_or_annotations(metadata, "labels"),
+        &read_labels_or_annotations(metadata, "annotations"),
     )
     .is_some()
 }
 
 /// Reads labels or annotations from the metadata of a manifest. Values that are not strings are left out.
-fn read_pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
+fn read_labels_or_annotations<'m>(
+    metadata: &'m Map<String, Value>,
+    field: &str,
+) -> BTreeMap<&'m str, &'m str> {
     let pairs = metadata.get(field).and_then(Value::as_object);
     pairs
         .into_iter()
@@ -129,8 +132,8 @@ impl RecreationObstacle {
         if metadata.get("uid").is_some_and(|uid| !uid.is_null()) {
             return Some(Self::Uid);
         }
-        let labels = read_pairs(&metadata, "labels");
-        let annotation = keep_annotation(&labels, &read_pairs(&metadata, "annotations"))?;
+        let labels = read_labels_or_annotations(&metadata, "labels");
+        let annotation = keep_annotation(&labels, &read_labels_or_annotations(&metadata, "annotations"))?;
         Some(Self::Kept(SkipReason::Protected {
             keep_annotation: annotation,
         }))
@@ -145,7 +148,7 @@ impl RecreationObstacle {
         ours: &BTreeSet<&str>,
     ) -> Option<Self> {
         let owned = fields.map(|field| {
-            let owners = only_others_own(field, manifest, live, ours)?;
+            let owners = owners_if_only_others(field, manifest, live, ours)?;
             Some((field.to_owned(), owners))
         });
         // `None` as soon as one of the fields is ours.
@@ -227,7 +230,7 @@ pub fn loses_data(kind: &GroupKind) -> bool {
 
 impl Judge<'_> {
     /// Returns the reason for which the live object is not deleted and created again; `None` if it may be recreated.
-    /// The judge has to be made for a plan that deletes the object; see [`Plan::to_delete`].
+    /// The judge has to be made for a plan that deletes the object; see [`Plan::with_only_delete_of`].
     ///
     /// An object that is already being deleted has no obstacle: it only remains to create it again.
     pub fn obstacle_to_recreation(&self, live: &Live) -> Option<RecreationObstacle> {
@@ -248,7 +251,7 @@ impl Judge<'_> {
         if self.policy.data_loss == Risk::Refused && loses_data(&live.key.group_kind) {
             return Some(RecreationObstacle::LosesData);
         }
-        let refusal = self.refusals(live).into_iter().next()?;
+        let refusal = self.refuse_to_delete(live).into_iter().next()?;
         Some(match refusal {
             Refusal::OwnsUndetachable { dependents, .. } => {
                 RecreationObstacle::Owns(dependents, BTreeMap::new())
@@ -269,7 +272,7 @@ impl Plan {
     /// Returns a plan that only deletes this object and has the skips of this plan. A judge for it finds the same
     /// obstacles as for a prune, such as kept objects that the object owns.
     #[must_use]
-    pub fn to_delete(&self, live: &Live) -> Self {
+    pub fn with_only_delete_of(&self, live: &Live) -> Self {
         Self {
             record_during: Record::default(),
             record_after: Record::default(),

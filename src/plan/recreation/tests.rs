@@ -102,7 +102,7 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
         skips: around.skips,
         ..super::super::plan(&set, &manifests, &super::super::Observed::default(), policy)
     };
-    let plan = plan.to_delete(live);
+    let plan = plan.with_only_delete_of(live);
     let mut judge = Judge::for_plan(&set, policy, &manifests, &contents, &plan, HashSet::new());
     judge.replace_dependents(&around.dependents);
     judge.obstacle_to_recreation(live)

@@ -61,12 +61,12 @@ impl Refusal {
                 },
             ) => parent == shown_parent && are_among(objects, shown_objects),
             (
-                Self::ForgetsSet {
+                Self::DisbandsSet {
                     parent,
                     members,
                     copies,
                 },
-                Self::ForgetsSet {
+                Self::DisbandsSet {
                     parent: shown_parent,
                     members: shown_members,
                     copies: shown_copies,
@@ -142,7 +142,7 @@ mod tests {
         };
         assert!(deletes(&["x"]).is_within(&deletes(&["x", "y"])));
         assert!(!deletes(&["x", "z"]).is_within(&deletes(&["x", "y"])));
-        let forgets = |members| Refusal::ForgetsSet {
+        let forgets = |members| Refusal::DisbandsSet {
             parent: key("Secret", "web"),
             members,
             copies: Vec::new(),

@@ -34,9 +34,9 @@ pub(in crate::plan) fn find(
     if policy.unowned == Unowned::Refused {
         refusals.extend(existing_objects::refuse_unowned(desired, observed));
     }
-    refusals.extend(plan.all_prunes().flat_map(|live| judge.refusals(live)));
+    refusals.extend(plan.all_prunes().flat_map(|live| judge.refuse_to_delete(live)));
     if let Some(limit) = policy.max_prune
-        && plan.deletions() > limit
+        && plan.count_prunes() > limit
     {
         refusals.push(Refusal::TooManyPrunes {
             objects: plan.all_prunes().map(|live| live.key.clone()).collect(),

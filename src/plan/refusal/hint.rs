@@ -89,7 +89,7 @@ impl Refusal {
             }
             Self::EmptyInventory { .. } => "check its name, or adopt objects with -f MANIFESTS".to_owned(),
             Self::NothingToAdopt { .. } => "adopt the objects with -f MANIFESTS".to_owned(),
-            Self::ForgetsSet { .. } => "list the objects with --dry-run, or confirm with --yes".to_owned(),
+            Self::DisbandsSet { .. } => "list the objects with --dry-run, or confirm with --yes".to_owned(),
         }
     }
 }

@@ -37,7 +37,7 @@ impl Refusal {
             .iter()
             .map(|(predicate, members)| match (predicate, &members[..]) {
                 (Some(predicate), [first, _, ..]) => {
-                    let objects = members.iter().filter_map(|refusal| refusal.position_and_object());
+                    let objects = members.iter().filter_map(|refusal| refusal.describe_object());
                     Message::new(format!("{} objects {predicate}", members.len()))
                         .with_details(with_more(objects))
                         .with_hint(first.hint())
@@ -64,7 +64,7 @@ impl Refusal {
     }
 
     /// Returns the refused object, after its position in the manifests if it has one.
-    fn position_and_object(&self) -> Option<String> {
+    fn describe_object(&self) -> Option<String> {
         let object = self.object()?;
         Some(match self {
             Self::Overlap { position, .. } | Self::InNoSet { position, .. } => {
@@ -75,7 +75,7 @@ impl Refusal {
     }
 }
 
-/// Returns the tooling of this run. A tooling that is not this program is from `--tooling`.
+/// Returns the tooling of this run in words. If it is not this program, `--tooling` has named it.
 pub(super) fn describe_tooling(tooling: &Tooling) -> String {
     if tooling.is_same_program(&Tooling::this_program()) {
         format!("{tooling}")
@@ -112,7 +112,7 @@ pub fn list_with_keep_annotations(
     }))
 }
 
-/// Returns the clause that all members, which are these objects, would be pruned; empty if there are none.
+/// Returns the clause which says that these objects, all members of the set, would be pruned; empty if there are none.
 pub(super) fn describe_prune_of_all(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();

@@ -218,7 +218,7 @@ pub enum Refusal {
     },
     /// A set would be disbanded, which the user has not confirmed.
     #[error("{parent}: the set would be disbanded; {}", describe_release(*.members, .copies))]
-    ForgetsSet {
+    DisbandsSet {
         parent: ObjectKey,
         /// Number of members that would be released.
         members: usize,
@@ -275,7 +275,7 @@ impl Refusal {
             | Self::TooManyPrunes { .. }
             | Self::DeletesSet { .. }
             | Self::RepairsParent { .. }
-            | Self::ForgetsSet { .. }
+            | Self::DisbandsSet { .. }
             | Self::ManagedElsewhere { .. }
             | Self::ReachesOutside { .. }
             | Self::EmptyInventory { .. }
@@ -329,7 +329,7 @@ impl Refusal {
             || matches!(
                 self,
                 Self::DeletesSet { .. }
-                    | Self::ForgetsSet { .. }
+                    | Self::DisbandsSet { .. }
                     | Self::ReachesOutside { .. }
                     | Self::RepairsParent { .. }
             )

@@ -26,7 +26,7 @@ pub struct CurrentState<'a> {
     /// The new plan.
     pub plan: &'a Plan,
     pub parent: Option<&'a ParentObject>,
-    /// The other content of the parent, if it exists and has a manifest.
+    /// The content of the parent without its record and history; `None` if it does not exist or has no manifest.
     pub parent_seen: Option<&'a Seen>,
     pub namespaces: &'a NamespaceUids,
     /// The existing objects among those that [`objects_to_read`] returns.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::SavedPlan;
 use super::plain_digest;
-use super::secrets::hides_values_of_a_secret;
+use super::secrets::hides_only_secret_values;
 use crate::model::text::os_cause;
 use crate::regular_file;
 
@@ -54,7 +54,7 @@ pub enum PlanFileError {
 pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     let text = to_text_with_digest(plan);
     let file = resolve_link(path)?;
-    regular_file::write_beside(&file, text.as_bytes())?.persist(&file)?;
+    regular_file::write_temporary_beside(&file, text.as_bytes())?.persist(&file)?;
     Ok(())
 }
 
@@ -135,7 +135,7 @@ pub(super) fn parse(text: &str) -> Result<SavedPlan, PlanFileError> {
     }
     let plan: SavedPlan = serde_json::from_value(document["plan"].take()).map_err(PlanFileError::Damaged)?;
     // The digest has no key, so an attacker can compute a new one after an edit. Check what such an edit could abuse.
-    if !plan.manifests.iter().all(hides_values_of_a_secret) {
+    if !plan.manifests.iter().all(hides_only_secret_values) {
         return Err(PlanFileError::Changed);
     }
     Ok(plan)

@@ -23,7 +23,7 @@ pub use drift::{
     namespaces_not_compared, objects_to_read,
 };
 pub use file::{discard, read, write};
-pub use secrets::{fill_in_for_comparison, is_lost, restore};
+pub use secrets::{fill_in_for_comparison, restore, would_lose_secret_values};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
@@ -187,8 +187,8 @@ pub struct SavedObject {
     /// The JSON pointer of the number of replicas, if it is left to an autoscaler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_to_autoscaler: Option<String>,
-    /// The time of the prune as a clause, as [`Plan::prune_times`] returns it; empty if the prune only has to follow
-    /// the applies, or the object is not pruned.
+    /// The time of the prune as a clause, as [`Plan::describe_prune_times`] returns it; empty if the prune only has to
+    /// follow the applies, or the object is not pruned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prune_time: String,
 }

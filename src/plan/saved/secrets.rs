@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
-use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, copies};
+use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, find_secret_copies};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
@@ -21,7 +21,7 @@ const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
 
 /// Returns whether a manifest has secret values that would be lost in a saved plan: they are not saved, and a later run
 /// cannot read their source again.
-pub fn is_lost(manifest: &Manifest) -> bool {
+pub fn would_lose_secret_values(manifest: &Manifest) -> bool {
     is_secret(&manifest.gvk)
         && SavedSource::new(&manifest.position.source) == SavedSource::Elsewhere
         && !find_secret_values(&manifest.object.value()).is_empty()
@@ -33,7 +33,7 @@ pub(super) fn hide(gvk: &GroupVersionKind, object: Value, salt: &Salt) -> (Value
     if !is_secret(gvk) {
         return (object, BTreeMap::new());
     }
-    let mut to_hide = copies(&object, &[&object]);
+    let mut to_hide = find_secret_copies(&object, &[&object]);
     to_hide.extend(find_secret_values(&object));
     hide_at(&to_hide, object, salt)
 }
@@ -57,16 +57,16 @@ fn hide_at<'p>(
 impl SavedManifest {
     /// Hides annotations and labels that contain a value of the live Secret, such as an annotation with a former
     /// password.
-    pub fn hide_copies_of_live(&mut self, live: &Value, salt: &Salt) {
-        let to_hide = copies(&self.object, &[live]);
+    pub fn hide_copies_of_live_values(&mut self, live: &Value, salt: &Salt) {
+        let to_hide = find_secret_copies(&self.object, &[live]);
         let (object, hidden) = hide_at(&to_hide, std::mem::take(&mut self.object), salt);
         self.object = object;
         self.hidden.extend(hidden);
     }
 
     /// Returns whether the key of an annotation or label contains a value of the Secret. Such a manifest cannot be
-    /// saved without the value, because a hidden annotation is found by its key. It is recognized by all annotations or
-    /// labels being hidden as a whole.
+    /// saved without the value, because a hidden annotation is found by its key. The sign of such a key is that all
+    /// annotations, or all labels, are hidden as one value.
     pub fn has_value_in_key(&self) -> bool {
         FIELDS_WITH_COPIES
             .iter()
@@ -74,7 +74,7 @@ impl SavedManifest {
     }
 
     /// Returns the identity of a Secret, in `default_namespace` if its manifest has none; `None` for any other object.
-    pub fn secret_key(&self, default_namespace: &str) -> Option<ObjectKey> {
+    pub fn object_key_if_secret(&self, default_namespace: &str) -> Option<ObjectKey> {
         if !is_saved_secret(self) {
             return None;
         }
@@ -111,7 +111,7 @@ pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
         } else {
             let mut candidates = manifests_by_source.get(&saved.source).into_iter().flatten();
             candidates
-                .find(|manifest| is_same(saved, manifest, &plan.salt))
+                .find(|manifest| was_made_from(saved, manifest, &plan.salt))
                 .cloned()
         };
         match found {
@@ -193,7 +193,7 @@ fn digest(pointer: &str, value: &Value, salt: &Salt) -> String {
 }
 
 /// Returns whether the saved manifest was made from this manifest.
-fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
+fn was_made_from(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
     // Hide the values at the saved pointers, instead of calling `hide`: some annotations were hidden because they
     // contained a value of the live Secret of that time, which is not known any more.
     let (object, hidden) = hide_at(saved.hidden.keys(), manifest.object.value(), salt);
@@ -205,7 +205,7 @@ fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
 /// An edited plan could declare any other field as hidden, such as one that is printed. Then
 /// [`fill_in_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations and labels are
 /// safe: they are printed only if they contain no value of the Secret.
-pub(super) fn hides_values_of_a_secret(saved: &SavedManifest) -> bool {
+pub(super) fn hides_only_secret_values(saved: &SavedManifest) -> bool {
     let mut secret_values = find_secret_values(&saved.object);
     secret_values.retain(|pointer| !is_annotation_or_label(pointer));
     secret_values.sort();

@@ -187,7 +187,7 @@ fn a_note_of_the_former_value_is_not_in_the_file_and_comes_back_from_the_manifes
     let (directory, mut plan) = saved(text);
     let live = json!({"data": {"key": "aW4tdGhlLXBhc3Q="}});
     let salt = plan.salt.clone();
-    plan.manifests[0].hide_copies_of_live(&live, &salt);
+    plan.manifests[0].hide_copies_of_live_values(&live, &salt);
     let sealed = file::to_text_with_digest(&plan);
     assert!(!sealed.contains("in-the"), "{sealed}");
     assert_eq!(file::parse(&sealed).expect("a plan"), plan);
@@ -220,7 +220,8 @@ fn not_unicode() -> std::path::PathBuf {
 #[test]
 fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
     let read = |text: &str| {
-        let read = manifest::read_with(&[Source::StandardInput], Recursion::Flat, text.as_bytes());
+        let read =
+            manifest::read_with_standard_input(&[Source::StandardInput], Recursion::Flat, text.as_bytes());
         read.expect("a manifest").remove(0)
     };
     let secret_from = |source: Source| {
@@ -245,7 +246,7 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
     ];
     for (source, lost) in table {
         let manifest = secret_from(source);
-        assert_eq!(is_lost(&manifest), lost, "{}", manifest.position);
+        assert_eq!(would_lose_secret_values(&manifest), lost, "{}", manifest.position);
         let plan = plan_of(vec![SavedManifest::new(&manifest, &salt())], salt());
         assert!(
             !file::to_text_with_digest(&plan).contains("hush"),
@@ -253,7 +254,7 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
             manifest.position
         );
     }
-    assert!(!is_lost(&read(
+    assert!(!would_lose_secret_values(&read(
         "apiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n"
     )));
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::compare::changes::Verdict;
-use crate::compare::ownership::{self, Former, ReplicasPath};
+use crate::compare::ownership::{self, OwnershipMigration, ReplicasPath};
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
@@ -51,7 +51,7 @@ impl DroppedReplicas {
         member: &DesiredObject,
         live: &Value,
         path: ReplicasPath,
-        former: &Former<'_>,
+        former: &OwnershipMigration<'_>,
     ) -> Option<Self> {
         let pointer = path.pointer();
         let mut ignored = member.ignored.iter();
@@ -67,9 +67,9 @@ impl DroppedReplicas {
     }
 }
 
-/// Keeps in `scaled` the members whose number of replicas is left to an autoscaler, or may be if autoscalers are
-/// unknown. Adds a note about the former and warnings about all others. Autoscalers that the run prunes (`leaving`) do
-/// not count.
+/// Reads autoscalers, and removes from `scaled` the members that none of them scales. A member stays if the autoscalers
+/// of its namespace cannot be read. Adds one note about the members that are scaled, and a warning about each other
+/// member. Autoscalers that the run prunes (`leaving`) do not count.
 pub(super) async fn retain_autoscaled(
     cluster: &Cluster,
     desired: &Desired,
@@ -89,7 +89,7 @@ pub(super) async fn retain_autoscaled(
         if autoscalers.by_target.contains_key(key) {
             return true;
         }
-        let position = manifest_position(desired, key);
+        let position = describe_position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
             Some(reason) => warnings.push(plan::describe_kept_replicas(&position, key, path, value, reason)),
@@ -100,12 +100,12 @@ pub(super) async fn retain_autoscaled(
     let left = scaled
         .keys()
         .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
-    notes.extend(plan::note_replicas_left_to_autoscalers(&left.collect()));
+    notes.extend(plan::describe_replicas_left_to_autoscalers(&left.collect()));
     Ok(())
 }
 
 /// Returns the autoscalers that the run prunes.
-pub(super) fn leaving<'m>(
+pub(super) fn find_autoscalers_to_prune<'m>(
     desired: &Desired,
     members: &'m [Live],
     set: &Set,
@@ -122,11 +122,11 @@ pub(super) fn leaving<'m>(
 
 /// Adds the numbers of replicas of objects that the run takes from other sets. Reads these objects one by one, because
 /// the LIST that found them returned only metadata.
-pub(super) async fn add_taken(
+pub(super) async fn add_replicas_of_taken_objects(
     server: &ApiServer,
     desired: &Desired,
     others: &[Live],
-    former: &Former<'_>,
+    former: &OwnershipMigration<'_>,
     scaled: &mut ScaledMembers,
 ) -> Result<(), Error> {
     let path = ReplicasPath::default();
@@ -153,7 +153,7 @@ fn desired_member<'d>(desired: &'d Desired, key: &ObjectKey) -> Option<&'d Desir
 }
 
 /// Returns where the manifests hold this object, for messages.
-fn manifest_position(desired: &Desired, key: &ObjectKey) -> String {
+fn describe_position(desired: &Desired, key: &ObjectKey) -> String {
     desired_member(desired, key)
         .map(|member| member.position.to_string())
         .unwrap_or_default()

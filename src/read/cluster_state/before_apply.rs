@@ -6,7 +6,7 @@ use futures_util::future::join;
 
 use super::comparison::Compared;
 use super::scope::Scoped;
-use super::{ClusterState, Rules, autoscalers, comparison, dependencies, scope};
+use super::{ClusterState, ReadSettings, autoscalers, comparison, dependencies, scope};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
@@ -22,7 +22,7 @@ pub(super) async fn read(
     named: &NamedSet,
     mut scoped: Scoped,
     (desired, policy): (&mut Desired, &Policy),
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
     let server = &cluster.server.clone();
     let former_tooling = scope::former_tooling(named, &scoped.judged.parent_status);
@@ -30,25 +30,28 @@ pub(super) async fn read(
     let mut warnings = scoped.warnings(named);
     desired.leave_to_autoscalers(BTreeMap::new());
     let members = match &scoped.judged.parent {
-        Some(_) => Members::PerhapsInScope,
-        None => look_for_members(server, named, &scoped, desired, rules).await?,
+        Some(_) => WhereMembersAre::PerhapsInScope,
+        None => determine_where_members_are(server, named, &scoped, desired, rules).await?,
     };
     let run = (&*desired, rules, former);
     let mut compared = match &members {
-        Members::None { .. } => Compared::default(),
-        Members::PerhapsInScope => read_members(cluster, named, &mut scoped, run, &mut warnings).await?,
-        Members::InCluster => search_members(cluster, named, &mut scoped, run, &mut warnings).await?,
+        WhereMembersAre::None { .. } => Compared::default(),
+        WhereMembersAre::PerhapsInScope => {
+            read_members(cluster, named, &mut scoped, run, &mut warnings).await?
+        }
+        WhereMembersAre::InCluster => search_members(cluster, named, &mut scoped, run, &mut warnings).await?,
     };
     let others = match members {
-        Members::None { others } => others,
-        Members::PerhapsInScope | Members::InCluster => {
+        WhereMembersAre::None { others } => others,
+        WhereMembersAre::PerhapsInScope | WhereMembersAre::InCluster => {
             other_sets::members_of_other_sets(server, named, desired, &compared.members, rules.concurrency)
                 .await?
         }
     };
     if policy.take_ownership == Risk::Allowed {
-        let former = comparison::former(named, rules, former);
-        autoscalers::add_taken(server, desired, &others, &former, &mut compared.scaled).await?;
+        let former = comparison::former_owners(named, rules, former);
+        autoscalers::add_replicas_of_taken_objects(server, desired, &others, &former, &mut compared.scaled)
+            .await?;
     }
     let mut notes = Vec::new();
     let reports = (&mut notes, &mut warnings);
@@ -60,7 +63,7 @@ pub(super) async fn read(
         scaled: _,
         current,
     } = compared;
-    let mut state = scoped.state(named);
+    let mut state = scoped.initial_state(named);
     state.with_live_fields = with_live_fields;
     state.notes = notes;
     let namespaces = &state.namespaces;
@@ -69,7 +72,8 @@ pub(super) async fn read(
     observed.existing = match policy.unowned {
         Unowned::TakenIn => Vec::new(),
         Unowned::Refused | Unowned::Shown => {
-            let newcomers = plan::newcomers(desired, &members, &state.places.resources, namespaces);
+            let newcomers =
+                plan::find_newcomers_to_read(desired, &members, &state.places.resources, namespaces);
             find_existing(server, &newcomers, rules.concurrency).await?
         }
     };
@@ -83,7 +87,7 @@ pub(super) async fn read(
     )
     .await;
     observed.dependencies =
-        dependencies::find_dependencies(cluster, desired, &members, current, rules).await?;
+        dependencies::find_dependencies_outside_manifests(cluster, desired, &members, current, rules).await?;
     observed.members = members;
     observed.comparisons = comparisons;
     observed.terminating_namespaces = namespaces
@@ -97,9 +101,9 @@ pub(super) async fn read(
         .map(|parent| parent.object.annotations.clone())
         .unwrap_or_default();
     let containers =
-        plan::containers_of_kept_objects(&named.set, Some(&named.resource), desired, observed, policy);
+        plan::find_staying_containers(&named.set, Some(&named.resource), desired, observed, policy);
     observed.container_owners = owners_of_containers(server, &containers, namespaces).await?;
-    let containers = plan::containers(&named.set, desired, observed, policy);
+    let containers = plan::find_containers_to_prune(&named.set, desired, observed, policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     state.pruning = policy.pruning;
     state.warnings = warnings;
@@ -114,7 +118,7 @@ async fn leave_to_autoscalers(
     compared: &mut Compared,
     reports: (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<(), Error> {
-    let leaving = autoscalers::leaving(desired, &compared.members, set, policy);
+    let leaving = autoscalers::find_autoscalers_to_prune(desired, &compared.members, set, policy);
     autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
     compared.ignore_replicas();
     let scaled = compared.scaled.iter();
@@ -124,7 +128,7 @@ async fn leave_to_autoscalers(
 }
 
 /// The extent in which a set may have members.
-enum Members {
+enum WhereMembersAre {
     /// The set has no members. Objects of the manifests are members of these other sets.
     None { others: Vec<Live> },
     /// The set may have members in its scope.
@@ -135,15 +139,16 @@ enum Members {
 
 /// Looks for members of a set without a parent, in its scope and at the same time in all namespaces. The latter is left
 /// out if the whole cluster was searched before.
-async fn look_for_members(
+async fn determine_where_members_are(
     server: &ApiServer,
     named: &NamedSet,
     scoped: &Scoped,
     desired: &Desired,
-    rules: Rules<'_>,
-) -> Result<Members, Error> {
+    rules: ReadSettings<'_>,
+) -> Result<WhereMembersAre, Error> {
     let places = &scoped.member_scope.places;
-    let in_scope = other_sets::members_of_other_sets_alone(server, named, desired, places, rules.concurrency);
+    let in_scope =
+        other_sets::members_if_all_of_other_sets(server, named, desired, places, rules.concurrency);
     let in_cluster = async {
         match scoped.orphans {
             Some(_) => Ok(false),
@@ -153,14 +158,14 @@ async fn look_for_members(
     let (in_scope, in_cluster) = join(in_scope, in_cluster).await;
     let is_in_cluster = in_cluster?;
     Ok(match in_scope? {
-        _ if is_in_cluster => Members::InCluster,
-        Some(others) => Members::None { others },
-        None => Members::PerhapsInScope,
+        _ if is_in_cluster => WhereMembersAre::InCluster,
+        Some(others) => WhereMembersAre::None { others },
+        None => WhereMembersAre::PerhapsInScope,
     })
 }
 
 /// The objects of the manifests, the rules, and the former field manager of members.
-type Run<'a> = (&'a Desired, Rules<'a>, Option<&'a str>);
+type Run<'a> = (&'a Desired, ReadSettings<'a>, Option<&'a str>);
 
 /// Reads the members in the scope, and compares each with its manifest. If the set has members and no parent, its
 /// parent is gone, and members may be anywhere: then the whole cluster is searched.
@@ -187,7 +192,7 @@ async fn search_members(
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Compared, Error> {
-    let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
+    let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search_rules()).await?;
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
     let count = compared.members.len();

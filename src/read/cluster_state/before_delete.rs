@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::future::try_join;
 
 use super::scope::Scoped;
-use super::{ClusterState, Rules, comparison};
+use super::{ClusterState, ReadSettings, comparison};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::PART_OF_LABEL;
@@ -14,7 +14,7 @@ use crate::model::text::members_missed;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::error::no_such_set;
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{Cluster, NamedSet, WholeParent, members_without_label, owners_of_containers};
+use crate::read::{Cluster, LiveParent, NamedSet, members_without_label, owners_of_containers};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
@@ -22,11 +22,11 @@ pub(super) async fn read(
     named: &NamedSet,
     scoped: Scoped,
     (policy, managers): (&Policy, &BTreeSet<String>),
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
     let server = &cluster.server.clone();
     let nothing = Desired::default();
-    let mut state = scoped.state(named);
+    let mut state = scoped.initial_state(named);
     state.warnings = scoped.member_scope.warnings();
     if let Some(orphans) = &scoped.orphans {
         state.warnings.extend(orphans.warnings_of_deletion());
@@ -35,21 +35,21 @@ pub(super) async fn read(
     let members = comparison::read_members(server, named, &nothing, &state.places, rules, None);
     let unlabeled = async { Ok(members_without_label(server, &state.places, rules.concurrency).await?) };
     let (read, unlabeled) = try_join(members, unlabeled).await?;
-    state.keep_recorded(&unlabeled, named);
+    state.keep_unlabeled_in_record(&unlabeled, named);
     let observed = &mut state.observed;
     observed.members = read.members;
     if state.parent.is_none() && observed.members.is_empty() {
-        return Err(nothing_to_delete(named, scoped.orphans));
+        return Err(nothing_to_delete_error(named, scoped.orphans));
     }
     // The parent's containers are deleted only if the parent is deleted before.
-    let goes =
-        !scoped.judged.is_bare && parent_goes(named, state.parent.as_mut(), observed, policy, managers);
+    let goes = !scoped.judged.is_bare
+        && decide_whether_parent_goes(named, state.parent.as_mut(), observed, policy, managers);
     state.pruning = if goes { Pruning::WholeSet } else { Pruning::Enabled };
     let policy = with_pruning(policy, state.pruning);
-    let containers = plan::containers(&named.set, &nothing, observed, &policy);
+    let containers = plan::find_containers_to_prune(&named.set, &nothing, observed, &policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
-    let containers = plan::containers_of_kept_objects(&named.set, resource, &nothing, observed, &policy);
+    let containers = plan::find_staying_containers(&named.set, resource, &nothing, observed, &policy);
     observed.container_owners = owners_of_containers(server, &containers, &state.namespaces).await?;
     Ok(state)
 }
@@ -62,7 +62,7 @@ fn with_pruning(policy: &Policy, pruning: Pruning) -> Policy {
 }
 
 /// The error of a deletion that found neither a parent nor members.
-fn nothing_to_delete(named: &NamedSet, orphans: Option<OrphanSearchResult>) -> Error {
+fn nothing_to_delete_error(named: &NamedSet, orphans: Option<OrphanSearchResult>) -> Error {
     let parent = &named.set.parent;
     let Some(OrphanSearchResult { hidden, left_out, .. }) = orphans else {
         return no_such_set(parent);
@@ -87,11 +87,11 @@ fn nothing_to_delete(named: &NamedSet, orphans: Option<OrphanSearchResult>) -> E
     }
 }
 
-/// Returns whether the parent is deleted with its set. Owners that are deleted as well are removed from
-/// `parent`: the run removes these references before the first delete.
-fn parent_goes(
+/// Returns whether the parent is deleted with its set. Also removes from `parent` the owners that the run deletes: it
+/// removes their references before its first delete, so they do not keep the parent.
+fn decide_whether_parent_goes(
     named: &NamedSet,
-    parent: Option<&mut WholeParent>,
+    parent: Option<&mut LiveParent>,
     observed: &Observed,
     policy: &Policy,
     managers: &BTreeSet<String>,

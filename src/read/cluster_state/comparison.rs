@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::autoscalers::{DroppedReplicas, ScaledMembers};
 use super::definitions_to_compare::NeededDefinitions;
-use super::{Rules, WithLiveFields, dependencies};
+use super::{ReadSettings, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
-use crate::compare::ownership::{self, Former, LastApplied, ReplicasPath};
-use crate::compare::status::{self, Others};
+use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration, ReplicasPath};
+use crate::compare::status::{self, OthersOfKind};
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -22,7 +22,7 @@ use crate::model::object::Object;
 use crate::model::resource::{Resource, Subresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
-use crate::read::members::members;
+use crate::read::members::list_collections;
 use crate::read::{NamedSet, unique_by_uid};
 
 /// The members, and what was found out about them while their pages were in memory.
@@ -40,7 +40,7 @@ pub(super) struct Compared {
 }
 
 /// What the status of a member shows to objects that depend on it.
-struct Signs {
+struct StatusForDependents {
     /// Whether the member is Current; `None` if no object depends on it.
     currentness: Option<dependencies::Currentness>,
     /// Whether the member reports a status; false if no object depends on an object of its kind.
@@ -55,18 +55,18 @@ struct Listed {
     compared: Option<(usize, Verdict)>,
     /// What to send if the member changed and has ignored fields.
     with_live_fields: Option<Box<WithLiveFields>>,
-    signs: Signs,
+    signs: StatusForDependents,
     scaled: Option<Box<DroppedReplicas>>,
 }
 
 /// What each member is compared with.
 struct Comparing<'a> {
     server: &'a ApiServer,
-    rules: Rules<'a>,
+    rules: ReadSettings<'a>,
     /// The objects of the manifests, each with its index.
     wanted: HashMap<&'a ObjectKey, (usize, &'a DesiredObject)>,
     definitions: HashMap<GroupKind, Value>,
-    former: Former<'a>,
+    former: OwnershipMigration<'a>,
     depended_on: HashSet<&'a ObjectKey>,
     depended_on_kinds: HashSet<&'a GroupKind>,
 }
@@ -77,7 +77,7 @@ pub(super) async fn read_members(
     named: &NamedSet,
     desired: &Desired,
     places: &ListTargets,
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
     former_manager: Option<&str>,
 ) -> Result<Compared, Error> {
     let selector = Selector::for_members(&named.set.id, WHOLE_OBJECTS);
@@ -90,21 +90,21 @@ pub(super) async fn read_members(
         rules,
         wanted: wanted.collect(),
         definitions: HashMap::new(),
-        former: former(named, rules, former_manager),
+        former: former_owners(named, rules, former_manager),
         depended_on_kinds: depended_on.iter().map(|key| &key.group_kind).collect(),
         depended_on,
     };
     let needed = NeededDefinitions::new(places, desired);
     let (definitions, listed_definitions) = needed
         .read(server, &selector, rules.concurrency, |item, resource| {
-            comparing.read_item(item, resource)
+            comparing.examine_item(item, resource)
         })
         .await?;
     comparing.definitions = definitions;
-    let rest = needed.places_not_listed();
+    let rest = needed.places_left_to_list();
     // The short list of definitions is added to the long one, which is not copied.
-    let mut listed = members(server, &rest, &selector, rules.concurrency, |item, resource| {
-        comparing.read_item(item, resource)
+    let mut listed = list_collections(server, &rest, &selector, rules.concurrency, |item, resource| {
+        comparing.examine_item(item, resource)
     })
     .await?;
     listed.extend(listed_definitions);
@@ -114,13 +114,15 @@ pub(super) async fn read_members(
 }
 
 impl Comparing<'_> {
-    /// Finds out about the member that is an item of a list; `None` if the item is not an object.
-    fn read_item(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
+    /// Reduces a member, which is an item of a list, and compares it with its manifest. Returns `None` if the item is
+    /// not an object.
+    fn examine_item(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
         let mut live = Live::from_object(item, resource)?;
         let wanted = self.wanted.get(&live.key).copied();
         let member = wanted.map(|(_, member)| member);
         if member.is_some_and(DesiredObject::is_secret) {
-            live.client_side_apply |= ownership::has_string_data(&item["metadata"], self.rules.field_manager);
+            live.client_side_apply |=
+                ownership::has_applied_string_data(&item["metadata"], self.rules.field_manager);
         }
         let mut with_live_fields = None;
         let compared = wanted.map(|(index, member)| {
@@ -132,7 +134,7 @@ impl Comparing<'_> {
         Some(Listed {
             compared,
             with_live_fields,
-            signs: self.read_signs(&live.key, item, resource),
+            signs: self.judge_status_for_dependents(&live.key, item, resource),
             scaled: scaled.map(Box::new),
             live,
         })
@@ -151,7 +153,7 @@ impl Comparing<'_> {
         let definition = self.definitions.get(&member.key.group_kind);
         let version =
             definition.and_then(|definition| CrdVersion::from_definition(definition, &resource.version));
-        let body = |purpose| body_over(member, item, field_manager, purpose);
+        let body = |purpose| build_body_over_live(member, item, field_manager, purpose);
         let manifest = body(Purpose::Compare).value();
         let verdict = changes::compare(&manifest, item, field_manager, version.as_ref());
         let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
@@ -183,13 +185,18 @@ impl Comparing<'_> {
         Some(dropped)
     }
 
-    fn read_signs(&self, key: &ObjectKey, item: &Value, resource: &Arc<Resource>) -> Signs {
+    fn judge_status_for_dependents(
+        &self,
+        key: &ObjectKey,
+        item: &Value,
+        resource: &Arc<Resource>,
+    ) -> StatusForDependents {
         let is_depended_on = self.depended_on.contains(key);
         let current = is_depended_on
             .then(|| dependencies::judge_currentness(item, resource, self.server.now(), self.rules));
-        Signs {
+        StatusForDependents {
             currentness: current.flatten(),
-            reports: self.depended_on_kinds.contains(&key.group_kind) && status::reports(item),
+            reports: self.depended_on_kinds.contains(&key.group_kind) && status::has_status(item),
         }
     }
 }
@@ -226,19 +233,19 @@ impl Compared {
             self.scaled.insert(key.clone(), *scaled);
         }
         let others = if reporting.contains(&key.group_kind) {
-            Others::Report
+            OthersOfKind::Report
         } else {
-            Others::Silent
+            OthersOfKind::Silent
         };
         let currentness = listed.signs.currentness;
-        if currentness.is_some_and(|current| current.is_current_among(others)) {
+        if currentness.is_some_and(|current| current.is_current_given_others(others)) {
             self.current.insert(key.clone());
         }
         listed.live
     }
 
-    /// Replaces the comparisons of members whose number of replicas is left to an autoscaler by those that ignore the
-    /// number.
+    /// For each member whose number of replicas is left to an autoscaler, replaces the comparison by the one that
+    /// ignores the number.
     pub(super) fn ignore_replicas(&mut self) {
         for (key, dropped) in &mut self.scaled {
             if let Some((index, verdict, with_live_fields)) = dropped.if_ignored.take() {
@@ -251,17 +258,21 @@ impl Compared {
 }
 
 /// Returns the body of an object that is compared with the live one, or sent over it.
-fn body_over(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
+fn build_body_over_live(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
     let settled = ignore::body_of(member, live, manager, purpose);
     ownership::with_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
 }
 
 /// Returns the former owners whose fields this run takes over.
-pub(super) fn former<'a>(named: &NamedSet, rules: Rules<'a>, former_manager: Option<&'a str>) -> Former<'a> {
-    Former {
+pub(super) fn former_owners<'a>(
+    named: &NamedSet,
+    rules: ReadSettings<'a>,
+    former_manager: Option<&'a str>,
+) -> OwnershipMigration<'a> {
+    OwnershipMigration {
         manager: rules.field_manager,
         tool: former_manager,
         writers: &[],
-        last_applied: LastApplied::in_set_of(&named.set.tooling),
+        last_applied: LastAppliedTreatment::for_tooling(&named.set.tooling),
     }
 }

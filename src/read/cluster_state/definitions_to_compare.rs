@@ -18,7 +18,7 @@ use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::read::definitions::{Definitions, definitions_by_kind};
 use crate::read::list::Selector;
-use crate::read::members::members;
+use crate::read::members::list_collections;
 
 /// The custom kinds that are compared, whose CRDs are needed.
 pub(super) struct NeededDefinitions<'a> {
@@ -52,7 +52,8 @@ impl<'a> NeededDefinitions<'a> {
         }
     }
 
-    /// Reads the definitions. If definitions are listed as members, returns these members, too, reduced by `reduce`.
+    /// Reads the definitions. If the manifests contain some of them, lists the members that are CRDs, and returns these
+    /// members, too, reduced by `reduce`.
     pub(super) async fn read<T>(
         &self,
         server: &ApiServer,
@@ -70,7 +71,7 @@ impl<'a> NeededDefinitions<'a> {
             .map(|resource| (resource.definition_name(), *resource))
             .collect();
         let places = self.definition_places();
-        let listed = members(server, &places, selector, concurrency, |item, resource| {
+        let listed = list_collections(server, &places, selector, concurrency, |item, resource| {
             let defined = item["metadata"]["name"].as_str().and_then(|name| kinds.get(name));
             let definition =
                 defined.map(|defined| (defined.group_kind(), reduce_definition(defined, item.clone())));
@@ -87,19 +88,19 @@ impl<'a> NeededDefinitions<'a> {
     }
 
     /// Returns the places where members have not been listed by [`Self::read`].
-    pub(super) fn places_not_listed(&self) -> ListTargets {
+    pub(super) fn places_left_to_list(&self) -> ListTargets {
         if self.of_manifests.is_empty() {
             self.places.clone()
         } else {
-            self.places_of(|resource| !is_definition(resource))
+            self.filter_places(|resource| !is_definition(resource))
         }
     }
 
     fn definition_places(&self) -> ListTargets {
-        self.places_of(is_definition)
+        self.filter_places(is_definition)
     }
 
-    fn places_of(&self, is_wanted: fn(&Resource) -> bool) -> ListTargets {
+    fn filter_places(&self, is_wanted: fn(&Resource) -> bool) -> ListTargets {
         let mut places = self.places.clone();
         places.resources.retain(|resource| is_wanted(resource));
         places

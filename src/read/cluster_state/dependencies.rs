@@ -7,9 +7,9 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::Rules;
+use super::ReadSettings;
 use crate::cluster::discovery::KindLookup;
-use crate::compare::status::{self, Others, State, Surroundings};
+use crate::compare::status::{self, OthersOfKind, State, Surroundings};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
@@ -17,7 +17,7 @@ use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::plan::KnownDependencies;
-use crate::read::error::unknowable;
+use crate::read::error::unknowable_kind;
 use crate::read::{Cluster, object};
 
 /// Finds the objects that the manifests depend on and do not contain. Members of the set were listed before, and
@@ -26,12 +26,12 @@ use crate::read::{Cluster, object};
 /// # Errors
 ///
 /// Some of these objects do not exist.
-pub(super) async fn find_dependencies(
+pub(super) async fn find_dependencies_outside_manifests(
     cluster: &Cluster,
     desired: &Desired,
     members: &[Live],
     current: BTreeSet<ObjectKey>,
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Result<KnownDependencies, Error> {
     let mut known = KnownDependencies {
         current,
@@ -66,11 +66,11 @@ pub(super) async fn find_dependencies(
                 missing.insert(key);
             }
             KindLookup::GroupFailed(failure) => {
-                return Err(unknowable(&key.group_kind.to_string(), failure));
+                return Err(unknowable_kind(&key.group_kind.to_string(), failure));
             }
         }
     }
-    for (key, resource, is_current) in read_all(cluster, unread, rules).await? {
+    for (key, resource, is_current) in read_whether_current(cluster, unread, rules).await? {
         match is_current {
             None => {
                 missing.insert(key);
@@ -86,15 +86,15 @@ pub(super) async fn find_dependencies(
     if missing.is_empty() {
         Ok(known)
     } else {
-        Err(missing_dependencies(desired, &missing))
+        Err(missing_dependencies_error(desired, &missing))
     }
 }
 
 /// Reads objects, and returns whether each is Current; `None` for one that does not exist.
-async fn read_all<'k>(
+async fn read_whether_current<'k>(
     cluster: &Cluster,
     unread: Vec<(&'k ObjectKey, Arc<Resource>)>,
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, Error> {
     let reads = unread.into_iter().map(async |(key, resource)| {
         let object = object(&cluster.server, &resource, key)
@@ -103,7 +103,8 @@ async fn read_all<'k>(
         let now = cluster.server.now();
         // The wait for this object reads it alone, too. So neither takes into account whether others of its kind
         // report.
-        let is_current = object.map(|object| is_current(&object, &resource, Others::Silent, now, rules));
+        let is_current =
+            object.map(|object| is_current(&object, &resource, OthersOfKind::Silent, now, rules));
         Ok((key, resource, is_current))
     });
     stream::iter(reads)
@@ -112,8 +113,8 @@ async fn read_all<'k>(
         .await
 }
 
-/// Whether an object that others depend on is Current, while it may be unknown whether other objects of its kind report
-/// a status.
+/// Whether an object that others depend on is Current, as far as that is known before it is known whether other objects
+/// of its kind report a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Currentness {
     /// The object reports a status, which decides.
@@ -129,11 +130,11 @@ pub(super) enum Currentness {
 
 impl Currentness {
     /// Returns whether the object is Current, once it is known whether others of its kind report.
-    pub(super) fn is_current_among(self, others: Others) -> bool {
+    pub(super) fn is_current_given_others(self, others: OthersOfKind) -> bool {
         let state = match (self, others) {
             (Self::Reported(state), _) => state,
-            (Self::Silent { alone, .. }, Others::Silent) => alone,
-            (Self::Silent { among, .. }, Others::Report) => among,
+            (Self::Silent { alone, .. }, OthersOfKind::Silent) => alone,
+            (Self::Silent { among, .. }, OthersOfKind::Report) => among,
         };
         state == State::Current
     }
@@ -144,26 +145,32 @@ pub(super) fn judge_currentness(
     object: &Value,
     resource: &Resource,
     now: Timestamp,
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Option<Currentness> {
-    let alone = judge_state(object, resource, Others::Silent, now, rules)?;
-    if status::reports(object) {
+    let alone = judge_state(object, resource, OthersOfKind::Silent, now, rules)?;
+    if status::has_status(object) {
         return Some(Currentness::Reported(alone));
     }
-    let among = judge_state(object, resource, Others::Report, now, rules)?;
+    let among = judge_state(object, resource, OthersOfKind::Report, now, rules)?;
     Some(Currentness::Silent { alone, among })
 }
 
-fn is_current(object: &Value, resource: &Resource, others: Others, now: Timestamp, rules: Rules<'_>) -> bool {
+fn is_current(
+    object: &Value,
+    resource: &Resource,
+    others: OthersOfKind,
+    now: Timestamp,
+    rules: ReadSettings<'_>,
+) -> bool {
     judge_state(object, resource, others, now, rules) == Some(State::Current)
 }
 
 fn judge_state(
     object: &Value,
     resource: &Resource,
-    others: Others,
+    others: OthersOfKind,
     now: Timestamp,
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Option<State> {
     let around = Surroundings {
         others,
@@ -174,13 +181,14 @@ fn judge_state(
     Some(rules.judge(object, &resource.group_kind(), around).state)
 }
 
-/// Returns whether the key has a namespace exactly if objects of its kind have one.
+/// Returns whether the key fits the scope of the resource: it has a namespace if the resource is namespaced, and none
+/// if it is cluster-scoped.
 fn has_scope_of(key: &ObjectKey, resource: &Resource) -> bool {
     key.namespace.is_some() == (resource.scope == Scope::Namespaced)
 }
 
 /// The error about missing objects, with the places in the manifests that name them.
-fn missing_dependencies(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Error {
+fn missing_dependencies_error(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Error {
     let messages = desired.members.iter().flat_map(|member| {
         let named = member.depends_on.iter().filter(|key| missing.contains(key));
         named.map(|dependency| {

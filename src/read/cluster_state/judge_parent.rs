@@ -5,7 +5,7 @@ use std::slice;
 
 use futures_util::future::join;
 
-use super::{Goal, Rules, namespaces_of_run};
+use super::{Goal, ReadSettings, namespaces_of_run};
 use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
 use crate::event::Operation;
@@ -15,12 +15,12 @@ use crate::model::containers::NamespaceState;
 use crate::model::set::ParentObject;
 use crate::plan::{self, ParentJudgement, ParentStatus, Refusal, Risk};
 use crate::read::error::{no_set_to_move, no_such_set};
-use crate::read::orphans::Parent;
-use crate::read::{NamedSet, WholeParent};
+use crate::read::orphans::ParentPresence;
+use crate::read::{LiveParent, NamedSet};
 
 /// The parent, once it is known that the run may write it.
 pub(super) struct Judged {
-    pub(super) parent: Option<WholeParent>,
+    pub(super) parent: Option<LiveParent>,
     pub(super) take_over: Option<Refusal>,
     pub(super) parent_status: ParentStatus,
     pub(super) namespaces: BTreeMap<String, NamespaceState>,
@@ -29,15 +29,15 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    pub(super) fn presence(&self) -> Parent {
+    pub(super) fn presence(&self) -> ParentPresence {
         match self.parent {
-            Some(_) => Parent::There,
-            None => Parent::Gone,
+            Some(_) => ParentPresence::There,
+            None => ParentPresence::Gone,
         }
     }
 }
 
-pub(super) fn has_record(parent: &WholeParent) -> bool {
+pub(super) fn has_record(parent: &LiveParent) -> bool {
     parent.object.reading != Reading::NoRecord
 }
 
@@ -63,8 +63,8 @@ impl Goal<'_> {
     fn usable_parent(
         &self,
         named: &NamedSet,
-        parent: Option<WholeParent>,
-    ) -> Result<Option<WholeParent>, Error> {
+        parent: Option<LiveParent>,
+    ) -> Result<Option<LiveParent>, Error> {
         match self {
             Self::Apply(..) | Self::Join(_) => Ok(parent),
             Self::Delete(..) => Ok(parent.filter(has_record)),
@@ -96,7 +96,7 @@ impl Goal<'_> {
         judged.map(|judged| ParentJudgement {
             take_over: judged
                 .take_over
-                .map(|refusal| managed_elsewhere(refusal, operation)),
+                .map(|refusal| into_managed_elsewhere(refusal, operation)),
             ..judged
         })
     }
@@ -104,7 +104,7 @@ impl Goal<'_> {
 
 /// Replaces the refusal to write another tool's set, for commands other than `apply`. Only `apply` takes sets over, so
 /// the other commands need another hint.
-fn managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
+fn into_managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
     match refusal {
         Refusal::OtherTooling { parent, found, ours } => Refusal::ManagedElsewhere {
             parent,
@@ -127,11 +127,11 @@ fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), Erro
 }
 
 /// Reads the parent and the namespaces that matter for it, and judges them.
-pub(super) async fn judge(
+pub(super) async fn read_and_judge(
     server: &ApiServer,
     named: &mut NamedSet,
     goal: &Goal<'_>,
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Result<Judged, Error> {
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
@@ -165,7 +165,7 @@ pub(super) async fn judge(
     check_take_over(take_over.as_ref(), rules.take_over)?;
     if goal.creates_set() {
         namespaces_of_run::check(named, desired, &namespaces)?;
-        namespaces_of_run::check_custom_parent(named, object, desired)?;
+        namespaces_of_run::check_custom_parent_exists(named, object, desired)?;
     }
     if let (Goal::Delete(..), ParentStatus::Recorded(applyset_record)) = (goal, &parent_status) {
         // A deletion does not change the tool that manages the set.

@@ -20,10 +20,10 @@ use super::cluster::Cluster;
 use super::error::failed_selection;
 use super::list::{METADATA_LIST, Selector};
 use super::lost_members::warning_of_unlabeled;
-use super::members::{members, unique_by_uid};
+use super::members::{list_collections, unique_by_uid};
 use super::named_set::NamedSet;
-use super::orphans::Search;
-use super::parent::WholeParent;
+use super::orphans::SearchRules;
+use super::parent::LiveParent;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
 use crate::error::Error;
@@ -55,7 +55,7 @@ pub enum Goal<'a> {
 
 /// Permissions of the user, and settings of the reads.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules<'a> {
+pub struct ReadSettings<'a> {
     /// The treatment of a parent that has to be taken over.
     pub take_over: Risk,
     /// Field managers whose part-of labels make an object a member.
@@ -68,9 +68,9 @@ pub struct Rules<'a> {
     pub concurrency: usize,
 }
 
-impl<'a> Rules<'a> {
-    fn search(self) -> Search<'a> {
-        Search {
+impl<'a> ReadSettings<'a> {
+    fn search_rules(self) -> SearchRules<'a> {
+        SearchRules {
             appliers: self.appliers,
             concurrency: self.concurrency,
         }
@@ -81,7 +81,7 @@ impl<'a> Rules<'a> {
 #[derive(Debug)]
 pub struct ClusterState {
     /// The parent; for a deletion only if it has a record.
-    pub parent: Option<WholeParent>,
+    pub parent: Option<LiveParent>,
     /// The reason why the parent has to be taken over; `None` if it need not. The run writes the parent only after the
     /// user has agreed to this.
     pub take_over: Option<Refusal>,
@@ -91,7 +91,8 @@ pub struct ClusterState {
     pub places: ListTargets,
     /// The input of the plan.
     pub observed: Observed,
-    /// The extent of pruning. A deletion of the set includes the namespace of the parent only if it deletes the parent.
+    /// What is pruned. A deletion of the whole set prunes the parent's namespace and CRD only if it also deletes the
+    /// parent.
     pub pruning: Pruning,
     /// The tool that managed the set until now, if this run takes it over.
     pub former_tooling: Option<Tooling>,
@@ -134,7 +135,7 @@ impl ClusterState {
         if let Some(labels) = labels {
             selector.labels = format!("{},{labels}", selector.labels);
         }
-        let mut found = members(server, &self.places, &selector, concurrency, Live::from_object)
+        let mut found = list_collections(server, &self.places, &selector, concurrency, Live::from_object)
             .await
             .map_err(|failure| failed_selection(failure, labels))?;
         found.retain(|live| !named.set.is_parent(live));
@@ -145,7 +146,7 @@ impl ClusterState {
 
     /// Warns of objects that have lost their label in the scope of a set that is about to end. Keeps their kinds and
     /// namespaces in the record, so that later runs find them.
-    pub fn keep_recorded(&mut self, unlabeled: &[Live], named: &NamedSet) {
+    pub fn keep_unlabeled_in_record(&mut self, unlabeled: &[Live], named: &NamedSet) {
         if unlabeled.is_empty() {
             return;
         }
@@ -169,10 +170,10 @@ pub async fn cluster_state(
     cluster: &mut Cluster,
     named: &mut NamedSet,
     mut goal: Goal<'_>,
-    rules: Rules<'_>,
+    rules: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
-    let judged = judge_parent::judge(&cluster.server, named, &goal, rules).await?;
-    let scoped = scope::scope(cluster, named, &goal, judged, rules.search()).await?;
+    let judged = judge_parent::read_and_judge(&cluster.server, named, &goal, rules).await?;
+    let scoped = scope::scope(cluster, named, &goal, judged, rules.search_rules()).await?;
     match &mut goal {
         Goal::Apply(desired, policy) => {
             // A kind that was not served yet may be listed by now.

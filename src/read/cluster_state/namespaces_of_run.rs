@@ -30,16 +30,16 @@ pub(super) async fn read(
 pub(super) async fn check_namespace_of_parent(server: &ApiServer, named: &NamedSet) -> Result<(), Error> {
     let namespaces = read(server, named, &Desired::default()).await?;
     match &named.set.parent.namespace {
-        Some(namespace) if !namespaces.contains_key(namespace) => {
-            Err(missing_namespaces(&BTreeMap::from([(namespace.as_str(), None)])))
-        }
+        Some(namespace) if !namespaces.contains_key(namespace) => Err(missing_namespaces_error(
+            &BTreeMap::from([(namespace.as_str(), None)]),
+        )),
         Some(_) | None => Ok(()),
     }
 }
 
 /// Refuses a custom resource as the parent if it neither exists nor is among the manifests: this program could not
 /// create it, because it does not know its content.
-pub(super) fn check_custom_parent(
+pub(super) fn check_custom_parent_exists(
     named: &NamedSet,
     parent: Option<&ParentObject>,
     desired: &Desired,
@@ -74,7 +74,7 @@ pub(super) fn check(
             namespace,
         }]));
     }
-    let created_by_run: BTreeSet<&str> = desired.namespaces().collect();
+    let created_by_run: BTreeSet<&str> = desired.defined_namespaces().collect();
     let is_missing =
         |namespace: &&str| !namespaces.contains_key(*namespace) && !created_by_run.contains(namespace);
     let mut wanted: BTreeMap<&str, Option<&DesiredObject>> = BTreeMap::new();
@@ -89,12 +89,13 @@ pub(super) fn check(
     if wanted.is_empty() {
         Ok(())
     } else {
-        Err(missing_namespaces(&wanted))
+        Err(missing_namespaces_error(&wanted))
     }
 }
 
-/// Creates the error about missing namespaces, each with the first object in it; `None` for the parent.
-fn missing_namespaces(namespaces: &BTreeMap<&str, Option<&DesiredObject>>) -> Error {
+/// Creates the error about missing namespaces, each with the first object of the manifests in it; `None` if only the
+/// parent is in it.
+fn missing_namespaces_error(namespaces: &BTreeMap<&str, Option<&DesiredObject>>) -> Error {
     let messages = namespaces.iter().map(|(namespace, wanted_by)| {
         let wanted_by = wanted_by.map_or_else(
             || "the set's parent".to_owned(),

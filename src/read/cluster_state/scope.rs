@@ -10,7 +10,7 @@ use crate::model::applyset::Tooling;
 use crate::model::containers::NamespaceState;
 use crate::model::identity::GroupKind;
 use crate::plan::{self, MemberScope, Observed, ParentStatus, Pruning};
-use crate::read::orphans::{self, OrphanSearchResult, Parent, Search};
+use crate::read::orphans::{self, OrphanSearchResult, ParentPresence, SearchRules};
 use crate::read::{Cluster, NamedSet};
 
 /// The scope of a set.
@@ -26,7 +26,7 @@ impl Scoped {
     pub(super) fn state_without_members(&self, named: &NamedSet) -> ClusterState {
         ClusterState {
             warnings: self.warnings(named),
-            ..self.state(named)
+            ..self.initial_state(named)
         }
     }
 
@@ -40,7 +40,7 @@ impl Scoped {
     }
 
     /// Returns the state before members are read.
-    pub(super) fn state(&self, named: &NamedSet) -> ClusterState {
+    pub(super) fn initial_state(&self, named: &NamedSet) -> ClusterState {
         let Judged {
             parent,
             take_over,
@@ -56,7 +56,9 @@ impl Scoped {
             observed: Observed {
                 recorded: self.member_scope.recorded.clone(),
                 record_to_keep: self.member_scope.record_to_keep.clone(),
-                parent: parent.as_ref().and_then(|parent| named.dependent(&parent.object)),
+                parent: parent
+                    .as_ref()
+                    .and_then(|parent| named.parent_as_dependent(&parent.object)),
                 ..Observed::default()
             },
             pruning: Pruning::Enabled,
@@ -92,7 +94,7 @@ pub(super) async fn scope(
     named: &NamedSet,
     goal: &Goal<'_>,
     mut judged: Judged,
-    search: Search<'_>,
+    search: SearchRules<'_>,
 ) -> Result<Scoped, Error> {
     let needs_search = needs_search_of_cluster(goal, &judged.parent_status, judged.presence());
     if judged.parent_status == ParentStatus::New {
@@ -125,10 +127,10 @@ pub(super) async fn scope(
 /// Only a set without a record is searched for. An apply of manifests to a set without a parent does not search,
 /// because nearly every such run is the first one of its set. A parent that exists may have had a record before, so the
 /// run searches. So do all other commands, and an apply of no objects: they are the last chance to find the members.
-fn needs_search_of_cluster(goal: &Goal<'_>, parent_status: &ParentStatus, parent: Parent) -> bool {
+fn needs_search_of_cluster(goal: &Goal<'_>, parent_status: &ParentStatus, parent: ParentPresence) -> bool {
     match (parent_status, goal, parent) {
         (ParentStatus::Recorded(_), _, _) => false,
-        (ParentStatus::New, Goal::Apply(desired, _), Parent::Gone) => desired.members.is_empty(),
+        (ParentStatus::New, Goal::Apply(desired, _), ParentPresence::Gone) => desired.members.is_empty(),
         (ParentStatus::New, _, _) => true,
     }
 }
@@ -176,9 +178,9 @@ mod tests {
         ];
         for (goal, without_parent) in goals {
             let searches = |parent_status, parent| needs_search_of_cluster(&goal, parent_status, parent);
-            assert_eq!(searches(&ParentStatus::New, Parent::Gone), without_parent);
-            assert!(searches(&ParentStatus::New, Parent::There));
-            assert!(!searches(&recorded, Parent::There));
+            assert_eq!(searches(&ParentStatus::New, ParentPresence::Gone), without_parent);
+            assert!(searches(&ParentStatus::New, ParentPresence::There));
+            assert!(!searches(&recorded, ParentPresence::There));
         }
     }
 }

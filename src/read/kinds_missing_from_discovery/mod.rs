@@ -15,8 +15,8 @@ use super::definitions::{aggregated_apis, definitions};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
-    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KeptKind,
-    KindLookup, MissingKind, judge_missing_kind,
+    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, ExpectedReason, Forbidden,
+    KeptKind, KindLookup, MissingKind, judge_missing_kind,
 };
 use crate::error::Error;
 use crate::model::identity::GroupKind;
@@ -68,7 +68,7 @@ impl<'a> KindWait<'a> {
     }
 
     /// Waits for up to `LONGEST_WAIT` without a report, in the middle of a run.
-    pub fn unreported() -> Self {
+    pub fn without_report() -> Self {
         Self::new(None, &|_| {})
     }
 
@@ -76,7 +76,7 @@ impl<'a> KindWait<'a> {
     pub fn never() -> Self {
         Self {
             deadline: Instant::now(),
-            ..Self::unreported()
+            ..Self::without_report()
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> KindWait<'a> {
 /// A kind that the server should serve according to its CRD or `APIService`, and that discovery does not list.
 struct AwaitedKind {
     kind: String,
-    expected: Expected,
+    expected: ExpectedReason,
 }
 
 /// The conclusion from definitions and APIServices.
@@ -137,9 +137,9 @@ async fn until_settled<T>(
     }
 }
 
-/// Determines the state of the kinds that `find_missing` returns, which are missing from a discovery: asks for a fresh
-/// discovery, then for definitions and APIServices, and waits for kinds that the server should serve. Sends nothing if
-/// no kind is missing.
+/// Determines the state of kinds that are missing from discovery; `find_missing` returns them. Repeats discovery, then
+/// reads definitions and APIServices, and waits for kinds that the server should serve. Sends nothing if no kind is
+/// missing.
 ///
 /// Afterwards, `discovery` holds the states of kinds that are still missing (`Discovery::missing_kind`).
 ///
@@ -163,7 +163,7 @@ pub async fn settle_missing_kinds(
         };
         let evidence = read_evidence_of_kinds(server, discovery, &kinds)
             .await
-            .map_err(|error| unread_evidence(first, &error))?;
+            .map_err(|error| unread_evidence_error(first, &error))?;
         let missing_kinds: BTreeMap<GroupKind, MissingKind> = kinds
             .into_iter()
             .map(|kind| {
@@ -184,9 +184,9 @@ pub async fn settle_missing_kinds(
     .await
 }
 
-/// Waits until the server serves those of the kinds that `find_missing` returns whose definitions the cluster has
-/// already. Used for kinds of the manifests, which may bring the other definitions. Without permission to read
-/// definitions, it does not wait.
+/// Waits until the server serves each kind that `find_missing` returns and that a definition in the cluster defines.
+/// For the other kinds it does not wait: the manifests may contain their definitions. Nor does it wait if the user may
+/// not read definitions.
 ///
 /// # Errors
 ///
@@ -199,7 +199,8 @@ pub(super) async fn await_defined(
 ) -> Result<(), UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
         let kinds = find_missing(discovery);
-        let definitions = read_definitions_of(server, &kinds, |name| !discovery.has_definition(name)).await?;
+        let definitions =
+            read_definitions_of(server, &kinds, |name| !discovery.has_resource_of_definition(name)).await?;
         let awaited = definitions
             .iter()
             .find(|definition| definition.is_served())
@@ -209,8 +210,8 @@ pub(super) async fn await_defined(
     .await
 }
 
-/// Reads those definitions of these kinds whose names are relevant; none if the user may not read definitions. Sends
-/// nothing if there are no kinds.
+/// Reads the definitions of these kinds, except those whose names `is_relevant` excludes; none if the user may not read
+/// definitions. Sends nothing if there are no kinds.
 async fn read_definitions_of(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
@@ -221,19 +222,19 @@ async fn read_definitions_of(
     };
     let mut definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name))
         .await
-        .map_err(|error| unread_evidence(first, &error))?
+        .map_err(|error| unread_evidence_error(first, &error))?
         .unwrap_or_default();
     definitions.retain(|definition| kinds.contains(&definition.kind));
     Ok(definitions)
 }
 
-/// Determines why the server does not serve these kinds although they are defined. Returns no state of a kind if its
-/// definition names no reason, or if the user may not read definitions.
+/// Finds those of these kinds that a definition keeps from being served, each with the reason. Leaves out kinds whose
+/// definitions name no reason, and all kinds if the user may not read definitions.
 ///
 /// # Errors
 ///
 /// Definitions could not be read, for another reason than permissions.
-pub(super) async fn definition_states(
+pub(super) async fn find_kept_kinds(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<BTreeMap<GroupKind, MissingKind>, UnsettledError> {
@@ -268,7 +269,10 @@ pub(super) async fn await_named(
         } = read_all_evidence(server, discovery).await?;
         // Without permission to read definitions, the resource counts as undefined.
         let definitions = definitions.unwrap_or_default();
-        if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
+        if let Some(definition) = definitions
+            .iter()
+            .find(|known| known.is_named_by_argument(argument))
+        {
             return Ok(match definition.missing_kind() {
                 MissingKind::Expected(_) => Outlook::Expecting(AwaitedKind::from_definition(definition)),
                 MissingKind::Kept(kept) => Outlook::Settled(Some(kept)),
@@ -277,7 +281,7 @@ pub(super) async fn await_named(
         }
         let aggregated = aggregated.unwrap_or_default();
         let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
-        let api = silent.into_iter().find(|api| api.may_serve(argument));
+        let api = silent.into_iter().find(|api| api.may_serve_argument(argument));
         Ok(api.map_or(Outlook::Settled(None), |api| {
             Outlook::Expecting(AwaitedKind::from_api(api))
         }))
@@ -288,11 +292,11 @@ pub(super) async fn await_named(
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
 async fn read_all_evidence(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
     let evidence = read_evidence(server, discovery, |_| true).await;
-    evidence.map_err(|error| unread_evidence(&"of every CustomResourceDefinition", &error))
+    evidence.map_err(|error| unread_evidence_error(&"of every CustomResourceDefinition", &error))
 }
 
 /// The error about a kind, or a phrase for all kinds, whose definitions or APIServices could not be read.
-fn unread_evidence(kind: &impl Display, error: &ListError) -> UnsettledError {
+fn unread_evidence_error(kind: &impl Display, error: &ListError) -> UnsettledError {
     UnsettledError::Kind(Error::kind_unknowable(format!(
         "kind {kind}: cannot determine whether the server has it: {error}"
     )))
@@ -319,7 +323,7 @@ pub fn describe_kinds_behind_permission(permission: &str) -> String {
 /// # Errors
 ///
 /// As [`settle_missing_kinds`].
-pub(super) async fn await_everything(
+pub(super) async fn await_all_kinds(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
@@ -354,14 +358,14 @@ impl AwaitedKind {
     fn from_api(api: &AggregatedApi) -> Self {
         Self {
             kind: format!("of {}", api.group),
-            expected: Expected::Aggregated(api.name.clone()),
+            expected: ExpectedReason::Aggregated(api.name.clone()),
         }
     }
 
     fn from_definition(definition: &Definition) -> Self {
         Self {
             kind: definition.kind.to_string(),
-            expected: definition.expected(),
+            expected: definition.expected_reason(),
         }
     }
 }
@@ -398,7 +402,7 @@ async fn read_evidence(
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Evidence, ListError> {
     let definitions = definitions(server, |name| {
-        is_relevant(name) && !discovery.has_definition(name)
+        is_relevant(name) && !discovery.has_resource_of_definition(name)
     });
     let (definitions, aggregated) = tokio::try_join!(definitions, aggregated_apis(server, discovery))?;
     Ok(Evidence {

@@ -48,7 +48,7 @@ impl FakeServer {
     /// of discoveries.
     async fn look(&self, wait: &KindWait<'_>) -> (Result<HiddenKinds, UnsettledError>, usize) {
         let mut discovery = discovery::fetch(&self.server).await.expect("a discovery");
-        let hidden_kinds = await_everything(&self.server, &mut discovery, wait).await;
+        let hidden_kinds = await_all_kinds(&self.server, &mut discovery, wait).await;
         let paths = self.paths.lock().expect("no panic");
         let discoveries = paths.iter().filter(|path| *path == "/apis").count();
         (hidden_kinds, discoveries - 1)
@@ -121,7 +121,7 @@ async fn what_serves_nothing_is_not_waited_for() {
         (terminating, hidden(&[])),
     ] {
         let fake = FakeServer::new(definition, usize::MAX);
-        let (hidden_kinds, discoveries) = fake.look(&KindWait::unreported()).await;
+        let (hidden_kinds, discoveries) = fake.look(&KindWait::without_report()).await;
         assert_eq!(
             (hidden_kinds.expect("nothing is expected"), discoveries),
             (expected, 0)

@@ -9,8 +9,8 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::live::read_owners;
-use super::objects::lacks_version;
-use super::page::read_page;
+use super::objects::lacks_uid_or_version;
+use super::page::parse_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
 use crate::error::{Error, ErrorKind};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
@@ -111,12 +111,15 @@ impl From<(ListTarget, ListError)> for Error {
                 "run the same command again".to_owned()
             }
         };
-        let (plural, namespace) = (&place.resource.plural, in_namespace(place.namespace.as_deref()));
+        let (plural, namespace) = (
+            &place.resource.plural,
+            describe_namespace(place.namespace.as_deref()),
+        );
         Self::new(kind, format!("{plural}{namespace}: cannot be listed: {error}")).with_hint(hint)
     }
 }
 
-fn in_namespace(namespace: Option<&str>) -> String {
+fn describe_namespace(namespace: Option<&str>) -> String {
     namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
 }
 
@@ -129,7 +132,7 @@ impl ListError {
 
     /// Returns whether the error is about the cluster or the user rather than about this collection, so that any other
     /// list would have failed, too.
-    pub(super) fn is_of_the_cluster(&self) -> bool {
+    pub(super) fn is_same_for_every_list(&self) -> bool {
         let Self::Request(error) = self else {
             return false;
         };
@@ -166,13 +169,13 @@ pub(super) async fn list<T>(
     selector: &Selector,
     reduce: impl FnMut(&Value) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
-    let listed = list_at_version(server, resource, namespace, selector, reduce).await;
+    let listed = list_with_version(server, resource, namespace, selector, reduce).await;
     listed.map(|(found, _)| found)
 }
 
 /// Reads a collection like `list`, and returns also the list's resourceVersion: a watch that starts there misses no
 /// change.
-pub async fn list_at_version<T>(
+pub async fn list_with_version<T>(
     server: &ApiServer,
     resource: &Resource,
     namespace: Option<&str>,
@@ -212,7 +215,7 @@ fn find_fault(item: &Value, resource: &Resource, namespace: Option<&str>) -> Opt
     let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
     if text("/metadata/name").is_none_or(str::is_empty) {
         Some("has an item without a name")
-    } else if lacks_version(item, resource) {
+    } else if lacks_uid_or_version(item, resource) {
         Some("has an item that lacks a UID or a resourceVersion")
     } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
@@ -248,12 +251,12 @@ async fn list_once<T>(
             Err(error) => return Err(error.into()),
         };
         let mut items = 0;
-        let page = read_page(&reply.body, &mut found, |item| {
+        let page = parse_page(&reply.body, &mut found, |item| {
             items += 1;
             reduce(item)
         })
         .map_err(|error| unreadable_page(path, &error))?;
-        limit = next_limit(limit, reply.body.len(), items, *max_page_items);
+        limit = limit_for_next_page(limit, reply.body.len(), items, *max_page_items);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
             return Ok(Some((found, page.resource_version)));
@@ -269,7 +272,7 @@ async fn list_once<T>(
 
 /// Returns how many objects to ask for in the next page, after a page of `bytes` bytes and `items` items for which
 /// `limit` objects were asked for. At most doubles the limit, since large objects may be anywhere in a list.
-fn next_limit(limit: usize, bytes: usize, items: usize, max_page_items: usize) -> usize {
+fn limit_for_next_page(limit: usize, bytes: usize, items: usize, max_page_items: usize) -> usize {
     let bytes_per_item = (bytes / items.max(1)).max(1);
     let fitting = PAGE_BYTES / bytes_per_item;
     fitting.clamp(1, max_page_items).min(limit * 2)
@@ -293,7 +296,7 @@ fn unreadable_page(path: &str, error: &serde_json::Error) -> ListError {
 }
 
 /// Reads the collection of `resource` in the whole cluster if it fits in one page; `None` if there are more pages.
-pub(super) async fn first_page<T>(
+pub(super) async fn list_in_one_page<T>(
     server: &ApiServer,
     resource: &Resource,
     selector: &Selector,
@@ -306,7 +309,7 @@ pub(super) async fn first_page<T>(
         .await?;
     let mut found = Vec::new();
     let mut fault = None;
-    let page = read_page(&reply.body, &mut found, |item| {
+    let page = parse_page(&reply.body, &mut found, |item| {
         fault = fault.or_else(|| find_fault(item, resource, None));
         reduce(item)
     })

@@ -30,7 +30,7 @@ fn pages_are_as_large_as_memory_allows() {
         (400, 1000, 400, 800),
     ] {
         assert_eq!(
-            next_limit(limit, bytes, items, LATER_PAGES),
+            limit_for_next_page(limit, bytes, items, LATER_PAGES),
             expected,
             "{limit} {bytes} {items}"
         );
@@ -60,7 +60,7 @@ fn body(objects: usize, padding: usize, next: &str) -> Response<Body> {
 /// Lists everything, and returns the number of objects.
 async fn count(client: kube::Client) -> usize {
     let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-    let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+    let resource = Resource::with_regular_names("", "v1", "ConfigMap", Scope::Namespaced);
     let selector = Selector::new("", WHOLE_OBJECTS);
     let found = list(&server, &resource, None, &selector, |_| Some(())).await;
     found.expect("a list").len()
@@ -131,7 +131,7 @@ async fn pages_shrink_after_a_large_one() {
 
 fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
     let mut found = Vec::new();
-    read_page(body.as_bytes(), &mut found, Value::as_i64)
+    parse_page(body.as_bytes(), &mut found, Value::as_i64)
         .map(|metadata| (found, metadata.continue_token))
         .map_err(|error| error.to_string())
 }
@@ -148,7 +148,7 @@ fn items_have_to_be_what_was_asked_for() {
     };
     let item = |more: Value| item_of(&resource, more);
     assert_eq!(item(json!({})), None);
-    let undeletable = Resource::regular("metrics.k8s.io", "v1", "PodMetrics", Scope::Namespaced);
+    let undeletable = Resource::with_regular_names("metrics.k8s.io", "v1", "PodMetrics", Scope::Namespaced);
     for lacking in ["uid", "resourceVersion"] {
         let without = |value: Value| json!({(lacking): value});
         for value in [json!(null), json!("")] {

@@ -1,5 +1,5 @@
-//! Decides which objects with a set's label count as members if a search of the whole cluster has found
-//! them outside of the namespaces that a run knows of.
+//! A search of the whole cluster finds objects with a set's label outside of the namespaces that the run knows of. This
+//! module decides which of them count as members.
 //!
 //! The id of a set is public. If the label alone made an object a member, a user of one namespace could create a
 //! labeled object there. The pipeline of another team, which applies the set, would then record that namespace. It may
@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Search;
+use super::SearchRules;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::live::Live;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
@@ -46,7 +46,7 @@ pub(super) async fn keep_credible(
     server: &ApiServer,
     found: Vec<Live>,
     known: &BTreeSet<String>,
-    search: Search<'_>,
+    search: SearchRules<'_>,
 ) -> Credible {
     let is_known = |live: &Live| {
         live.key
@@ -54,7 +54,7 @@ pub(super) async fn keep_credible(
             .as_ref()
             .is_some_and(|name| known.contains(name))
     };
-    let is_applied = |live: &Live| live.is_labeled_by(search.appliers);
+    let is_applied = |live: &Live| live.has_label_written_by(search.appliers);
     let deletion = |live: &Live| Permission::on(Verb::Delete, &live.resource, live.key.namespace.as_deref());
     let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
     let needed = NeededPermissions {
@@ -62,7 +62,7 @@ pub(super) async fn keep_credible(
         ..NeededPermissions::default()
     };
     let missing = missing_permissions(server, Administrator::NotAsked, &needed, search.concurrency).await;
-    divide(found, |live| {
+    divide_by_doubt(found, |live| {
         if is_known(live) {
             None
         } else if !is_applied(live) {
@@ -74,7 +74,7 @@ pub(super) async fn keep_credible(
 }
 
 /// Divides the objects by their `doubt`; `None` makes an object a member.
-fn divide(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credible {
+fn divide_by_doubt(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credible {
     let mut doubtful: BTreeMap<(Option<String>, Doubt), Vec<Live>> = BTreeMap::new();
     let mut credible = Vec::new();
     for live in found {
@@ -132,7 +132,7 @@ mod tests {
             live("ConfigMap", Some("victim"), "c"),
             live("ConfigMap", Some("other"), "d"),
         ];
-        let credible = divide(objects.to_vec(), |live| match live.key.namespace.as_deref() {
+        let credible = divide_by_doubt(objects.to_vec(), |live| match live.key.namespace.as_deref() {
             Some("victim") => Some(Doubt::Permission),
             Some("other") => Some(Doubt::Writer),
             _ => None,

@@ -12,7 +12,7 @@ use members_outside_known_namespaces::{Credible, LabeledNonMembers};
 
 use super::cluster::Cluster;
 use super::list::{METADATA_LIST, Selector};
-use super::list_all::{ListOptions, ListResults, list_all};
+use super::list_all::{ListOptions, ListResults, list_visible_everywhere};
 use super::members::unique_by_uid;
 use super::named_set::NamedSet;
 use crate::cluster::apiserver::ApiServer;
@@ -40,7 +40,7 @@ pub(super) struct OrphanSearchResult {
 
 /// The rules of a search for members.
 #[derive(Clone, Copy)]
-pub(super) struct Search<'a> {
+pub(super) struct SearchRules<'a> {
     /// Field managers whose part-of labels make an object a member.
     pub(super) appliers: &'a BTreeSet<String>,
     pub(super) concurrency: usize,
@@ -58,9 +58,9 @@ pub(super) async fn find(
     cluster: &mut Cluster,
     named: &NamedSet,
     member_scope: &mut MemberScope,
-    search: Search<'_>,
+    search: SearchRules<'_>,
 ) -> Result<OrphanSearchResult, Error> {
-    let hidden_kinds = cluster.await_everything().await?;
+    let hidden_kinds = cluster.await_all_kinds().await?;
     // Objects that cannot be applied and deleted, such as the metrics of Pods, are not members of sets.
     let resources: Vec<Arc<Resource>> = cluster
         .discovery
@@ -90,7 +90,7 @@ pub(super) async fn find(
     );
     let Credible { found, left_out } =
         members_outside_known_namespaces::keep_credible(&cluster.server, found, &namespaces, search).await;
-    add_places(member_scope, named, &found);
+    extend_scope(member_scope, named, &found);
     let plurals: BTreeSet<&String> = forbidden.iter().map(|place| &place.resource.plural).collect();
     Ok(OrphanSearchResult {
         members: found.len(),
@@ -140,7 +140,8 @@ async fn list_labeled<T>(
 ) -> Result<(Vec<T>, Vec<ListTarget>), Error> {
     let selector = Selector::for_members(&named.set.id, METADATA_LIST);
     let options = ListOptions::new(&selector, concurrency);
-    let ListResults { found, unread } = list_all(server, kinds, namespaces, options, reduce).await;
+    let ListResults { found, unread } =
+        list_visible_everywhere(server, kinds, namespaces, options, reduce).await;
     let (forbidden, failed): (Vec<_>, Vec<_>) =
         unread.into_iter().partition(|(_, error)| error.is_forbidden());
     match failed.into_iter().next() {
@@ -150,7 +151,7 @@ async fn list_labeled<T>(
 }
 
 /// Extends the scope by the kinds and namespaces of these members.
-fn add_places(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) {
+fn extend_scope(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) {
     let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
     member_scope.places.namespaces.extend(namespaces);
     member_scope
@@ -162,7 +163,7 @@ fn add_places(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) 
 
 /// Presence of the parent of a set that has no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Parent {
+pub(super) enum ParentPresence {
     /// The parent exists, and may have had a record before.
     There,
     /// The parent does not exist.
@@ -171,17 +172,17 @@ pub(super) enum Parent {
 
 impl OrphanSearchResult {
     /// Returns warnings of found members, of members that may have been missed, and of objects that were left out.
-    pub(super) fn warnings(&self, named: &NamedSet, parent: Parent) -> Vec<String> {
+    pub(super) fn warnings(&self, named: &NamedSet, parent: ParentPresence) -> Vec<String> {
         let possibly_missed = match parent {
-            Parent::There => &self.hidden,
+            ParentPresence::There => &self.hidden,
             // Most users may not list everything, so missing permissions are not worth a warning for every new set.
-            Parent::Gone => &self.unserved,
+            ParentPresence::Gone => &self.unserved,
         };
         let found = match (self.members, parent) {
             (0, _) if possibly_missed.is_empty() => None,
-            (0, _) => Some(warn_of_missing_record(possibly_missed)),
-            (count, Parent::Gone) => Some(warning_of_found(named, count, &self.hidden)),
-            (count, Parent::There) => Some(format!(
+            (0, _) => Some(warning_of_missing_record(possibly_missed)),
+            (count, ParentPresence::Gone) => Some(warning_of_found(named, count, &self.hidden)),
+            (count, ParentPresence::There) => Some(format!(
                 "found {} of this set that its parent {} does not record{}",
                 counted(count, "object"),
                 named.set.parent,
@@ -193,7 +194,7 @@ impl OrphanSearchResult {
 
     /// Returns the warnings before a deletion. They do not mention the found members, because a deletion lists these.
     pub(super) fn warnings_of_deletion(&self) -> Vec<String> {
-        let hidden = (!self.hidden.is_empty()).then(|| warn_of_missing_record(&self.hidden));
+        let hidden = (!self.hidden.is_empty()).then(|| warning_of_missing_record(&self.hidden));
         hidden.into_iter().chain(self.left_out.warnings.clone()).collect()
     }
 }
@@ -216,6 +217,6 @@ fn perhaps_more(hidden: &[String]) -> String {
 }
 
 /// The warning that members of a set without a record may be missed.
-fn warn_of_missing_record(hidden: &[String]) -> String {
+fn warning_of_missing_record(hidden: &[String]) -> String {
     format!("the set has no record; {}", members_missed(hidden))
 }

@@ -57,7 +57,7 @@ pub enum Administrator {
 }
 
 /// Asks the server whether the user is an administrator.
-pub async fn administrator(server: &ApiServer) -> Administrator {
+pub async fn ask_whether_administrator(server: &ApiServer) -> Administrator {
     let attributes = json!({"verb": "*", "group": "*", "resource": "*"});
     match review_access(server, attributes).await {
         Some(Access { allowed: false }) => Administrator::No,
@@ -66,8 +66,8 @@ pub async fn administrator(server: &ApiServer) -> Administrator {
 }
 
 /// Returns the needed permissions that the user lacks. If the user lacks several permissions on objects of a resource,
-/// one permission on all its objects stands for them. `user` is the answer of [`administrator`], if that was asked
-/// before. Sends nothing if no permission is needed.
+/// one permission on all its objects stands for them. `user` is the answer of [`ask_whether_administrator`], if that
+/// was asked before. Sends nothing if no permission is needed.
 pub async fn missing_permissions(
     server: &ApiServer,
     mut user: Administrator,
@@ -78,7 +78,7 @@ pub async fn missing_permissions(
         return Vec::new();
     }
     if user == Administrator::NotAsked {
-        user = administrator(server).await;
+        user = ask_whether_administrator(server).await;
     }
     if user == Administrator::Assumed {
         return Vec::new();
@@ -88,7 +88,10 @@ pub async fn missing_permissions(
     // enough.
     let mut reviews: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
     for right in &needed.rights {
-        reviews.entry(right.on_all()).or_default().push(right.clone());
+        reviews
+            .entry(right.without_name())
+            .or_default()
+            .push(right.clone());
     }
     let verdicts: Vec<Vec<Permission>> = stream::iter(reviews)
         .map(|(on_all, rights)| find_missing(server, needed, on_all, rights, &rules))
@@ -131,7 +134,7 @@ fn namespace_of_rules(right: &Permission) -> &str {
     right.namespace.as_deref().unwrap_or(NAMESPACE_WITHOUT_BINDINGS)
 }
 
-/// Returns which of the permissions `rights`, which are all parts of `on_all`, are missing. The rules may be
+/// Returns which of the permissions `rights`, which are all parts of `without_name`, are missing. The rules may be
 /// incomplete, so a permission that the rules do not grant is missing only if the server denies it in a review.
 async fn find_missing(
     server: &ApiServer,
@@ -161,12 +164,12 @@ async fn find_missing(
 /// Returns which of these permissions the server denies. Reviews the permission on all objects first. If that is
 /// denied, reviews the permissions on single objects, which may be granted by name.
 async fn find_denied(server: &ApiServer, on_all: &Permission, rights: Vec<Permission>) -> Vec<Permission> {
-    if is_granted(server, on_all).await {
+    if is_granted_by_review(server, on_all).await {
         return Vec::new();
     }
     let mut denied = Vec::new();
     for right in rights.iter().take(OBJECTS_ASKED_ABOUT) {
-        if right == on_all || !is_granted(server, right).await {
+        if right == on_all || !is_granted_by_review(server, right).await {
             denied.push(right.clone());
         }
     }
@@ -220,7 +223,7 @@ async fn find_namespaces_to_create(
 }
 
 /// Returns whether the user has this permission, or the server does not say.
-async fn is_granted(server: &ApiServer, right: &Permission) -> bool {
+async fn is_granted_by_review(server: &ApiServer, right: &Permission) -> bool {
     review_access(server, resource_attributes(right))
         .await
         .is_none_or(|access| access.allowed)

@@ -263,5 +263,5 @@ fn a_namespace_is_asked_about_as_the_server_will_see_it() {
     let create = right(Verb::Create, "Namespace", None, "shop");
     assert_eq!(resource_attributes(&delete)["namespace"], "shop");
     assert_eq!(resource_attributes(&create).get("namespace"), None);
-    assert_eq!(resource_attributes(&delete.on_all()).get("namespace"), None);
+    assert_eq!(resource_attributes(&delete.without_name()).get("namespace"), None);
 }

@@ -30,7 +30,7 @@ pub enum ExternalVerdict {
 }
 
 /// Writes both states of all objects into two temporary directories, `LIVE-…` and `MERGED-…`, and runs the program on
-/// these. The values of Secrets are masked in the files, as in the program's own output.
+/// these. The values of Secrets are masked in the files, as in the text of `diff` itself.
 ///
 /// # Errors
 ///

@@ -28,8 +28,8 @@ pub enum Cause {
     Unknown,
     /// Other field managers have changed these fields since the last apply.
     Taken(Vec<TakenField>),
-    /// The manifests are those of the saved plan, so somebody else has caused the difference. The list has the fields
-    /// whose new manager is known.
+    /// The manifests are those of the saved plan, so somebody else has caused the difference. The list has the changed
+    /// fields of which the new manager is known.
     SamePlan(Vec<TakenField>),
 }
 
@@ -147,7 +147,12 @@ mod tests {
     }
 
     fn comparison(action: Action, cause: Cause) -> Comparison {
-        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        let resource = Arc::new(Resource::with_regular_names(
+            "",
+            "v1",
+            "ConfigMap",
+            Scope::Namespaced,
+        ));
         Comparison {
             difference: Difference::new(&resource, &key(), None, None),
             outcome: ObjectOutcome::new(Subject::new(&key(), &resource, None), action),

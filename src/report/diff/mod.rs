@@ -11,10 +11,10 @@ use super::documents::report::Report;
 use super::documents::{ContextAndServer, RunEnd, SetDocument};
 use super::layout::paint::Color;
 use super::markdown::render_diff;
-use super::output::{print, print_line};
+use super::output::{print_escaped_line, print_line};
 use super::plan_view::Entry;
 use super::reporter::Reporter;
-use super::reporter::hints::keep_shared_hints_on_last;
+use super::reporter::repeated_messages::keep_shared_hints_on_last;
 use super::style::{Colors, Format, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
 use super::{document, plan_screen, text};
@@ -105,7 +105,7 @@ impl Differences {
             .collect()
     }
 
-    /// Returns whether a run would write nothing.
+    /// Returns whether a run would find nothing to write, and nothing refuses or prevents it.
     pub fn is_empty(&self) -> bool {
         self.refusals.is_empty()
             && self.failures.is_empty()
@@ -124,7 +124,7 @@ impl Differences {
     }
 
     /// Returns the differences of the objects and of the parent, sorted by file name. `None` stands for the parent.
-    fn sorted_by_file(&self) -> Vec<(&Difference, Option<&Comparison>)> {
+    fn sorted_by_file_name(&self) -> Vec<(&Difference, Option<&Comparison>)> {
         let objects = self
             .objects
             .iter()
@@ -136,9 +136,9 @@ impl Differences {
     }
 
     /// Returns the differences that are not empty, sorted by file name.
-    pub fn shown(&self) -> Vec<&Difference> {
+    pub fn non_empty(&self) -> Vec<&Difference> {
         let all = self
-            .sorted_by_file()
+            .sorted_by_file_name()
             .into_iter()
             .map(|(difference, _)| difference);
         all.filter(|difference| !difference.is_empty()).collect()
@@ -147,7 +147,7 @@ impl Differences {
     /// Returns the unified text of all differences, with comments: `patch` ignores lines that begin with `#`.
     fn unified_text(&self) -> String {
         let mut text = String::new();
-        for (difference, object) in self.sorted_by_file() {
+        for (difference, object) in self.sorted_by_file_name() {
             if let Some(comment) = object.and_then(Comparison::comment) {
                 text.extend(["# ", &one_line(&comment), "\n"]);
             }
@@ -217,7 +217,7 @@ impl Reporter {
                 text(&add_colors(&printable_text(&found.unified_text()), colors));
             }
             Format::Lines | Format::Wide => {
-                let columns = self.style.output.columns();
+                let columns = self.style.output.columns_or_default();
                 let header = header(&set_title(set), place, columns);
                 for line in plan_screen::screen_lines(header, found, columns) {
                     print_line(&line, colors);
@@ -227,7 +227,7 @@ impl Reporter {
                 .objects
                 .iter()
                 .filter(|object| !object.is_untouched())
-                .for_each(|object| print(&text_lines::object_name(&object.outcome))),
+                .for_each(|object| print_escaped_line(&text_lines::object_name(&object.outcome))),
             Format::Json | Format::Yaml | Format::Markdown => {}
         }
     }
@@ -241,23 +241,23 @@ impl Reporter {
         requests: u64,
         layout: DiffLayout,
     ) {
-        let cost = self.cost(requests);
+        let cost = self.cost_so_far(requests);
         self.bars.clear();
         self.print_messages(found, end);
-        self.print_rest();
+        self.print_collected_messages();
         // The screen of the plan has the counts and the parent already.
         let has_plan_screen =
             layout == DiffLayout::Grouped && matches!(self.style.format, Format::Lines | Format::Wide);
         if !has_plan_screen && !matches!(end, RunEnd::Failed(_)) {
             if let Some(text) = found.line_if_only_parent_changes() {
-                self.parent_note(&text);
+                self.print_parent_note(&text);
             }
-            self.print_full_summary(end, cost);
+            self.print_summary_with_cost(end, cost);
         }
         self.collected.failures.extend(found.failures.iter().cloned());
         if self.style.format == Format::Markdown {
             let (warned, taken_in) = (&self.collected.warnings, self.taken_in.lines());
-            self.print_page(&render_diff((&set, place), found, end, warned, taken_in));
+            self.save_and_print_page(&render_diff((&set, place), found, end, warned, taken_in));
         }
         let report = Report::new(set, &self.collected, Some(found), end, cost);
         document(&report, place, self.style);

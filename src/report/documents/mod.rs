@@ -158,8 +158,8 @@ impl From<&Error> for ErrorDocument {
 }
 
 impl ErrorDocument {
-    /// Creates the error of a run that an error or an interrupt ended, or that has failures apart from those of single
-    /// objects; `None` for a run without these.
+    /// Creates the error of a run: the error or the interrupt that ended it, or its failures that are not about one
+    /// object; `None` if there is none of these.
     pub(super) fn new(end: RunEnd, failures: &[Message]) -> Option<Self> {
         match end {
             RunEnd::Failed(error) => Some(error.into()),

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{ErrorDocument, RunEnd, SetDocument};
 use crate::compare::diff::Change;
-use crate::event::{Action, Awaited, ObjectOutcome, Operation, Summary};
+use crate::event::{Action, ActionCounts, Awaited, ObjectOutcome, Operation};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
@@ -102,7 +102,7 @@ impl<'a> Report<'a> {
             None => collected.results.iter().map(ObjectDocument::from).collect(),
             Some(found) => found.objects.iter().map(ObjectDocument::from).collect(),
         };
-        let mut counts = Summary::default();
+        let mut counts = ActionCounts::default();
         for object in &results {
             counts.add(object.outcome.action);
         }

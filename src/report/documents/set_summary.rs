@@ -52,7 +52,7 @@ impl SetSummary {
     }
 
     /// Returns the word for the set's status.
-    pub(super) fn status_word(&self) -> &'static str {
+    pub(super) fn record_status_word(&self) -> &'static str {
         match self.status {
             Some(RecordStatus::Consistent) => "consistent",
             Some(RecordStatus::Unfinished) => "unfinished",

@@ -186,7 +186,7 @@ pub(in crate::report) fn finding_lines<'f>(
                 ""
             }
         );
-        let parts = wrap(&one_line(&line), style.output.width().saturating_sub(2));
+        let parts = wrap(&one_line(&line), style.output.max_line_width().saturating_sub(2));
         for (index, part) in parts.iter().enumerate() {
             let margin = if index == 0 { "" } else { "  " };
             lines.push(format!("{margin}{part}"));

@@ -133,7 +133,7 @@ impl MemberDocument {
 
 /// Returns the lines of the set's fields, then the tree of its members by namespace and kind.
 fn page_lines(document: &ViewDocument, style: Style) -> Vec<String> {
-    let columns = style.output.width();
+    let columns = style.output.max_line_width();
     let mut lines = field_lines(document, columns);
     let members = document.members.as_deref().unwrap_or_default();
     let mut leaves = member_leaves(members, style.verbosity, columns.saturating_sub(TREE_WIDTH)).into_iter();
@@ -212,17 +212,17 @@ fn member_leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) 
 /// Returns the reason of the member's status: empty for a member that is Current, unless `-v` is set. With `-v`, adds
 /// the rule.
 fn reason_to_show(member: &MemberDocument, verbosity: Verbosity) -> String {
-    let reason = join_lines(&member.reason);
+    let reason = without_line_breaks(&member.reason);
     match verbosity {
         Verbosity::Verbose if member.rule.is_empty() || member.rule == reason => reason,
-        Verbosity::Verbose => format!("{reason} [{}]", join_lines(&member.rule)),
+        Verbosity::Verbose => format!("{reason} [{}]", without_line_breaks(&member.rule)),
         _ if member.status != State::Current => reason,
         _ => String::new(),
     }
 }
 
 /// Joins the lines of a reason: it may be the message of a condition, which may have several lines.
-fn join_lines(reason: &str) -> String {
+fn without_line_breaks(reason: &str) -> String {
     reason.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -238,7 +238,7 @@ fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<S
             member.status.as_str().to_owned(),
             format_age(member.created.as_deref(), now),
             member.uid.clone(),
-            join_lines(&member.reason),
+            without_line_breaks(&member.reason),
         ]);
     }
     columns(&rows)
@@ -255,7 +255,7 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
     if let Some(namespace) = &summary.set.namespace {
         set.extend([" in namespace ", namespace]);
     }
-    let mut status = vec![summary.status_word()];
+    let mut status = vec![summary.record_status_word()];
     status.extend(summary.faults.iter().map(String::as_str));
     let mut fields = vec![
         ("Set", set),

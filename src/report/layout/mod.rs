@@ -56,7 +56,7 @@ fn natural_widths(rows: &[Vec<String>]) -> Vec<usize> {
     widths
 }
 
-/// The width below which a column is not cut.
+/// The least width to which a column is cut.
 const MIN_COLUMN_WIDTH: usize = 12;
 
 /// Returns widths of columns that fit into `width` characters: takes from the widest column until they fit, or until

@@ -131,10 +131,10 @@ pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts a name in the middle if it is wider than `width`: its kind at the beginning and its end distinguish it from
-/// others.
+/// Cuts a name in the middle if it is wider than `width`: the kind at its beginning and the characters at its end tell
+/// it from other names.
 pub(in crate::report) fn fit_name(name: &str, width: usize) -> String {
-    NameColumn::cut_at_third(width).fit(name)
+    NameColumn::for_width(width).fit(name)
 }
 
 /// A column of names. Names that are wider than the column are all cut at the same place.
@@ -152,7 +152,7 @@ impl NameColumn {
     pub(in crate::report) fn new<'n>(names: impl IntoIterator<Item = &'n str>, max_width: usize) -> Self {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let longest = names.iter().map(|name| name.chars().count()).max();
-        let usual = Self::cut_at_third(max_width.min(longest.unwrap_or_default()));
+        let usual = Self::for_width(max_width.min(longest.unwrap_or_default()));
         let mut heads: Vec<usize> = (0..usual.width).collect();
         heads.sort_by_key(|head| head.abs_diff(usual.head));
         let columns = heads.into_iter().map(|head| Self { head, ..usual });
@@ -165,7 +165,7 @@ impl NameColumn {
         usual
     }
 
-    const fn cut_at_third(width: usize) -> Self {
+    const fn for_width(width: usize) -> Self {
         let head = width.saturating_sub(1) / 3;
         Self { width, head }
     }
@@ -183,12 +183,12 @@ impl NameColumn {
     }
 }
 
-/// The number of characters that are shown from the place on where two texts differ, if they are cut.
+/// If two texts are cut, at least this many characters are shown of each, beginning where they differ.
 const MIN_SHOWN_DIFFERENCE: usize = 12;
 
 /// Cuts two texts that are shown one above the other to `width`, so that their difference is seen: cuts the end off,
 /// or, if that would hide the difference, a part of the beginning that both have in common.
-pub(in crate::report) fn fit_pair(first: &str, second: &str, width: usize) -> [String; 2] {
+pub(in crate::report) fn fit_showing_difference(first: &str, second: &str, width: usize) -> [String; 2] {
     let texts = [first, second];
     let [one, other] = texts.map(|text| text.chars().count());
     let longest = one.max(other);
@@ -197,7 +197,8 @@ pub(in crate::report) fn fit_pair(first: &str, second: &str, width: usize) -> [S
     if longest <= width || common + MIN_SHOWN_DIFFERENCE < width {
         return texts.map(|text| fit(text, width));
     }
-    // Only as much of the beginning is cut off as the longer text is too wide. A third of the width shows common text.
+    // The beginning is cut off only as far as the longer text is too wide, and a third of the width still shows what
+    // both have in common.
     let most = common.saturating_sub(width / 3).max(1);
     let left_out = (longest + 1).saturating_sub(width).clamp(1, most);
     texts.map(|text| {
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(fit_name("deployment.apps/web", 19), "deployment.apps/web");
         assert_eq!(fit_name("deployment.apps/web-blue", 13), "depl…web-blue");
         let names = ["deployment.apps/a-long-name-blue", "service/a-long-name-blue"];
-        assert_eq!(NameColumn::new(names, 13), NameColumn::cut_at_third(13));
+        assert_eq!(NameColumn::new(names, 13), NameColumn::for_width(13));
         assert_eq!(NameColumn::new(["a", "bb"], 13).width, 2);
         assert_eq!(NameColumn::new([], 13).width, 0);
         assert_eq!(NameColumn::new(["a"], usize::MAX).width, 1);
@@ -247,7 +248,7 @@ mod tests {
             .map(|number| format!("{}{number:04}{}", "a".repeat(120), "b".repeat(120)))
             .collect();
         let column = NameColumn::new(numbered.iter().map(String::as_str), 40);
-        assert_eq!(column, NameColumn::cut_at_third(40));
+        assert_eq!(column, NameColumn::for_width(40));
         assert_eq!(column.fit(&numbered[0]).chars().count(), 40);
     }
 
@@ -287,7 +288,7 @@ mod tests {
                 ],
             ),
         ] {
-            let cut = fit_pair(first, second, 36);
+            let cut = fit_showing_difference(first, second, 36);
             assert_eq!(cut, expected);
             assert_ne!(cut[0], cut[1]);
         }

@@ -10,7 +10,7 @@ const MAX_NAMESPACE_WIDTH: usize = 16;
 /// The indentation of the lines below a row.
 const INDENT: &str = "        ";
 
-/// A row about an object, about several objects of one kind, or about the run.
+/// A row about an object, about several objects of one kind, or about none.
 pub(in crate::report) struct PlanRow {
     /// The sign before the row.
     pub(in crate::report) mark: (char, Color),
@@ -36,8 +36,8 @@ impl PlanRow {
         }
     }
 
-    /// Creates a row about the run.
-    pub(in crate::report) fn for_run(sign: char, text: String) -> Self {
+    /// Creates a row that is only text, without columns for an object.
+    pub(in crate::report) fn from_text(sign: char, text: String) -> Self {
         Self::new((sign, Color::Plain), None, text)
     }
 
@@ -47,7 +47,7 @@ impl PlanRow {
         let [room, below] = [4, INDENT.len()].map(|margin| widths.terminal.saturating_sub(margin));
         let mut lines = Vec::new();
         if let Some(key) = &self.object {
-            let head = widths.name_and_namespace(key);
+            let head = widths.format_name_and_namespace(key);
             if format!("{head}{}", self.text).trim_end().chars().count() <= room {
                 lines.push(sign.with(Color::Plain, head).with(Color::Danger, &self.text));
             } else {
@@ -100,7 +100,7 @@ impl Widths {
     }
 
     /// Returns the columns of the name and the namespace.
-    fn name_and_namespace(&self, key: &ObjectKey) -> String {
+    fn format_name_and_namespace(&self, key: &ObjectKey) -> String {
         let (width, namespace_width) = (self.name, self.namespace);
         let name = self.names.fit(&key.object_name());
         match &key.namespace {

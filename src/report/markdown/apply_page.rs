@@ -19,7 +19,7 @@ pub(in crate::report) fn render_run(
     (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
     end: RunEnd,
-    taken: Vec<String>,
+    taken_in: Vec<String>,
 ) -> Page {
     let view = PlanView::from_outcomes(&collected.results);
     let (failing, changed): (Vec<&Entry>, Vec<&Entry>) = view
@@ -38,7 +38,7 @@ pub(in crate::report) fn render_run(
     };
     let counts = view.counts("skipped");
     let ended = end_word(end).or(failures_word(&collected.failures));
-    let mut words = headline_phrases(&counts, Effect::done, ended, view.no_changes());
+    let mut words = headline_phrases(&counts, Effect::done, ended, view.describe_no_changes());
     if !not_ready.is_empty() {
         words.push(format!("{} not ready", not_ready.len()));
     }
@@ -53,7 +53,7 @@ pub(in crate::report) fn render_run(
         failures_part("Failed", &failing),
         Part::messages("Not ready", not_ready),
         warnings_part(&collected.warnings),
-        taken_in_part(taken),
+        taken_in_part(taken_in),
     ];
     parts.extend(
         changed

@@ -49,7 +49,7 @@ pub(in crate::report) fn render_diff(
     Page {
         headline: headline(
             (set, place),
-            &headline_phrases(&counts, Effect::intended, ended, view.no_changes()),
+            &headline_phrases(&counts, Effect::intended, ended, view.describe_no_changes()),
             &counts.others,
         ),
         parts,

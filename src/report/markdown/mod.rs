@@ -24,7 +24,7 @@ use crate::error::Exit;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 
-/// The most bytes of a page for a comment. GitHub accepts 65,536 characters; the others are for lines that the user's
+/// The most bytes of a page for a comment. GitHub accepts 65,536 characters; the rest is left for lines that the user's
 /// pipeline adds.
 pub const BYTES_OF_COMMENT: usize = 64_512;
 

@@ -28,12 +28,12 @@ fn key(kind: &str, name: &str) -> ObjectKey {
 }
 
 fn outcome(action: Action, kind: &str, name: &str) -> ObjectOutcome {
-    let resource = Arc::new(Resource::regular("", "v1", kind, Scope::Namespaced));
+    let resource = Arc::new(Resource::with_regular_names("", "v1", kind, Scope::Namespaced));
     ObjectOutcome::new(Subject::new(&key(kind, name), &resource, None), action)
 }
 
 fn comparison(action: Action, kind: &str, name: &str, states: [Option<Value>; 2]) -> Comparison {
-    let resource = Arc::new(Resource::regular("", "v1", kind, Scope::Namespaced));
+    let resource = Arc::new(Resource::with_regular_names("", "v1", kind, Scope::Namespaced));
     let [live, predicted] = states;
     Comparison {
         difference: Difference::new(&resource, &key(kind, name), live.as_ref(), predicted.as_ref()),

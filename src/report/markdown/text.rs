@@ -12,7 +12,7 @@ const MAX_BACKTICKS: usize = 16;
 
 /// Returns the text as a code span, for paragraphs and lists.
 pub(super) fn code(text: &str) -> String {
-    let text = clip(&break_long_runs(&one_line(text)), MAX_TEXT_BYTES);
+    let text = clip(&escape_long_backtick_runs(&one_line(text)), MAX_TEXT_BYTES);
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
@@ -47,7 +47,7 @@ pub(super) fn html_code(text: &str) -> String {
 
 /// Returns the lines as a code block, with a fence that is longer than any run of backticks in the lines.
 pub(super) fn fence(language: &str, lines: &str) -> String {
-    let lines = break_long_runs(&printable_text(lines));
+    let lines = escape_long_backtick_runs(&printable_text(lines));
     let fence = "`".repeat(longest_run(&lines).max(2) + 1);
     let end = if lines.is_empty() || lines.ends_with('\n') {
         ""
@@ -58,7 +58,7 @@ pub(super) fn fence(language: &str, lines: &str) -> String {
 }
 
 /// Returns the text with every [`MAX_BACKTICKS`]th backtick in a row escaped.
-fn break_long_runs(text: &str) -> String {
+fn escape_long_backtick_runs(text: &str) -> String {
     let mut run = 0;
     let mut written = String::with_capacity(text.len());
     for character in text.chars() {
@@ -140,7 +140,7 @@ mod tests {
             }
         }
         assert_eq!(
-            break_long_runs(&"`".repeat(17)),
+            escape_long_backtick_runs(&"`".repeat(17)),
             format!("{}\\u{{60}}`", "`".repeat(15))
         );
     }

@@ -9,7 +9,7 @@ use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::text::{HIDDEN, one_line};
-use crate::report::layout::paint::{Color, Line, fit, fit_left, fit_name, fit_pair, wrap};
+use crate::report::layout::paint::{Color, Line, fit, fit_left, fit_name, fit_showing_difference, wrap};
 use crate::report::plan_view::{Effect, Entry};
 
 /// The most lines about the fields of one object.
@@ -21,7 +21,8 @@ const INDENT: &str = "        ";
 /// The indentation of values that are below their field.
 const VALUE_INDENT: &str = "          ";
 
-/// Returns whether fields of the object are shown. The record of the parent is not: the last line of the screen has it.
+/// Returns whether fields of the object are shown. The fields of the parent's record are not: the last line of the
+/// screen describes the record.
 pub(super) fn has_fields(entry: &Entry) -> bool {
     !changed_fields(entry).is_empty()
 }
@@ -83,7 +84,7 @@ fn changed_fields(entry: &Entry) -> Vec<FieldChange> {
     };
     changes.retain(|change| match entry.effect {
         Effect::Renamed => change.path != "metadata.name",
-        _ if entry.outcome.is_none() => !is_in_record(&change.path),
+        _ if entry.outcome.is_none() => !is_field_of_record(&change.path),
         _ => true,
     });
     changes
@@ -136,7 +137,7 @@ fn describe_recreation(entry: &Entry) -> Option<String> {
 }
 
 /// Returns whether the field is part of the parent's record.
-fn is_in_record(path: &str) -> bool {
+fn is_field_of_record(path: &str) -> bool {
     let key = path.strip_suffix(']').and_then(|path| path.rsplit_once('['));
     matches!(key, Some(("metadata.labels" | "metadata.annotations", key)) if is_applyset_key(key))
 }
@@ -199,7 +200,7 @@ impl FieldChange {
         }
         let room = room.saturating_sub(4);
         if let [(_, before), (_, after)] = &mut values[..] {
-            [*before, *after] = fit_pair(before, after, room);
+            [*before, *after] = fit_showing_difference(before, after, room);
         }
         let values = values
             .iter()

@@ -26,7 +26,7 @@ impl FieldChange {
     }
 }
 
-/// Fields that may name the items of a list. The first of these counts that names the items of both states.
+/// Fields that may name the items of a list. The first one that names every item before and after is used.
 const NAMING_FIELDS: [&str; 8] = [
     "name",
     "mountPath",
@@ -52,7 +52,7 @@ pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
     let [live, predicted] = [live, predicted].map(without_hidden);
     compare("", Some(&live), Some(&predicted), &mut found);
     for change in &mut found {
-        change.path = shorten(&change.path);
+        change.path = without_spec_prefix(&change.path);
     }
     found
 }
@@ -90,7 +90,7 @@ fn without_hidden(object: &Value) -> Value {
 }
 
 /// Returns the path without the prefix that most fields of an object have in common.
-fn shorten(path: &str) -> String {
+fn without_spec_prefix(path: &str) -> String {
     let shortened = ["spec.template.spec.", "spec."]
         .into_iter()
         .find_map(|prefix| path.strip_prefix(prefix));

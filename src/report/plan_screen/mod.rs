@@ -48,7 +48,7 @@ fn plan_line(view: &PlanView) -> Line {
     let counts = view.counts("kept");
     let mut line = counts.line("PRUNE");
     if counts.effects.is_empty() {
-        line.push(Color::Plain, view.no_changes());
+        line.push(Color::Plain, view.describe_no_changes());
     }
     line.with(Color::Plain, counts.in_parentheses())
 }

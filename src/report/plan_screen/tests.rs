@@ -25,7 +25,7 @@ fn comparison(
         namespace: namespace.map(str::to_owned),
         name: name.to_owned(),
     };
-    let resource = Arc::new(Resource::regular(group, "v1", kind, Scope::Namespaced));
+    let resource = Arc::new(Resource::with_regular_names(group, "v1", kind, Scope::Namespaced));
     let [live, predicted] = states;
     Comparison {
         difference: Difference::new(&resource, &key, live.as_ref(), predicted.as_ref()),

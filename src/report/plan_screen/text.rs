@@ -3,7 +3,7 @@
 use similar::ChangeTag;
 
 use crate::compare::diff;
-use crate::report::layout::paint::{fit, fit_pair};
+use crate::report::layout::paint::{fit, fit_showing_difference};
 
 /// The most lines that are shown of one text.
 const MAX_LINES: usize = 10;
@@ -51,7 +51,7 @@ pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, Strin
 }
 
 fn diff_blocks(before: &str, after: &str) -> Vec<Block> {
-    let diff = diff::lines(before, after);
+    let diff = diff::compare_lines(before, after);
     let mut blocks = Vec::new();
     for (index, group) in diff.grouped_ops(1).iter().enumerate() {
         if index > 0 {
@@ -88,7 +88,7 @@ impl Block {
         let mut deleted = self.deleted.clone();
         let mut added = self.added.clone();
         for (one, other) in deleted.iter_mut().zip(&mut added) {
-            [*one, *other] = fit_pair(one, other, width);
+            [*one, *other] = fit_showing_difference(one, other, width);
         }
         let mut shown = Vec::new();
         for (sign, lines) in [('-', &deleted), ('+', &added), (' ', &self.equal)] {

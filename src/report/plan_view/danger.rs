@@ -33,7 +33,7 @@ pub(in crate::report) fn loses_data(effect: Effect, key: &ObjectKey) -> bool {
     matches!(describe_loss(effect, key), Some(DATA_IS_LOST | ITS_DATA_IS_LOST))
 }
 
-/// Returns the row about what is lost with an object; `None` if nothing else is lost.
+/// Returns the row about what is lost with an object; `None` if only the object itself is lost.
 pub(in crate::report) fn loss_row(effect: Effect, key: &ObjectKey) -> Option<PlanRow> {
     let loss = describe_loss(effect, key)?;
     Some(match effect {
@@ -62,7 +62,7 @@ pub(in crate::report) fn consequence_row(refusal: &Refusal) -> Option<PlanRow> {
             details
         }
         Refusal::OwnsDependents { dependents, .. } => list_first(dependents, None),
-        Refusal::ForgetsSet {
+        Refusal::DisbandsSet {
             members: 1.., copies, ..
         } => describe_released_copies(copies).into_iter().collect(),
         Refusal::RepairsParent { changes, .. } => changes.clone(),
@@ -99,13 +99,13 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
         Refusal::PrunesAll { .. } => {
             "all members would be pruned: check the directory and the set".to_owned()
         }
-        Refusal::ForgetsSet {
+        Refusal::DisbandsSet {
             members: 0, copies, ..
         } => describe_released_copies(copies).unwrap_or_default(),
-        Refusal::ForgetsSet { members: 1, .. } => {
+        Refusal::DisbandsSet { members: 1, .. } => {
             "1 object leaves the set, but stays in the cluster".to_owned()
         }
-        Refusal::ForgetsSet { members, .. } => {
+        Refusal::DisbandsSet { members, .. } => {
             format!("{members} objects leave the set, but stay in the cluster")
         }
         Refusal::RepairsParent { .. } => "is changed:".to_owned(),

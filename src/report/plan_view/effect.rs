@@ -68,7 +68,7 @@ impl Effect {
     }
 }
 
-/// The effects in the order of all summaries. A rename is counted as a prune and a creation.
+/// The effects that are counted, in the order of all summaries. A rename counts as a prune and as a creation.
 const COUNTED: [Effect; 5] = [
     Effect::Created,
     Effect::Changed,

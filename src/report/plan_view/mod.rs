@@ -95,7 +95,7 @@ impl<'a> PlanView<'a> {
     }
 
     /// Returns the words for a plan that changes no member.
-    pub(super) fn no_changes(&self) -> &'static str {
+    pub(super) fn describe_no_changes(&self) -> &'static str {
         match self.parent {
             Some(_) => "only the set's parent changes",
             None => EffectCounts::NOTHING,
@@ -133,7 +133,7 @@ impl<'a> Entry<'a> {
         Self {
             effect: Effect::Renamed,
             key: old.key,
-            difference: Cow::Owned(old.difference.replaced_by(&self.difference)),
+            difference: Cow::Owned(old.difference.as_replacement_by(&self.difference)),
             ..self
         }
     }

@@ -37,11 +37,11 @@ pub(super) fn without_progress<T>(print: impl FnOnce() -> T) -> T {
 
 /// Removes the bar from the terminal for good.
 pub fn clear() {
-    set_drawn(None);
+    replace_drawn_bar(None);
 }
 
 /// Makes `bar` the bar that is drawn, and removes the former one.
-fn set_drawn(bar: Option<&ProgressBar>) {
+fn replace_drawn_bar(bar: Option<&ProgressBar>) {
     if let Ok(mut drawn) = DRAWN.lock()
         && let Some(former) = std::mem::replace(&mut *drawn, bar.cloned())
     {
@@ -76,8 +76,8 @@ impl PhaseBar {
         if self.progress == Progress::Hidden || total == 0 || phase == Phase::Waiting {
             return;
         }
-        self.bar = draw_phase(&phase.to_string(), total);
-        set_drawn(Some(&self.bar));
+        self.bar = new_counting_bar(&phase.to_string(), total);
+        replace_drawn_bar(Some(&self.bar));
     }
 
     /// Draws the objects that are waited for, below the summary of the writes.
@@ -86,10 +86,10 @@ impl PhaseBar {
         if self.progress == Progress::Hidden || screen.rows.is_empty() {
             return;
         }
-        self.bar = draw_wait(&screen, done);
+        self.bar = new_wait_bar(&screen, done);
         self.waiting = Some(screen);
-        self.redraw();
-        set_drawn(Some(&self.bar));
+        self.redraw_wait();
+        replace_drawn_bar(Some(&self.bar));
     }
 
     /// Returns whether the objects that are waited for are drawn.
@@ -99,9 +99,9 @@ impl PhaseBar {
 
     /// Advances the bar by a finished object, if the phase counts it.
     ///
-    /// `planned` is the object's planned outcome. A phase reports unchanged and kept objects too, but the total of the
-    /// bar does not have them.
-    pub(super) fn advance(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
+    /// `planned` is the object's planned outcome. A phase also reports unchanged and kept objects, which the total of
+    /// the bar does not include.
+    pub(super) fn advance_if_counted(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
         let is_counted = match (self.phase, planned) {
             // The bar of a wait counts the objects that have reached their goal.
             _ if self.shows_wait() => false,
@@ -144,20 +144,20 @@ impl PhaseBar {
     }
 
     /// Shows the status of an object that is waited for.
-    pub(super) fn update(&mut self, awaited: &Awaited) {
+    pub(super) fn show_awaited(&mut self, awaited: &Awaited) {
         if let Some(screen) = &mut self.waiting {
             screen.update(awaited);
-            self.redraw();
+            self.redraw_wait();
         }
     }
 
-    fn redraw(&self) {
+    fn redraw_wait(&self) {
         if let Some(screen) = &self.waiting {
             // Three lines are for the summary of the writes, the bar, and the line below the objects.
-            let rows = self.device.rows().saturating_sub(3);
-            self.bar.set_position(screen.arrived() as u64);
+            let rows = self.device.rows_or_default().saturating_sub(3);
+            self.bar.set_position(screen.count_arrived() as u64);
             self.bar
-                .set_message(screen.lines(self.device.columns(), rows).join("\n"));
+                .set_message(screen.lines(self.device.columns_or_default(), rows).join("\n"));
         }
     }
 
@@ -178,8 +178,8 @@ impl SearchBar {
         if progress == Progress::Hidden {
             return Self(ProgressBar::hidden());
         }
-        let bar = draw_phase("looking", total);
-        set_drawn(Some(&bar));
+        let bar = new_counting_bar("looking", total);
+        replace_drawn_bar(Some(&bar));
         Self(bar)
     }
 
@@ -205,7 +205,7 @@ fn new_bar(total: usize) -> ProgressBar {
     )
 }
 
-fn draw_phase(message: &str, total: usize) -> ProgressBar {
+fn new_counting_bar(message: &str, total: usize) -> ProgressBar {
     let bar = new_bar(total);
     if let Ok(style) = ProgressStyle::with_template(&format!(
         "{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {CURSOR_BACK}"
@@ -221,7 +221,7 @@ fn draw_phase(message: &str, total: usize) -> ProgressBar {
 /// the `^C` of an interrupt on the next line, and the bar would not be removed.
 const CURSOR_BACK: &str = "\x1b[4D";
 
-fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
+fn new_wait_bar(screen: &WaitScreen, done: &str) -> ProgressBar {
     let bar = new_bar(screen.rows.len());
     let template = format!(
         "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",

@@ -61,7 +61,7 @@ impl WaitScreen {
     }
 
     /// Counts the objects that have reached their goal.
-    pub(in crate::report) fn arrived(&self) -> usize {
+    pub(in crate::report) fn count_arrived(&self) -> usize {
         self.rows.iter().filter(|row| row.has_arrived).count()
     }
 
@@ -123,7 +123,12 @@ mod tests {
 
     fn subject(name: &str) -> Subject {
         Subject {
-            resource: Arc::new(Resource::regular("apps", "v1", "Deployment", Scope::Namespaced)),
+            resource: Arc::new(Resource::with_regular_names(
+                "apps",
+                "v1",
+                "Deployment",
+                Scope::Namespaced,
+            )),
             namespace: Some("shop-front".to_owned()),
             name: name.to_owned(),
             uid: None,
@@ -157,7 +162,7 @@ mod tests {
             WaitStatus::Changed,
         ));
         screen.update(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
-        assert_eq!((screen.arrived(), screen.rows.len()), (1, 6));
+        assert_eq!((screen.count_arrived(), screen.rows.len()), (1, 6));
         assert_eq!(
             screen.lines(80, 4),
             [

@@ -44,7 +44,7 @@ pub enum WrittenBefore {
 static OPEN: Mutex<Option<WrittenBefore>> = Mutex::new(None);
 
 /// Returns what was written before the question that waits for its answer; `None` if no question is open.
-pub(super) fn open() -> Option<WrittenBefore> {
+pub(super) fn written_before_open_question() -> Option<WrittenBefore> {
     OPEN.lock().ok().and_then(|open| *open)
 }
 
@@ -89,9 +89,9 @@ impl Question {
 }
 
 impl PlanOutline {
-    /// Returns the outline of a plan of which it is known that it recreates exactly these objects.
+    /// Returns the outline of a plan that is known to recreate these objects, and no others.
     #[must_use]
-    pub fn with_recreated(mut self, recreated: Vec<ObjectKey>) -> Self {
+    pub fn with_known_recreations(mut self, recreated: Vec<ObjectKey>) -> Self {
         self.created.retain(|key| !recreated.contains(key));
         self.changed.retain(|key| !recreated.contains(key));
         self.recreatable.clear();

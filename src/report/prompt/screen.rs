@@ -53,20 +53,20 @@ fn question_title(question: &Question) -> String {
 
 /// Returns the lines above the question, the set and the cluster first.
 pub(super) fn lines(question: &Question) -> Vec<Line> {
-    let columns = question.device.columns();
+    let columns = question.device.columns_or_default();
     let mut lines = vec![header(&question_title(question), &question.place, columns)];
     lines.extend(plan_line(question));
     lines.push(Line::default());
     let mut rows = danger_rows(question);
     let mut others = other_rows(question, &rows);
     // The lines around these rows take about 10. Even on a small terminal, some rows are shown.
-    let room = question.device.rows().saturating_sub(10).max(6);
+    let room = question.device.rows_or_default().saturating_sub(10).max(6);
     let hidden = others.len().saturating_sub(room);
     others.truncate(room);
     rows.extend(others);
     if hidden > 0 {
         let more = counted(hidden, "more kind");
-        rows.push(PlanRow::for_run(' ', format!("… and objects of {more}")));
+        rows.push(PlanRow::from_text(' ', format!("… and objects of {more}")));
     }
     rows.extend(kept_rows(question));
     lines.extend(rows::lines(&rows, columns));
@@ -84,12 +84,12 @@ fn other_rows(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
         Effect::Changed,
         Effect::Created,
     ];
-    let (named, mut rows) = (named_objects(dangers), Vec::new());
+    let (named, mut rows) = (objects_of_rows(dangers), Vec::new());
     for effect in effects {
         let keys = question.objects_with(effect).iter();
         rows.extend(rows_by_kind(effect, keys.filter(|key| !named.contains(key))));
     }
-    // Of an inventory, the objects that need consent are listed as a danger.
+    // The objects that an inventory lists elsewhere need consent, so the rows of the dangers name them already.
     let mut refusals = question.refusals.iter();
     if !refusals.any(|refusal| matches!(refusal, Refusal::ReachesOutside { .. })) {
         let outline = question.outline.iter();
@@ -99,7 +99,7 @@ fn other_rows(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
     rows
 }
 
-fn named_objects(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
+fn objects_of_rows(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
     rows.iter().filter_map(|row| row.object.as_ref()).collect()
 }
 
@@ -109,12 +109,12 @@ fn kept_rows(question: &Question) -> Vec<PlanRow> {
     let kept = question.outline.iter().flat_map(|outline| &outline.kept);
     let named = kept.filter(|(_, reason)| reason.is_reported());
     let mut rows: Vec<PlanRow> = named
-        .map(|(key, reason)| PlanRow::for_run('=', format!("{key}: {}", reason.cause())))
+        .map(|(key, reason)| PlanRow::from_text('=', format!("{key}: {}", reason.cause())))
         .collect();
     let more = rows.len().saturating_sub(MAX_KEPT);
     rows.truncate(MAX_KEPT);
     if more > 0 {
-        rows.push(PlanRow::for_run(' ', format!("… and {more} more kept")));
+        rows.push(PlanRow::from_text(' ', format!("… and {more} more kept")));
     }
     rows
 }
@@ -167,7 +167,7 @@ pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
 /// Returns the rows about everything that needs consent, losses of data first.
 fn danger_rows(question: &Question) -> Vec<PlanRow> {
     let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence_row).collect();
-    let named = named_objects(&dangers);
+    let named = objects_of_rows(&dangers);
     let planned = question.objects_with(Effect::Pruned).iter();
     let pruned = planned.filter(|key| !named.contains(key));
     let mut losses: Vec<PlanRow> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();
@@ -215,10 +215,10 @@ fn count_members(outline: &PlanOutline) -> usize {
     outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()
 }
 
-/// `Plan: 3 objects join the set`; nothing for objects that leave it, since a danger counts them.
+/// `Plan: 3 objects join the set`; `None` if the objects leave the set, because a danger then counts them.
 fn join_line(question: &Question, count: usize) -> Option<Line> {
     let mut refusals = question.refusals.iter();
-    let leave = refusals.any(|refusal| matches!(refusal, Refusal::ForgetsSet { .. }));
+    let leave = refusals.any(|refusal| matches!(refusal, Refusal::DisbandsSet { .. }));
     let join = if count == 1 { "joins" } else { "join" };
     let text = format!("Plan: {} {join} the set", counted(count, "object"));
     (!leave).then(|| Line::new(Color::Plain, text))

@@ -268,7 +268,7 @@ fn objects_that_join_or_leave_a_set_are_listed() {
             "Continue? Only 'yes' is accepted:",
         ]
     );
-    let forgets = Refusal::ForgetsSet {
+    let forgets = Refusal::DisbandsSet {
         parent: parent(),
         members: 1,
         copies: vec![key("Service", Some("shop"), "db")],
@@ -337,7 +337,7 @@ fn known_recreations_are_no_changes() {
         recreatable: vec![job.clone(), database.clone()],
         ..PlanOutline::default()
     };
-    let harmless = outline.clone().with_recreated(vec![job.clone()]);
+    let harmless = outline.clone().with_known_recreations(vec![job.clone()]);
     assert_eq!(
         shown(&question(Vec::new(), Some(harmless))),
         [
@@ -349,7 +349,7 @@ fn known_recreations_are_no_changes() {
             "Continue? Only 'yes' is accepted:",
         ]
     );
-    let lossy = outline.with_recreated(vec![job, database]);
+    let lossy = outline.with_known_recreations(vec![job, database]);
     assert_eq!(
         shown(&question(Vec::new(), Some(lossy))),
         [

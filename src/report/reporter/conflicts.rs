@@ -178,7 +178,12 @@ mod tests {
     }
 
     fn noted(conflicts: Vec<FieldConflict>) -> FieldConflicts {
-        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        let resource = Arc::new(Resource::with_regular_names(
+            "",
+            "v1",
+            "ConfigMap",
+            Scope::Namespaced,
+        ));
         let subject = Subject::new(&conflicts[0].object, &resource, None);
         let mut outcome = ObjectOutcome::new(subject, Action::Failed);
         let mut all = FieldConflicts::default();

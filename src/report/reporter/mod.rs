@@ -1,8 +1,8 @@
 //! Prints the events of a run that writes, and its summary and document at the end.
 
 mod conflicts;
-pub(super) mod hints;
 mod objects_without_result;
+pub(super) mod repeated_messages;
 mod summary;
 
 use std::cell::Cell;
@@ -13,24 +13,26 @@ use std::time::{Duration, Instant};
 use super::documents::report::{Collected, Report, RequestsAndSeconds};
 use super::documents::{ContextAndServer, RunEnd, SetDocument};
 use super::markdown::{BYTES_OF_COMMENT, Page, render_run};
-use super::output::{print, print_document, print_line, print_message, save_document, write_stderr};
+use super::output::{
+    print_document_text, print_escaped_line, print_line, print_message, save_document, write_stderr,
+};
 use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
 use super::{document, prompt};
-use crate::cluster::apiserver::{ApiServer, LastWrite};
+use crate::cluster::apiserver::{ApiServer, WriteResult};
 use crate::error::Exit;
 use crate::event::{
-    Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Subject,
-    Summary, WaitStatus,
+    Action, ActionCounts, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase,
+    StateAfterDelete, Subject, WaitStatus,
 };
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use conflicts::FieldConflicts;
-use hints::{Hints, TakenIn};
 use objects_without_result::{ObjectsWithoutResult, Unfinished};
+use repeated_messages::{MessagesSoFar, TakenIn};
 
 /// Prints the events of a run, and collects them for its summary and document.
 pub struct Reporter {
@@ -38,7 +40,7 @@ pub struct Reporter {
     /// The file for a page that fits in a comment; `None` if the user wants only the page on standard output.
     pub brief_out: Option<PathBuf>,
     pub(super) bars: PhaseBar,
-    pub(super) summary: Summary,
+    pub(super) summary: ActionCounts,
     /// True once a line about the set's parent was printed; the summary does not count it.
     has_parent_line: bool,
     pub(super) collected: Collected,
@@ -49,7 +51,7 @@ pub struct Reporter {
     /// The objects to which no request was sent, because the run or a part of it ended before their turn.
     not_sent: Vec<ObjectKey>,
     /// The hints and messages that were printed. Many objects may fail for one reason, which is not repeated for each.
-    hints: Hints,
+    hints: MessagesSoFar,
     /// The field conflicts of all objects.
     conflicts: FieldConflicts,
     /// The objects that existed outside of any set and have joined this one.
@@ -67,7 +69,7 @@ impl Reporter {
             style,
             brief_out: None,
             bars: PhaseBar::new(style.progress, style.messages),
-            summary: Summary::default(),
+            summary: ActionCounts::default(),
             has_parent_line: false,
             collected: Collected {
                 operation,
@@ -80,7 +82,7 @@ impl Reporter {
             without_result: ObjectsWithoutResult::default(),
             parents: Vec::new(),
             not_sent: Vec::new(),
-            hints: Hints::default(),
+            hints: MessagesSoFar::default(),
             conflicts: FieldConflicts::default(),
             taken_in: TakenIn::default(),
             still_being_deleted: Vec::new(),
@@ -89,14 +91,14 @@ impl Reporter {
     }
 
     /// Excludes this time from the duration of the run.
-    pub fn pause(&self, time: Duration) {
+    pub fn exclude_from_duration(&self, time: Duration) {
         self.started.set(self.started.get() + time);
     }
 
     /// Prints the set and the cluster at a terminal, above a dry run.
     pub fn print_header(&self, set: &SetDocument, place: &ContextAndServer) {
         if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
-            let line = header(&set_title(set), place, self.style.messages.columns());
+            let line = header(&set_title(set), place, self.style.messages.columns_or_default());
             write_stderr(&format!("{}\n", line.text(self.style.colors)));
         }
     }
@@ -132,20 +134,20 @@ impl Reporter {
             Event::Note(text) => super::note(&text, self.style),
             Event::Hint(text) => super::print_unless_quiet(Label::Hint, &text, self.style),
             Event::Object(outcome) => self.report_object(outcome),
-            Event::Revised { before, now } => self.recount(before, now),
+            Event::Revised { before, now } => self.report_revised(before, now),
             Event::Planned(outcomes) => self.without_result.plan(outcomes),
             Event::ParentWithoutResult(parent) => self.parents.push(parent),
             Event::NotDone(not_done) => {
-                for outcome in self.without_result.take(&not_done) {
+                for outcome in self.without_result.take_not_done(&not_done) {
                     self.report_not_sent(outcome, &not_done);
                 }
             }
             Event::Parent(parent, action) => {
-                self.parent_note(&text_lines::parent_line(&parent, action, self.collected.dry_run));
+                self.print_parent_note(&text_lines::parent_line(&parent, action, self.collected.dry_run));
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
-                let done = self.terminal_summary(RunEnd::Complete, self.cost(0));
+                let done = self.terminal_summary(RunEnd::Complete, self.cost_so_far(0));
                 self.bars.begin_wait(screen, &done.text(self.style.colors));
             }
             Event::Awaited(awaited) => self.report_awaited(awaited),
@@ -164,27 +166,27 @@ impl Reporter {
             scope: NotDoneScope::All,
             reason: reason.to_owned(),
         };
-        for outcome in self.without_result.take(&not_done) {
+        for outcome in self.without_result.take_not_done(&not_done) {
             let key = outcome.subject.key();
             let path = outcome.subject.resource.path_of(&key);
             // A parent may be a planned object too. Its last write, of the beginning or the end of the run, is then no
             // write of the object.
-            let is_done = |write: &LastWrite| {
-                *write == LastWrite::Done && self.parents.iter().any(|parent| parent.key() == key)
+            let is_done = |write: &WriteResult| {
+                *write == WriteResult::Done && self.parents.iter().any(|parent| parent.key() == key)
             };
-            let last_write = server.and_then(|server| server.last_write(&path));
+            let last_write = server.and_then(|server| server.result_of_last_write(&path));
             let error = match last_write.filter(|write| !is_done(write)) {
                 None => {
                     self.report_not_sent(outcome, &not_done);
                     continue;
                 }
                 // An object with a source is in the manifests, so the run has deleted it only to create it again.
-                Some(LastWrite::Deleted) if outcome.source.is_some() => {
+                Some(WriteResult::Deleted) if outcome.source.is_some() => {
                     unfinished.deleted.push(key);
                     Message::new("deleted, not created again")
                         .with_hint("run the same command again to create it")
                 }
-                Some(LastWrite::Unanswered | LastWrite::Done | LastWrite::Deleted) => {
+                Some(WriteResult::Unanswered | WriteResult::Done | WriteResult::Deleted) => {
                     unfinished.unanswered.push(key);
                     Message::new("outcome unknown: the request may have taken effect")
                 }
@@ -197,8 +199,8 @@ impl Reporter {
         for parent in mem::take(&mut self.parents) {
             let key = parent.key();
             let path = parent.resource.path_of(&key);
-            let last_write = server.and_then(|server| server.last_write(&path));
-            if last_write == Some(LastWrite::Unanswered) && !unfinished.unanswered.contains(&key) {
+            let last_write = server.and_then(|server| server.result_of_last_write(&path));
+            if last_write == Some(WriteResult::Unanswered) && !unfinished.unanswered.contains(&key) {
                 unfinished.unanswered.push(key);
             }
         }
@@ -207,20 +209,22 @@ impl Reporter {
     }
 
     /// Prints a note about a change of the set's parent.
-    pub fn parent_note(&mut self, text: &str) {
+    pub fn print_parent_note(&mut self, text: &str) {
         self.has_parent_line = true;
         super::note(text, self.style);
     }
 
     fn report_object(&mut self, outcome: ObjectOutcome) {
         let planned = self.without_result.remove(&outcome);
-        if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
+        if outcome.remainder == StateAfterDelete::HeldByFinalizers && outcome.action == Action::Pruned {
             self.still_being_deleted.push(outcome.subject.key());
         }
-        self.bars.advance(&outcome, planned.as_ref());
+        self.bars.advance_if_counted(&outcome, planned.as_ref());
         match self.style.format {
             Format::Lines => self.print_object_line(&outcome),
-            Format::Names if outcome.action != Action::Failed => print(&text_lines::object_name(&outcome)),
+            Format::Names if outcome.action != Action::Failed => {
+                print_escaped_line(&text_lines::object_name(&outcome));
+            }
             _ => {}
         }
         self.print_detail(
@@ -242,7 +246,7 @@ impl Reporter {
     /// objects that have joined the set are only collected, and printed together at the end.
     pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
         self.taken_in.add(outcome);
-        let is_reported_later = self.conflicts.add(outcome) || outcome.joined_set();
+        let is_reported_later = self.conflicts.add(outcome) || outcome.has_joined_set();
         if !is_reported_later
             && self.style.verbosity >= verbosity
             && let Some(detail) = text_lines::outcome_message(outcome)
@@ -257,7 +261,7 @@ impl Reporter {
 
     /// Replaces the outcome of an object that was reported before. `-o name` has printed its name
     /// already.
-    fn recount(&mut self, before: Action, now: ObjectOutcome) {
+    fn report_revised(&mut self, before: Action, now: ObjectOutcome) {
         if self.style.format == Format::Lines {
             self.print_object_line(&now);
         }
@@ -298,7 +302,7 @@ impl Reporter {
 
     fn report_awaited(&mut self, awaited: Awaited) {
         let text = text_lines::awaited_line(&awaited);
-        self.bars.update(&awaited);
+        self.bars.show_awaited(&awaited);
         let (label, verbosity) = match awaited.wait_status {
             WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
                 (Label::Note, Verbosity::Verbose)
@@ -331,18 +335,18 @@ impl Reporter {
         self.collected.warnings.push(text);
     }
 
-    /// Returns whether the end of the run is printed as a document or page. After a mistake in the command line or the
-    /// manifests, only the error is, except in Markdown, which people read.
-    pub fn is_end_printed(&self, end: RunEnd) -> bool {
+    /// Returns whether [`Self::finish`] may print the end of the run. After a mistake in the command line or the
+    /// manifests, only the error is printed. With `-o markdown`, the page is printed too, because people read it.
+    pub fn may_print_end(&self, end: RunEnd) -> bool {
         self.style.format == Format::Markdown
             || !matches!(end, RunEnd::Failed(error) if error.exit() == Exit::Usage)
     }
 
     /// Prints the end of a run, whether it failed or not: what was collected, the summary, and the page or document.
     pub fn finish(mut self, (set, place): (SetDocument, &ContextAndServer), end: RunEnd, requests: u64) {
-        let cost = self.cost(requests);
+        let cost = self.cost_so_far(requests);
         self.bars.clear();
-        self.print_rest();
+        self.print_collected_messages();
         // A run that has waited has reported the objects that are still being deleted.
         if self.collected.waiting.is_none()
             && self.collected.dry_run == DryRun::None
@@ -351,19 +355,19 @@ impl Reporter {
             super::note(&line, self.style);
         }
         // If an interrupt came while a question was open, `print_interrupted` has reported the end.
-        if !matches!(end, RunEnd::Failed(_)) && prompt::open().is_none() {
+        if !matches!(end, RunEnd::Failed(_)) && prompt::written_before_open_question().is_none() {
             self.print_summary(end, cost);
         }
         if self.style.format == Format::Markdown {
             let taken_in = self.taken_in.lines();
-            self.print_page(&render_run((&set, place), &self.collected, end, taken_in));
+            self.save_and_print_page(&render_run((&set, place), &self.collected, end, taken_in));
         }
         let report = Report::new(set, &self.collected, None, end, cost);
         document(&report, place, self.style);
     }
 
     /// Returns the cost so far. The time that the user took to answer questions does not count.
-    pub(super) fn cost(&self, requests: u64) -> RequestsAndSeconds {
+    pub(super) fn cost_so_far(&self, requests: u64) -> RequestsAndSeconds {
         RequestsAndSeconds {
             requests,
             seconds: self.started.get().elapsed().as_secs_f64(),
@@ -372,17 +376,17 @@ impl Reporter {
 
     /// Writes the page for a comment to its file, then prints the page. A script that reads the printed page can rely
     /// on the file.
-    pub(super) fn print_page(&self, page: &Page) {
+    pub(super) fn save_and_print_page(&self, page: &Page) {
         if let Some(file) = &self.brief_out {
             save_document(file, &page.text(BYTES_OF_COMMENT));
         }
-        print_document(&page.text(self.style.max_bytes));
+        print_document_text(&page.text(self.style.max_bytes));
     }
 
     /// Prints what was collected for the end: counted messages, field conflicts, warnings, and objects that joined the
     /// set.
-    pub(super) fn print_rest(&self) {
-        self.hints.print_rest(self.style.colors);
+    pub(super) fn print_collected_messages(&self) {
+        self.hints.print_held_back(self.style.colors);
         self.conflicts.print(self.style.colors);
         if self.style.verbosity > Verbosity::Quiet {
             self.hints.print_warnings(self.style.colors);

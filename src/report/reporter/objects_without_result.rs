@@ -8,7 +8,7 @@ use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, listed};
 
-/// The planned objects without a result, each with its outcome if the run ends before its turn.
+/// The planned objects without a result, each with the outcome that it gets if the run ends before its turn.
 #[derive(Debug, Default)]
 pub(super) struct ObjectsWithoutResult {
     /// The planned objects in their order; `None` for those that were reported.
@@ -78,7 +78,7 @@ impl ObjectsWithoutResult {
 
     /// Removes the objects that were not processed, and returns their outcomes. They have the reason of `not_done`,
     /// unless they have a reason of their own.
-    pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
+    pub(super) fn take_not_done(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
         let mut left: Vec<ObjectOutcome> = match &not_done.scope {
             NotDoneScope::All => mem::take(self).outcomes.into_iter().flatten().collect(),
             NotDoneScope::Objects(keys) => keys
@@ -114,13 +114,13 @@ pub struct Unfinished {
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
-            describe_part(
+            describe_left_objects(
                 "request",
                 "with unknown outcome, which may have taken effect",
                 &self.unanswered,
             ),
-            describe_part("object", "deleted and not created again", &self.deleted),
-            describe_part("request", "not sent", &self.not_sent),
+            describe_left_objects("object", "deleted and not created again", &self.deleted),
+            describe_left_objects("request", "not sent", &self.not_sent),
             (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "object"))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -129,7 +129,7 @@ impl fmt::Display for Unfinished {
 }
 
 /// Counts and lists objects that a run has left in the same state; `None` if there are none.
-fn describe_part(counted_as: &str, what: &str, keys: &[ObjectKey]) -> Option<String> {
+fn describe_left_objects(counted_as: &str, what: &str, keys: &[ObjectKey]) -> Option<String> {
     let count = counted(keys.len(), counted_as);
     (!keys.is_empty()).then(|| format!("{count} {what}: {}", listed(keys)))
 }
@@ -144,19 +144,19 @@ mod tests {
 
     fn outcome(kind: &str, name: &str, action: Action, reason: &str) -> ObjectOutcome {
         let subject = Subject {
-            resource: Arc::new(Resource::regular("", "v1", kind, Scope::Namespaced)),
+            resource: Arc::new(Resource::with_regular_names("", "v1", kind, Scope::Namespaced)),
             namespace: None,
             name: name.to_owned(),
             uid: None,
         };
-        ObjectOutcome::with_reason(subject, action, reason)
+        ObjectOutcome::new_with_reason(subject, action, reason)
     }
 
     fn taken(without_result: &mut ObjectsWithoutResult, event: Event) -> Vec<String> {
         let Event::NotDone(not_done) = event else {
             panic!("another event");
         };
-        let taken = without_result.take(&not_done).into_iter();
+        let taken = without_result.take_not_done(&not_done).into_iter();
         taken
             .map(|outcome| format!("{} {}: {}", outcome.subject.name, outcome.action, outcome.reason))
             .collect()
@@ -236,17 +236,17 @@ mod tests {
         ]);
         without_result.remove(&outcome("A", "done", Action::Created, ""));
         without_result.remove(&outcome("A", "unplanned", Action::Created, ""));
-        let of_b = NotDone::some(
+        let of_b = NotDone::event_for_objects(
             vec![outcome("B", "b", Action::Skipped, "").subject.key()],
             "no kind",
         );
         assert_eq!(taken(&mut without_result, of_b), ["b skipped: no kind"]);
         assert_eq!(
-            taken(&mut without_result, NotDone::all("stopped")),
+            taken(&mut without_result, NotDone::event_for_all("stopped")),
             ["a skipped: stopped", "kept skipped: marked", "same unchanged: "]
         );
         assert_eq!(
-            taken(&mut without_result, NotDone::all("again")),
+            taken(&mut without_result, NotDone::event_for_all("again")),
             Vec::<String>::new()
         );
     }

@@ -16,14 +16,14 @@ impl Reporter {
             let line = self.terminal_summary(end, cost);
             write_stderr(&format!("{}\n", line.text(self.style.colors)));
         } else {
-            self.print_full_summary(end, cost);
+            self.print_summary_with_cost(end, cost);
         }
     }
 
     /// Prints the counts with the cost of the run, unless `--quiet` is set.
-    pub(in crate::report) fn print_full_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
+    pub(in crate::report) fn print_summary_with_cost(&self, end: RunEnd, cost: RequestsAndSeconds) {
         if self.style.verbosity > Verbosity::Quiet {
-            let line = text_lines::summary_line(&self.counts(end), self.collected.dry_run, cost);
+            let line = text_lines::summary_line(&self.describe_counts(end), self.collected.dry_run, cost);
             print_message(Label::Plain, &line.into(), self.style.colors);
         }
     }
@@ -41,14 +41,14 @@ impl Reporter {
             line = line.with(Color::Plain, gap).with(color, count);
         }
         if actions.is_empty() {
-            line.push(Color::Plain, self.counts(end));
+            line.push(Color::Plain, self.describe_counts(end));
         }
         let dry_run = text_lines::dry_run_suffix(self.collected.dry_run);
         line.with(Color::Plain, format!("{dry_run}       {:.1} s", cost.seconds))
     }
 
     /// `3 created, 1 pruned`
-    fn counts(&self, end: RunEnd) -> String {
+    fn describe_counts(&self, end: RunEnd) -> String {
         let actions = self.actions().into_iter();
         let counts: Vec<String> = actions
             .map(|action| format!("{} {action}", self.summary.count(action)))
@@ -100,7 +100,7 @@ mod tests {
             let mut reporter = Reporter::new(Operation::Apply, STYLE, DryRun::None);
             reporter.has_parent_line = has_parent_line;
             (0..created).for_each(|_| reporter.summary.add(Action::Created));
-            assert_eq!(reporter.counts(end), expected);
+            assert_eq!(reporter.describe_counts(end), expected);
         }
     }
 }

@@ -3,14 +3,14 @@
 
 mod prepared;
 pub mod saved_plan;
-pub mod state_for_saved_plan;
+pub mod saved_plan_to_compare;
 
 use std::collections::BTreeSet;
 
 use futures_util::future::join;
 
 use super::command_run::CommandRun;
-use super::connect::{discover, discover_with, open_connections_for_new_set};
+use super::connect::{discover, discover_and_read_manifests, open_connections_for_new_set};
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -24,8 +24,8 @@ use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_container_kind};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
-    leave_out_forbidden_nulls, named_set, user_name,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, ask_whether_administrator,
+    cluster_state, leave_out_forbidden_nulls, named_set, user_name,
 };
 use crate::report::SetDocument;
 use crate::settings::ApplyOptions;
@@ -82,17 +82,18 @@ pub async fn to_write(
     let server = resolved.cluster.server.clone();
     // A first apply always writes, so the program asks about permissions while it lists. Other runs ask only once the
     // plan shows that they write.
-    let needs_permissions = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
+    let needs_permissions =
+        resolved.named.is_parent_known_missing() && options.writing.dry_run != DryRun::Client;
     let asking = async {
         if needs_permissions && user == Administrator::NotAsked {
             // The history of the set names the user, so the name is asked for in the same round trip.
-            (user, _) = join(administrator(&server), user_name(&server)).await;
+            (user, _) = join(ask_whether_administrator(&server), user_name(&server)).await;
         }
     };
     let planning = read_and_plan(&mut resolved, options, options.take_over);
     let (planned, ()) = join(planning, asking).await;
     let (state, policy, plan) = planned?;
-    let mut prepared = combine(resolved, options, state, policy, plan);
+    let mut prepared = build_prepared(resolved, options, state, policy, plan);
     prepared.user = user;
     Ok(prepared)
 }
@@ -130,7 +131,7 @@ pub async fn to_show(
         // needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
-    let prepared = combine(resolved, options, state, policy, plan);
+    let prepared = build_prepared(resolved, options, state, policy, plan);
     report(run, &prepared);
     Ok(prepared)
 }
@@ -149,7 +150,7 @@ async fn resolve(
     let divide = |manifests| Manifests::separate_hooks(manifests, hooks);
     let (mut cluster, manifests) = match input {
         Input::Sources | Input::SourcesToSave(_) => {
-            let (cluster, manifests) = discover_with(
+            let (cluster, manifests) = discover_and_read_manifests(
                 connection,
                 options.sources.clone(),
                 options.recursion,
@@ -171,7 +172,7 @@ async fn resolve(
             connection.namespace = namespace;
             let wanted = Wanted::ParentAndNamespaces(&options.set, &manifests.applied);
             let mut cluster = discover(connection, run.kind_waits(), wanted).await?;
-            cluster.add_definitions(&manifests.applied).await?;
+            cluster.settle_kinds_of_manifests(&manifests.applied).await?;
             (cluster, manifests)
         }
         Input::SavedToCompare(plan) => {
@@ -179,26 +180,27 @@ async fn resolve(
             let mut cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
             let manifests;
             (manifests, incomplete) =
-                state_for_saved_plan::fill_in_manifests(&cluster, &plan, options.writing.concurrency).await?;
+                saved_plan_to_compare::fill_in_manifests(&cluster, &plan, options.writing.concurrency)
+                    .await?;
             let manifests = divide(manifests);
-            cluster.add_definitions(&manifests.applied).await?;
+            cluster.settle_kinds_of_manifests(&manifests.applied).await?;
             (cluster, manifests)
         }
     };
     open_connections_for_new_set(&cluster, &manifests);
-    let recreate = resolve_recreate(
+    let recreate = resolve_recreate_kinds(
         &options.policy.recreate,
         &options.recreate_kinds,
         &cluster.discovery,
         &manifests.applied,
     )?;
     if let Some(rules) = &options.status_rules.own {
-        run.report_warnings(&rules.unknown_kinds(&cluster.discovery));
+        run.report_warnings(&rules.warn_of_unknown_kinds(&cluster.discovery));
     }
     let tooling = options.tooling.clone();
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
-    let mut desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
+    let mut desired = desired::resolve(manifests, named.context_for_manifests(&cluster))?;
     desired.incomplete = incomplete;
     leave_out_forbidden_nulls(&cluster.server, &mut desired).await?;
     if let Some(ignore) = &options.ignore {
@@ -222,7 +224,10 @@ async fn resolve(
 /// A Secret comes from standard input or a pipe, which cannot be read again, or from a URL: the plan does not name
 /// URLs, since they may hold passwords.
 fn check_secrets_can_be_read_again(manifests: &Manifests) -> Result<(), Error> {
-    match manifests.all().find(|manifest| saved::is_lost(manifest)) {
+    match manifests
+        .all()
+        .find(|manifest| saved::would_lose_secret_values(manifest))
+    {
         None => Ok(()),
         Some(manifest) => Err(Error::usage(
             format!(
@@ -247,7 +252,7 @@ async fn read_and_plan(
         recreate,
         ..
     } = resolved;
-    let rules = Rules {
+    let rules = ReadSettings {
         status: Some(&options.status_rules),
         take_over,
         appliers: &options.policy.appliers,
@@ -277,7 +282,7 @@ pub fn report(run: &mut CommandRun, prepared: &Prepared) {
 }
 
 /// Combines what was read with the plan.
-fn combine(
+fn build_prepared(
     resolved: ResolvedSet,
     options: &ApplyOptions,
     state: ClusterState,
@@ -311,7 +316,7 @@ fn combine(
 ///
 /// A kind does not exist, or is never recreated. The message about a kind that is never recreated names its objects
 /// among the `manifests`.
-pub fn resolve_recreate(
+pub fn resolve_recreate_kinds(
     without_kinds: &Recreate,
     kinds: &[String],
     discovery: &Discovery,

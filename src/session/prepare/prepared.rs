@@ -107,7 +107,7 @@ fn create_proposal(
             Confirm::Dangers => None,
             Confirm::EveryChange => proposed_applies(desired, state, plan),
         },
-        ..Proposal::new(refusals.collect(), plan.all_prunes()).about(set)
+        ..Proposal::new(refusals.collect(), plan.all_prunes()).with_parent_of(set)
     }
 }
 
@@ -121,8 +121,8 @@ fn proposed_applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Opt
     let is_unchanged = is_record_kept
         && state.former_tooling.is_none()
         && desired.parent.is_none()
-        && plan.applies() == 0
-        && plan.deletions() == 0;
+        && plan.count_applies() == 0
+        && plan.count_prunes() == 0;
     if is_unchanged {
         return None;
     }
@@ -139,7 +139,7 @@ fn proposed_applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Opt
             key: key.clone(),
             uid: match live {
                 Some(live) => Some(live.uid.clone()),
-                None => apply.live_membership.uid().map(str::to_owned),
+                None => apply.live_membership.uid_of_member().map(str::to_owned),
             },
             former_set: live.and_then(|live| live.part_of.clone()),
         }

@@ -1,4 +1,4 @@
-//! Reads the state for plans that `diff --out` saves and `apply --plan` executes.
+//! Makes, writes and reads the plans that `diff --out` saves, and plans again from them for `apply --plan`.
 //!
 //! The content of a saved plan, and its comparison with the cluster, is in `plan::saved`.
 
@@ -64,7 +64,7 @@ pub async fn create(
         ..
     } = prepared;
     Ok(SavedPlan {
-        cluster: identify(&cluster.server, &cluster.endpoint).await?,
+        cluster: identify_cluster(&cluster.server, &cluster.endpoint).await?,
         set: SavedSet {
             id: named.set.id.clone(),
             resource: resource_argument(&named.resource),
@@ -114,9 +114,9 @@ fn hide_values(
     let live: BTreeMap<ObjectKey, &Value> = members.chain(live_parent).collect();
     let mut manifests = prepared.manifests.clone();
     for manifest in &mut manifests {
-        let key = manifest.secret_key(&prepared.cluster.namespace);
+        let key = manifest.object_key_if_secret(&prepared.cluster.namespace);
         if let Some(live) = key.and_then(|key| live.get(&key)) {
-            manifest.hide_copies_of_live(live, salt);
+            manifest.hide_copies_of_live_values(live, salt);
         }
         if manifest.has_value_in_key() {
             return Err(Error::usage(
@@ -153,7 +153,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
     };
     let taken_in = keys(|outcome| outcome.taken_in);
     let recreated = keys(|outcome| outcome.action == Action::Recreated);
-    let times = prepared.plan.prune_times(&prepared.policy);
+    let times = prepared.plan.describe_prune_times(&prepared.policy);
     let prunes = prepared.plan.all_prunes();
     let mut times: BTreeMap<&ObjectKey, &String> = prunes
         .filter_map(|live| Some((&live.key, times.get(&*live.uid)?)))
@@ -193,7 +193,7 @@ pub(super) async fn plan_from_saved(
 }
 
 /// Reads what identifies the cluster, so that `apply --plan` notices another cluster.
-pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<SavedCluster, Error> {
+pub(super) async fn identify_cluster(server: &ApiServer, endpoint: &Endpoint) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
     let mut found = read::read_namespaces(server, &names).await?;
     let uid = found.remove(SYSTEM_NAMESPACE).and_then(|state| state.uid);
@@ -237,7 +237,7 @@ pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), E
 ///
 /// `file` is `-`, which is not a file.
 pub fn discard(file: &Path) -> Result<bool, Error> {
-    check_is_file("--out", file)?;
+    check_not_dash("--out", file)?;
     saved::discard(file).map_err(|error| unwritable(file, &error))
 }
 
@@ -253,7 +253,7 @@ fn unwritable(file: &Path, error: &io::Error) -> Error {
 }
 
 /// Checks that the file is not `-`, which means standard input or output with other flags.
-fn check_is_file(flag: &str, file: &Path) -> Result<(), Error> {
+fn check_not_dash(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
         return Err(Error::usage(
             format!("{flag} -: not supported: a plan is saved in a file"),
@@ -265,7 +265,7 @@ fn check_is_file(flag: &str, file: &Path) -> Result<(), Error> {
 
 /// Reads a saved plan.
 pub fn read(file: &Path) -> Result<SavedPlan, Error> {
-    check_is_file("--plan", file)?;
+    check_not_dash("--plan", file)?;
     saved::read(file).map_err(|error| {
         Error::usage(
             format!("--plan {}: {error}", file.display()),
@@ -292,9 +292,9 @@ pub async fn plan_again(
     };
     let connection = run.connect(shared).await?;
     let mut prepared = plan_from_saved(run, connection, options, input).await?;
-    let seen = read_seen(&prepared, saved).await?;
-    let parent_seen = read_parent_seen(&prepared, &saved.salt).await?;
-    let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
+    let seen = read_present_states(&prepared, saved).await?;
+    let parent_seen = read_present_parent_state(&prepared, &saved.salt).await?;
+    let cluster = identify_cluster(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let fresh = CurrentState {
         cluster: &cluster,
         set: &prepared.named.set,
@@ -332,7 +332,10 @@ pub async fn plan_again(
 
 /// Reads the present state of the objects that the saved plan or the new one writes; those that do not exist are left
 /// out.
-async fn read_seen(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
+async fn read_present_states(
+    prepared: &Prepared,
+    saved: &SavedPlan,
+) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
     let keys = saved::objects_to_read(saved, &prepared.plan, &prepared.desired);
     let resources = known_resources(prepared);
     let ignored = &ignored_fields(prepared);
@@ -341,7 +344,7 @@ async fn read_seen(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<Ob
         let resource = resources
             .get(&key)
             .cloned()
-            .or_else(|| find_resource(prepared, &key));
+            .or_else(|| find_served_resource(prepared, &key));
         async move {
             let Some(resource) = resource else {
                 // The server does not serve the kind any more, so the object cannot exist.
@@ -363,7 +366,7 @@ async fn read_seen(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<Ob
 
 /// Reads the state of the parent, apart from the set's own labels and annotations, if the parent has a manifest.
 /// Returns `None` without a manifest, or if the parent does not exist.
-async fn read_parent_seen(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
+async fn read_present_parent_state(prepared: &Prepared, salt: &Salt) -> Result<Option<Seen>, Error> {
     let (Some(manifest), Some(_)) = (&prepared.desired.parent, prepared.state.parent_object()) else {
         return Ok(None);
     };
@@ -400,7 +403,7 @@ fn known_resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
 
 /// Returns the resource of an object that only the saved plan writes; `None` if the kind is not served, or if the
 /// server does not answer for its group.
-fn find_resource(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
+fn find_served_resource(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
     match prepared.cluster.discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Arc::new(resource.clone())),
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,

@@ -2,7 +2,7 @@
 
 use super::super::lenient_record::read_tooling;
 use super::super::record_findings::present_members;
-use super::super::{Examined, ParentKind, Surroundings};
+use super::super::{Examined, ParentEligibility, Surroundings};
 use crate::compare::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::{ParentFault, Reading};
@@ -22,8 +22,8 @@ pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -
         return Err("the parent is being deleted".to_owned());
     }
     match set.kind {
-        ParentKind::Permitted | ParentKind::Unknown => {}
-        ParentKind::Unlabeled | ParentKind::Forbidden => {
+        ParentEligibility::Permitted | ParentEligibility::Unknown => {}
+        ParentEligibility::Unlabeled | ParentEligibility::Forbidden => {
             return Err("its kind cannot be a parent".to_owned());
         }
     }

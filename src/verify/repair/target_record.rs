@@ -7,7 +7,7 @@ use super::super::record_findings::{labeled_record, needed_record, served_record
 use super::super::{Examined, Extent, NewNamespaces, Surroundings, is_within};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
+use crate::model::applyset::parent::{ParentAnnotations, RecordedKinds};
 use crate::model::live::Live;
 use crate::plan::recorded_kinds::{self, RecordedKind};
 use crate::read::found_set::FoundSet;
@@ -86,19 +86,19 @@ fn within_namespaces(mut found: FoundSet, recorded: &BTreeSet<String>) -> FoundS
 }
 
 /// Returns the record without the kinds that are certainly gone: those have no members.
-fn served_or_unlisted(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
+fn served_or_unlisted(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
     Ok(served_record(recorded, discovery).union(&unlisted_record(recorded, discovery)?))
 }
 
-/// Returns the record of the kinds that cannot be listed, with all recorded namespaces: any of them may have objects of
-/// these kinds.
+/// Returns the recorded kinds that cannot be listed, together with all recorded namespaces, since any of these may have
+/// objects of the kinds. Returns an empty record if all kinds can be listed.
 ///
 /// # Errors
 ///
 /// The record names a resource instead of a kind, and nothing shows the kind of this resource.
-fn unlisted_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
+fn unlisted_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
     let mut record = Record::default();
-    for (name, entry) in recorded_kinds::entries(&recorded.kinds, discovery) {
+    for (name, entry) in recorded_kinds::classify_recorded_kinds(&recorded.kinds, discovery) {
         let kind = match entry {
             RecordedKind::Served(_) | RecordedKind::Misspelled(_) | RecordedKind::Gone => {
                 continue;

@@ -33,7 +33,7 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Co
     kubeconfig_validation::check_cluster(&cluster, &chosen.cluster_name)?;
     kubeconfig_validation::check_user(&user, &chosen.user_name)?;
     if is_encrypted(&server) {
-        if cluster.insecure_skip_tls_verify == Some(true) && has_authority(&cluster) {
+        if cluster.insecure_skip_tls_verify == Some(true) && has_certificate_authority(&cluster) {
             return Err(conflict(
                 "specifying a root certificates file with the insecure flag is not allowed",
                 "remove insecure-skip-tls-verify, or the certificate authority",
@@ -124,7 +124,7 @@ fn drop_unused_login(user: &mut AuthInfo) {
         user.password = Some(String::new().into());
     }
     let has_header = user.token.is_some() || user.token_file.is_some() || user.username.is_some();
-    if has_header || kubeconfig_validation::has_certificate(user) {
+    if has_header || kubeconfig_validation::has_certificate_and_key(user) {
         user.exec = None;
     }
     if has_header {
@@ -147,7 +147,7 @@ fn is_encrypted(server: &Uri) -> bool {
     server.scheme() == Some(&Scheme::HTTPS)
 }
 
-fn has_authority(cluster: &Cluster) -> bool {
+fn has_certificate_authority(cluster: &Cluster) -> bool {
     cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some()
 }
 

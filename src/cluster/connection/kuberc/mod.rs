@@ -91,8 +91,8 @@ fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
 }
 
 impl KubercError {
-    /// Returns whether kubectl ignores this error of the file in the home directory, and the file does not mention
-    /// plugins.
+    /// Returns whether this error of the file in the home directory is ignored: kubectl ignores it, and the file does
+    /// not mention plugins.
     fn is_ignored(&self) -> bool {
         match self {
             Self::Unreadable { error, .. } => error.kind() == ErrorKind::NotFound,

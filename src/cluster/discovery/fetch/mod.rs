@@ -6,7 +6,7 @@
 use futures_util::StreamExt as _;
 use http::StatusCode;
 
-use super::parse::{self, GroupVersion, Root, RootAnswer, Version};
+use super::parse::{self, GroupVersion, Root, RootAnswer, VersionResult};
 use super::{Discovery, FailedVersion};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::error::{Error, ErrorKind};
@@ -71,7 +71,7 @@ pub async fn fetch(server: &ApiServer) -> Result<Discovery, DiscoveryError> {
     Ok(Discovery::new(core.into_iter().chain(groups)))
 }
 
-async fn fetch_versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, ApiError> {
+async fn fetch_versions(server: &ApiServer, root: Root) -> Result<Vec<VersionResult>, ApiError> {
     let path = match root {
         Root::Core => "/api",
         Root::Groups => "/apis",
@@ -85,7 +85,7 @@ async fn fetch_versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, 
     }
 }
 
-async fn fetch_one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<Version> {
+async fn fetch_one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<VersionResult> {
     futures_util::stream::iter(index)
         .map(|group_version| fetch_version(server, group_version))
         .buffered(CONCURRENCY)
@@ -93,7 +93,7 @@ async fn fetch_one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<V
         .await
 }
 
-async fn fetch_version(server: &ApiServer, of: GroupVersion) -> Version {
+async fn fetch_version(server: &ApiServer, of: GroupVersion) -> VersionResult {
     let path = if of.group.is_empty() {
         format!("/api/{}", percent_encode(&of.version))
     } else {

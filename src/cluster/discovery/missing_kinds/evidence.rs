@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Expected, KeptKind, KeptReason, MissingKind};
+use super::{ExpectedReason, KeptKind, KeptReason, MissingKind};
 use crate::cluster::discovery::{Discovery, resource_argument};
 use crate::model::identity::GroupKind;
 
@@ -90,7 +90,7 @@ impl Definition {
     }
 
     /// Returns whether this command-line argument may name the resource of this definition.
-    pub fn is_named_by(&self, argument: &str) -> bool {
+    pub fn is_named_by_argument(&self, argument: &str) -> bool {
         let interpretations = resource_argument::interpretations(argument);
         interpretations.iter().any(|interpretation| {
             let name = interpretation.resource.to_lowercase();
@@ -111,7 +111,7 @@ impl Definition {
             })
         };
         match self.state {
-            DefinitionState::Served => MissingKind::Expected(self.expected()),
+            DefinitionState::Served => MissingKind::Expected(self.expected_reason()),
             DefinitionState::NoVersionServed => kept(KeptReason::NoVersionServed),
             DefinitionState::NotEstablished => kept(KeptReason::NotEstablished),
             DefinitionState::Terminating => kept(KeptReason::DefinitionTerminating),
@@ -129,8 +129,8 @@ impl Definition {
     }
 
     /// Returns the reason to wait for the kind of this definition.
-    pub fn expected(&self) -> Expected {
-        Expected::Defined(self.name.clone())
+    pub fn expected_reason(&self) -> ExpectedReason {
+        ExpectedReason::Defined(self.name.clone())
     }
 }
 
@@ -164,7 +164,7 @@ impl AggregatedApi {
     }
 
     /// Returns whether this command-line argument may name a resource of this API.
-    pub fn may_serve(&self, argument: &str) -> bool {
+    pub fn may_serve_argument(&self, argument: &str) -> bool {
         let interpretations = resource_argument::interpretations(argument);
         interpretations.iter().any(|interpretation| {
             interpretation.begins_group(&self.group) && interpretation.is_version(&self.version)

@@ -21,8 +21,9 @@ pub enum MissingKind {
     Gone,
     /// The kind may have objects that cannot be listed now, so it stays in the record.
     Kept(KeptKind),
-    /// The server is about to serve the kind, or should. Until it does, nothing is known about the objects of the kind.
-    Expected(Expected),
+    /// The server is about to serve the kind, or should be serving it. Until it does, nothing is known about the
+    /// objects of the kind.
+    Expected(ExpectedReason),
 }
 
 /// A kind that stays in the record although its objects cannot be listed.
@@ -48,7 +49,7 @@ pub enum KeptReason {
 
 /// The reason to wait for a kind that discovery does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedReason {
     /// The `CustomResourceDefinition` of the kind, which has this name, is established and serves it.
     Defined(String),
     /// An APIService of this name delegates its group to an API that does not answer.
@@ -82,7 +83,7 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
     };
     let mut apis = aggregated.iter();
     match apis.find(|api| api.group == entry.group && !api.is_discovered(discovery)) {
-        Some(api) => MissingKind::Expected(Expected::Aggregated(api.name.clone())),
+        Some(api) => MissingKind::Expected(ExpectedReason::Aggregated(api.name.clone())),
         None => MissingKind::Gone,
     }
 }
@@ -133,7 +134,7 @@ impl fmt::Display for KeptReason {
     }
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for ExpectedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Defined(name) => write!(

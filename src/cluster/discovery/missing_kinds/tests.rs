@@ -26,7 +26,7 @@ fn aggregated(group: &str) -> AggregatedApi {
 }
 
 fn discovery() -> Discovery {
-    let resource = |group| Resource::regular(group, "v1", "Gadget", Scope::Namespaced);
+    let resource = |group| Resource::with_regular_names(group, "v1", "Gadget", Scope::Namespaced);
     Discovery::from_resources(vec![resource("example.com"), resource("aggregated.example.com")])
 }
 
@@ -52,8 +52,8 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
     );
     let heard = evidence(vec![], vec![aggregated("aggregated.example.com")]);
     let name = "widgets.example.com".to_owned();
-    let by_definition = MissingKind::Expected(Expected::Defined(name));
-    let by_api = MissingKind::Expected(Expected::Aggregated("v1.down.example.com".to_owned()));
+    let by_definition = MissingKind::Expected(ExpectedReason::Defined(name));
+    let by_api = MissingKind::Expected(ExpectedReason::Aggregated("v1.down.example.com".to_owned()));
     let table = [
         ("Widget.example.com", &nothing, MissingKind::Gone),
         ("Widget.example.com", &defined, by_definition.clone()),
@@ -137,7 +137,7 @@ fn a_person_may_mean_a_definition_by_all_its_names() {
         ("widgets.other.com", false),
         ("gadgets", false),
     ] {
-        assert_eq!(definition.is_named_by(argument), expected, "{argument}");
+        assert_eq!(definition.is_named_by_argument(argument), expected, "{argument}");
     }
 }
 
@@ -182,7 +182,7 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
     // What a definition says needs no other evidence.
     assert!(matches!(
         judged("Widget.example.com", &no_services),
-        MissingKind::Expected(Expected::Defined(_))
+        MissingKind::Expected(ExpectedReason::Defined(_))
     ));
 }
 

@@ -10,7 +10,7 @@ use super::FailedVersion;
 use crate::model::resource::{Origin, Resource, Scope, Subresource};
 
 /// A group-version with its resources, or the reason why they are unknown.
-pub(super) type Version = Result<Vec<Resource>, FailedVersion>;
+pub(super) type VersionResult = Result<Vec<Resource>, FailedVersion>;
 
 /// One of the two roots of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Root {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RootAnswer {
     /// Every group-version with its resources, in the server's order of preference.
-    Aggregated(Vec<Version>),
+    Aggregated(Vec<VersionResult>),
     /// The names of the group-versions, in the server's order of preference; their resources take
     /// one request each.
     Index(Vec<GroupVersion>),
@@ -58,8 +58,8 @@ pub(super) fn parse_root(root: Root, body: &[u8]) -> Result<RootAnswer, ParseErr
     let document: RootDocument = serde_json::from_slice(body)?;
     match document.kind.as_str() {
         "APIGroupDiscoveryList" => parse_aggregated(root, document.items),
-        "APIVersions" if root == Root::Core => index(core_index(document.versions)),
-        "APIGroupList" if root == Root::Groups => index(groups_index(document.groups)),
+        "APIVersions" if root == Root::Core => non_empty_index(core_index(document.versions)),
+        "APIGroupList" if root == Root::Groups => non_empty_index(groups_index(document.groups)),
         _ => Err(ParseError::Kind {
             found: document.kind,
             expected: "APIGroupDiscoveryList",
@@ -85,8 +85,8 @@ pub(super) fn parse_resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<
         parents.collect::<Vec<_>>()
     });
     let resources = document.resources.into_iter().map(|listed| Resource {
-        status: subresource(with_status.contains(&listed.name)),
-        scale: subresource(with_scale.contains(&listed.name)),
+        status: listed_or_unlisted(with_status.contains(&listed.name)),
+        scale: listed_or_unlisted(with_scale.contains(&listed.name)),
         group: of.group.clone(),
         version: of.version.clone(),
         kind: listed.kind,
@@ -120,7 +120,7 @@ fn parse_aggregated(root: Root, groups: Vec<GroupDocument>) -> Result<RootAnswer
     Ok(RootAnswer::Aggregated(versions))
 }
 
-fn index(group_versions: Vec<GroupVersion>) -> Result<RootAnswer, ParseError> {
+fn non_empty_index(group_versions: Vec<GroupVersion>) -> Result<RootAnswer, ParseError> {
     if group_versions.is_empty() {
         return Err(ParseError::Empty);
     }
@@ -153,7 +153,7 @@ fn groups_index(groups: Vec<IndexedGroup>) -> Vec<GroupVersion> {
     index
 }
 
-fn subresource(is_listed: bool) -> Subresource {
+fn listed_or_unlisted(is_listed: bool) -> Subresource {
     if is_listed {
         Subresource::Listed
     } else {
@@ -173,8 +173,8 @@ fn complete_resource(mut resource: Resource) -> Option<Resource> {
     Some(resource)
 }
 
-/// All fields of the three documents that a root may answer, so that one pass over
-/// the body is enough to distinguish and to read them.
+/// All fields of the three documents with which a root may answer. So one pass over the body both tells the documents
+/// apart and reads them.
 #[derive(Deserialize)]
 struct RootDocument {
     #[serde(default)]
@@ -214,7 +214,7 @@ struct VersionDocument {
 }
 
 impl VersionDocument {
-    fn read(self, group: &str) -> Version {
+    fn read(self, group: &str) -> VersionResult {
         // The list of a stale version is an old answer of its server; client-go does not use it
         // either.
         if !matches!(self.freshness.as_str(), "" | "Current") {
@@ -230,8 +230,8 @@ impl VersionDocument {
         let resources = self.resources.into_iter().map(|document| Resource {
             group: group.to_owned(),
             version: self.version.clone(),
-            status: subresource(document.has("status")),
-            scale: subresource(document.has("scale")),
+            status: listed_or_unlisted(document.has_subresource("status")),
+            scale: listed_or_unlisted(document.has_subresource("scale")),
             kind: document.response_kind.unwrap_or_default().kind,
             plural: document.resource,
             singular: document.singular_resource,
@@ -268,7 +268,7 @@ struct ResourceDocument {
 }
 
 impl ResourceDocument {
-    fn has(&self, name: &str) -> bool {
+    fn has_subresource(&self, name: &str) -> bool {
         let mut subresources = self.subresources.iter();
         subresources.any(|subresource| subresource.subresource == name)
     }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn aggregated_sample(of: Root) -> Vec<Version> {
+fn aggregated_sample(of: Root) -> Vec<VersionResult> {
     let body: &[u8] = match of {
         Root::Core => include_bytes!("../../../../testdata/discovery/aggregated-api.json"),
         Root::Groups => include_bytes!("../../../../testdata/discovery/aggregated-apis.json"),
@@ -13,7 +13,7 @@ fn aggregated_sample(of: Root) -> Vec<Version> {
     }
 }
 
-fn names(versions: &[Version]) -> Vec<String> {
+fn names(versions: &[VersionResult]) -> Vec<String> {
     versions
         .iter()
         .flatten()

@@ -166,7 +166,7 @@ fn judge_condition(condition: Condition, words: &[String], context: ConditionCon
         (Tone::Positive, "True") if !is_detail && begins_with_work(condition.message) => {
             Some(Sign::detail(condition.to_string()))
         }
-        (Tone::Positive, "True") => (!is_detail).then(|| Sign::weak(affirm(condition))),
+        (Tone::Positive, "True") => (!is_detail).then(|| Sign::weak(describe_condition_status(condition))),
         (Tone::Positive, "False" | "Unknown") if is_step(words) => Some(Sign::detail(condition.to_string())),
         (Tone::Current, _) if !is_detail || !context.has_summary => {
             judge_untrue_condition(condition, words, is_detail, context.is_ready)
@@ -194,7 +194,8 @@ fn judge_condition(condition: Condition, words: &[String], context: ConditionCon
     }
 }
 
-/// Returns whether an object has to be what this type says before it works: `Connected`, but not `Enabled` or `Leader`.
+/// Returns whether a condition of this type has to be True before the object works: `Connected`, but not `Enabled` or
+/// `Leader`.
 fn is_step(words: &[String]) -> bool {
     const STEPS: [&str; 11] = [
         "attached",
@@ -227,9 +228,9 @@ fn judge_true_condition(condition: Condition, words: &[String]) -> Sign {
         return Sign::failed(condition.to_string());
     }
     if sums_up_details(words) {
-        Sign::current(affirm(condition))
+        Sign::current(describe_condition_status(condition))
     } else {
-        Sign::weak(affirm(condition))
+        Sign::weak(describe_condition_status(condition))
     }
 }
 
@@ -238,7 +239,7 @@ fn begins_with_end(words: &[String]) -> bool {
     matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done")
 }
 
-fn affirm(condition: Condition) -> String {
+fn describe_condition_status(condition: Condition) -> String {
     format!("its condition {} is {}", condition.kind, condition.status)
 }
 

@@ -281,7 +281,7 @@ fn find_wanted_count(object: ObjectView, word: &str, parts: &str) -> Option<i64>
 ///
 /// Only a single word as controllers write them, such as `Pending`, and the fields `message` and `reason` count. Other
 /// texts are names of other objects or addresses, which can have any word in them.
-pub(super) fn collect_texts(object: ObjectView, found: &mut Vec<Sign>) {
+pub(super) fn collect_from_any_text(object: ObjectView, found: &mut Vec<Sign>) {
     let fields = object.0.get("status").and_then(Value::as_object);
     for (name, value) in fields.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };

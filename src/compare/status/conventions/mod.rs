@@ -14,7 +14,7 @@ mod tests;
 use serde_json::Value;
 
 use super::object::ObjectView;
-use super::{Jobs, State};
+use super::{JobGoal, State};
 
 /// One sign of the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,20 +77,20 @@ impl Sign {
 }
 
 /// Returns the state that the status of an object shows, with the reason; `None` if nothing in the status
-/// reports a state. An object that runs to completion, such as a `PipelineRun`, is Current when a Job would be:
-/// `jobs` says if that is when it has started or when it has completed.
-pub(super) fn status(object: ObjectView, jobs: Jobs) -> Option<(State, String)> {
+/// reports a state. An object that runs to completion, such as a `PipelineRun`, is judged like a Job: `jobs` says
+/// whether it is Current as soon as it has started, or only when it has completed.
+pub(super) fn status(object: ObjectView, jobs: JobGoal) -> Option<(State, String)> {
     let mut found = Vec::new();
     conditions::collect(object, &mut found);
     fields::collect(object, &mut found);
     if found.is_empty() {
-        fields::collect_texts(object, &mut found);
+        fields::collect_from_any_text(object, &mut found);
     }
     // Of several signs with the greatest weight, the first gives the reason.
     let greatest = found.iter().map(|sign| sign.weight).max()?;
     let sign = found.into_iter().find(|sign| sign.weight == greatest)?;
     let state = match sign.weight {
-        Weight::Runs if jobs == Jobs::Completed && runs_to_completion(object) => State::InProgress,
+        Weight::Runs if jobs == JobGoal::Completed && runs_to_completion(object) => State::InProgress,
         Weight::Weak | Weight::Runs | Weight::Current | Weight::Paused => State::Current,
         Weight::Detail | Weight::InProgress => State::InProgress,
         Weight::Failed => State::Failed,
@@ -147,7 +147,7 @@ pub(super) fn has_no_status(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,
         Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty) => {
-            status(ObjectView(object), Jobs::Started).is_none()
+            status(ObjectView(object), JobGoal::Started).is_none()
         }
         Some(Value::Object(fields)) => fields.iter().all(|(name, value)| match value {
             Value::Null => true,

@@ -8,7 +8,7 @@ use super::*;
 #[track_caller]
 fn check(table: impl IntoIterator<Item = (Value, Option<State>, &'static str)>) {
     for (object, expected, piece) in table {
-        let found = status(ObjectView(&object), Jobs::Completed);
+        let found = status(ObjectView(&object), JobGoal::Completed);
         let (state, reason) = match &found {
             Some((state, reason)) => (Some(*state), reason.as_str()),
             None => (None, ""),
@@ -186,7 +186,7 @@ fn a_task_is_current_once_it_has_ended() {
         (object("CronJob", "Running"), Some(Current), ""),
     ]);
     let running = object("WidgetRun", "Running");
-    let found = status(ObjectView(&running), Jobs::Started).map(|(state, _)| state);
+    let found = status(ObjectView(&running), JobGoal::Started).map(|(state, _)| state);
     assert_eq!(found, Some(Current));
     let mut ended = conditions(&["Ready=False(Completed)", "Complete=True"]);
     ended["kind"] = json!("WidgetRun");

@@ -62,11 +62,11 @@ impl Cost {
                 Expr::List(_) | Expr::Map(_) => children(expression).len(),
                 _ => 0,
             }),
-            growing_calls: count(expression, &|expression| calls(expression, &GROWING)),
-            additions: additions(expression),
-            has_split: count(expression, &|expression| calls(expression, &["split"])) > 0,
-            searches: nesting(expression, &searches),
-            has_pattern: count(expression, &|expression| calls(expression, &["matches"])) > 0,
+            growing_calls: count(expression, &|expression| count_call_of(expression, &GROWING)),
+            additions: count_doublings_in_macros(expression),
+            has_split: count(expression, &|expression| count_call_of(expression, &["split"])) > 0,
+            searches: nesting(expression, &count_searches),
+            has_pattern: count(expression, &|expression| count_call_of(expression, &["matches"])) > 0,
         };
         if cost.nesting > MAX_NESTED_MACROS {
             Err(ExpressionError::TooDeep(cost.nesting))
@@ -74,7 +74,7 @@ impl Cost {
             Err(ExpressionError::TooManyCalls(cost.growing_calls))
         } else if cost.additions > MAX_ADDITIONS {
             Err(ExpressionError::TooManyAdditions(cost.additions))
-        } else if count(expression, &unbounded_patterns) > 0 {
+        } else if count(expression, &count_unbounded_pattern) > 0 {
             Err(ExpressionError::Pattern)
         } else {
             Ok(cost)
@@ -86,7 +86,7 @@ impl Cost {
         // With one search the steps are the size of the values, which `check` has bounded.
         self.has_pattern
             || self.searches > 1 && {
-                let size: usize = values.map(count_nodes).sum();
+                let size: usize = values.map(count_values).sum();
                 size.checked_pow(self.searches)
                     .is_none_or(|steps| steps > MAX_STEPS)
             }
@@ -94,7 +94,7 @@ impl Cost {
 
     /// Returns an error if the evaluation on these values may take too many steps or bytes. `length` is that of the
     /// expression in bytes.
-    pub(super) fn check<'v>(
+    pub(super) fn check_values<'v>(
         &self,
         values: impl Iterator<Item = &'v Value>,
         length: usize,
@@ -102,8 +102,8 @@ impl Cost {
         let mut size = self.items;
         let mut longest = length;
         for value in values {
-            size += count_nodes(value);
-            for_each_string(value, &mut |text| {
+            size += count_values(value);
+            for_each_string_of_value(value, &mut |text| {
                 longest = longest.max(text.len());
                 size += if self.has_split { text.len() } else { 0 };
             });
@@ -162,26 +162,30 @@ pub(super) fn most_open_brackets(text: &str) -> usize {
 }
 
 /// Counts the values in a value, itself included.
-fn count_nodes(value: &Value) -> usize {
+fn count_values(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(count_nodes).sum(),
-        Value::Object(fields) => fields.values().map(count_nodes).sum(),
+        Value::Array(items) => items.iter().map(count_values).sum(),
+        Value::Object(fields) => fields.values().map(count_values).sum(),
         _ => 0,
     }
 }
 
 /// Calls `found` for each string in a value.
-fn for_each_string(value: &Value, found: &mut impl FnMut(&str)) {
+fn for_each_string_of_value(value: &Value, found: &mut impl FnMut(&str)) {
     match value {
         Value::String(text) => found(text),
-        Value::Array(items) => items.iter().for_each(|item| for_each_string(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| for_each_string(field, found)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| for_each_string_of_value(item, found)),
+        Value::Object(fields) => fields
+            .values()
+            .for_each(|field| for_each_string_of_value(field, found)),
         _ => {}
     }
 }
 
-/// Returns how many macros are inside one another at most, with the weight of what else is inside them. The list that a
-/// macro goes through is evaluated once, and not inside it.
+/// Returns how many macros are inside one another at most. Each expression on the way counts with its `weight`, too.
+/// The list that a macro goes through is evaluated once, so it does not count as inside the macro.
 fn nesting(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
     let deepest = |expressions: &[&IdedExpr]| {
         let inside = expressions.iter().map(|inner| nesting(inner, weight));
@@ -197,7 +201,8 @@ fn nesting(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
     }
 }
 
-/// Returns whether a `map` collects, for each item, a value that is not a part of it: a copy of a list, say.
+/// Returns whether a macro such as `map` collects a value for each item that is not a part of the item, but of another
+/// variable. It may be a large list, which is then copied for each item.
 fn collects_from_outside(step: &IdedExpr, item: &str) -> bool {
     match &step.expr {
         Expr::Call(call) if call.func_name == "_+_" && call.args.iter().any(is_result) => {
@@ -231,7 +236,7 @@ fn root(expression: &IdedExpr) -> Option<&str> {
 
 /// Returns how many searches through values of an object an expression is: 2 for a function of two lists, which
 /// compares each item of one with each item of the other. A search with a literal counts 0, because a literal is short.
-fn searches(expression: &Expr) -> u32 {
+fn count_searches(expression: &Expr) -> u32 {
     match expression {
         Expr::Call(call)
             if ["equivalent", "intersects"].contains(&call.func_name.as_str())
@@ -268,7 +273,7 @@ fn count(expression: &IdedExpr, counted: &impl Fn(&Expr) -> usize) -> usize {
 }
 
 /// Returns 1 for a call of one of the functions.
-fn calls(expression: &Expr, functions: &[&str]) -> usize {
+fn count_call_of(expression: &Expr, functions: &[&str]) -> usize {
     match expression {
         Expr::Call(call) => usize::from(functions.contains(&call.func_name.as_str())),
         _ => 0,
@@ -277,7 +282,7 @@ fn calls(expression: &Expr, functions: &[&str]) -> usize {
 
 /// Returns 1 for a call of `matches` whose pattern is not a literal, so that an object may make it long, or is long
 /// itself.
-fn unbounded_patterns(expression: &Expr) -> usize {
+fn count_unbounded_pattern(expression: &Expr) -> usize {
     match expression {
         Expr::Call(call) if call.func_name == "matches" => {
             let pattern = call.args.last().map(|pattern| &pattern.expr);
@@ -288,17 +293,19 @@ fn unbounded_patterns(expression: &Expr) -> usize {
     }
 }
 
-/// Counts the expressions inside macros that may double a value: additions, except those of the macros themselves, and
-/// lists and maps with several items that are not literals.
-fn additions(expression: &IdedExpr) -> usize {
+/// Counts the expressions inside macros that may double a value. These are additions (without those of which the macros
+/// themselves are made), and lists and maps with at least two items that are not literals.
+fn count_doublings_in_macros(expression: &IdedExpr) -> usize {
     match &expression.expr {
-        Expr::Comprehension(of) => count(&of.loop_step, &doubles) + additions(&of.iter_range),
-        other => children(other).into_iter().map(additions).sum(),
+        Expr::Comprehension(of) => {
+            count(&of.loop_step, &count_doubling) + count_doublings_in_macros(&of.iter_range)
+        }
+        other => children(other).into_iter().map(count_doublings_in_macros).sum(),
     }
 }
 
 /// Returns 1 for an expression that may double a value.
-fn doubles(expression: &Expr) -> usize {
+fn count_doubling(expression: &Expr) -> usize {
     let mut parts = children(expression).into_iter();
     usize::from(match expression {
         Expr::Call(call) => call.func_name == "_+_" && !parts.any(is_result),

@@ -16,7 +16,7 @@ use super::cost::{
     children, depth, most_open_brackets,
 };
 use super::deadline::SlowObjects;
-use super::inputs::{Inputs, add_sets, to_cel, variable};
+use super::inputs::{Inputs, add_set_functions, to_cel, variable};
 
 /// How many bytes an expression may have.
 const LONGEST: usize = 4096;
@@ -138,7 +138,10 @@ impl Expression {
     }
 
     pub(super) fn evaluate(&self, object: &Value) -> Evaluation {
-        if let Err(excess) = self.cost.check(self.inputs.values(object), self.text.len()) {
+        if let Err(excess) = self
+            .cost
+            .check_values(self.inputs.values(object), self.text.len())
+        {
             return Evaluation::Unclear(excess.to_string());
         }
         let may_take_long = self.cost.may_take_long(self.inputs.values(object));
@@ -148,7 +151,7 @@ impl Expression {
                 context.add_variable_from_value(name, to_cel(value));
             }
         }
-        if add_sets(&mut context).is_err() {
+        if add_set_functions(&mut context).is_err() {
             return Evaluation::Unclear("the functions of sets cannot be declared".to_owned());
         }
         if may_take_long {

@@ -89,7 +89,7 @@ pub(super) fn to_cel(value: &Value) -> cel::Value {
 }
 
 /// Adds the functions of cel-go's extension `sets`.
-pub(super) fn add_sets(context: &mut Context) -> Result<(), cel::DeclarationError> {
+pub(super) fn add_set_functions(context: &mut Context) -> Result<(), cel::DeclarationError> {
     type List = Arc<Vec<cel::Value>>;
     let contains_all = |list: &List, other: &List| other.iter().all(|item| list.contains(item));
     context.add_function("sets.contains", move |list: List, other: List| {

@@ -143,7 +143,7 @@ impl RuleSet {
 
     /// Returns a warning for each kind with a rule that the server does not have, although it has the group: the name
     /// is probably mistyped. Rules for groups that are not installed are of use on other clusters.
-    pub fn unknown_kinds(&self, discovery: &Discovery) -> Vec<String> {
+    pub fn warn_of_unknown_kinds(&self, discovery: &Discovery) -> Vec<String> {
         let mut warnings = Vec::new();
         for (group, rules) in self
             .by_group

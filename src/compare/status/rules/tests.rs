@@ -275,9 +275,9 @@ fn a_kind_that_the_server_does_not_have_is_named() {
     ]
     .concat();
     let rules = RuleSet::read(&text, "rules.yaml").expect("rules");
-    let widgets = Resource::regular("example.com", "v1", "Widget", Scope::Namespaced);
+    let widgets = Resource::with_regular_names("example.com", "v1", "Widget", Scope::Namespaced);
     assert_eq!(
-        rules.unknown_kinds(&Discovery::from_resources(vec![widgets])),
+        rules.warn_of_unknown_kinds(&Discovery::from_resources(vec![widgets])),
         ["rules.yaml:4: the server has no kind Wigdet.example.com, so this rule matches no object"]
     );
 }

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use k8s_openapi::jiff::Timestamp;
 
 use super::State::{Current, Failed, InProgress, Terminating, Unknown};
-use super::{Others, Readiness, State, StatusRules, Surroundings};
+use super::{OthersOfKind, Readiness, State, StatusRules, Surroundings};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 
 /// An object alone, of a kind whose subresource `status` is not known.
 fn readiness(object: &Value, group_kind: &GroupKind) -> Readiness {
     let around = Surroundings {
-        others: Others::Silent,
+        others: OthersOfKind::Silent,
         subresource: Subresource::Unlisted,
         now: Timestamp::UNIX_EPOCH,
     };

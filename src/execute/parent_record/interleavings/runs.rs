@@ -14,7 +14,7 @@ use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::Interrupt;
 use crate::execute::deletion::delete::delete_request;
-use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::{Counts, Run as HistoryRun, RunOperation, RunResult};
 use crate::model::identity::GroupKind;
@@ -23,7 +23,7 @@ use crate::model::resource::{Resource, Scope};
 use crate::model::set::ParentObject;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{resource, set};
-use crate::read::{ListTargets, METADATA, METADATA_LIST, list_labeled_objects, whole_parent};
+use crate::read::{ListTargets, METADATA, METADATA_LIST, list_labeled_objects, read_live_parent};
 
 /// One run.
 #[derive(Debug, Clone, Copy)]
@@ -187,7 +187,7 @@ impl Run<'_> {
     ) -> Result<(), ParentWriteError> {
         let uid = known.parent.uid.clone();
         for _ in 0..20 {
-            let whole = whole_parent(self.parent.server, self.parent.resource, &self.parent.set.parent);
+            let whole = read_live_parent(self.parent.server, self.parent.resource, &self.parent.set.parent);
             let Some(whole) = whole.await? else {
                 return self.without_parent(None, wide).await;
             };
@@ -200,7 +200,7 @@ impl Run<'_> {
             if !left.is_empty() {
                 return self.end(known, &wide, Some(&left), Some(ended.clone())).await;
             }
-            if whole.object.adding_beside(known.id()).next().is_some() {
+            if whole.object.adding_beside(known.entry_id()).next().is_some() {
                 return self.end(known, &wide, None, Some(ended.clone())).await;
             }
             let is_written = match ended {
@@ -320,7 +320,7 @@ fn record_of_kinds(kinds: &[&str]) -> Record {
 
 fn recorded(parent: &ParentObject) -> Record {
     match &parent.reading {
-        Reading::Parent(ApplySetRecord {
+        Reading::Parent(ParentAnnotations {
             kinds: RecordedKinds::GroupKinds(group_kinds),
             ..
         }) => Record {

@@ -19,7 +19,7 @@ use crate::event::Event;
 use crate::execute::members::reply::MemberReply;
 use crate::execute::schedule::concurrency_limit::ConcurrencyLimit;
 use crate::execute::schedule::postponed::Postponed;
-use crate::execute::schedule::{End, Lane, Schedule, Skipped};
+use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wait_notes::{SLOW, WaitNotes};
 use crate::execute::{Interrupt, Sink};
@@ -41,7 +41,7 @@ pub trait Work {
     async fn perform(&self, action: &Self::Action) -> Self::Answer;
 
     /// Takes the answer of an action that has ended, and reports it.
-    fn take_answer(&self, action: &Self::Action, answer: Self::Answer, sink: &mut Sink<'_>) -> End;
+    fn take_answer(&self, action: &Self::Action, answer: Self::Answer, sink: &mut Sink<'_>) -> ActionEnd;
 
     /// Returns the lane of an action, which says when it begins.
     fn lane(&self, _: &Self::Action) -> Lane {
@@ -151,7 +151,7 @@ impl<'a> Driver<'a> {
         let sink = RefCell::new(sink);
         let (answer_sender, mut answers_of_waits) = mpsc::unbounded_channel();
         let webhooks = StartingWebhooks::with_patience(self.webhook_patience, self.interrupt, self.notes);
-        let mut progress = Progress {
+        let mut progress = RunningGraph {
             work,
             graph,
             sink: &sink,
@@ -167,22 +167,22 @@ impl<'a> Driver<'a> {
             progress.stop_if_requested(self.interrupt);
             progress.end_or_collect_waits();
             while let Some(id) = self.take_next(&mut progress, &clock) {
-                let action = progress.action(id);
+                let action = progress.action_with_id(id);
                 let lane = work.lane(action);
                 // The first write after a wait: the progress counts the writes from here on.
                 if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut has_waited) {
                     let total = 1 + progress.schedule.ready_count(Lane::Write);
-                    progress.report(|sink| work.report_resumed(total, sink));
+                    progress.with_sink(|sink| work.report_resumed(total, sink));
                 }
                 clock.begin(id, lane, work.key(action));
-                progress.postponed.begin(id);
+                progress.postponed.record_begin(id);
                 under_way.push(async move { (id, work.perform(action).await) });
             }
             // Probes of webhooks do not count: they may be sent until the end of the run.
-            let is_idle = under_way.len() == progress.postponed.count_probes();
+            let is_idle = under_way.len() == progress.postponed.count_probes_under_way();
             if is_idle && !progress.waits_to_begin.is_empty() {
                 let ids = std::mem::take(&mut progress.waits_to_begin);
-                let batch = ids.into_iter().map(|id| (id, progress.action(id)));
+                let batch = ids.into_iter().map(|id| (id, progress.action_with_id(id)));
                 waits.push(work.wait_together(batch.collect(), answer_sender.clone(), &sink));
                 has_waited = true;
             }
@@ -211,18 +211,18 @@ impl<'a> Driver<'a> {
                 Some(()) = waits.next(), if !waits.is_empty() => {}
                 () = sleep_until_probe(next_probe), if next_probe.is_some() => progress.begin_due_probes(),
                 () = self.interrupt.requested(), if !progress.schedule.is_stopped() => {}
-                _ = clock.interval.tick() => progress.report(|sink| clock.report_slowest(sink)),
+                _ = clock.interval.tick() => progress.with_sink(|sink| clock.report_slowest(sink)),
             }
         }
         self.report_notes(&sink);
-        progress.report(|sink| clock.report_none_slow(sink));
+        progress.with_sink(|sink| clock.report_none_slow(sink));
     }
 
     /// Takes the next wait or write that can begin; `None` if none can begin now. Waits of `Lane::WaitTogether` are
     /// collected in `waits_to_begin` instead.
     fn take_next<W: Work>(
         &self,
-        progress: &mut Progress<'_, '_, '_, W>,
+        progress: &mut RunningGraph<'_, '_, '_, W>,
         clock: &Clock<'_>,
     ) -> Option<ActionId> {
         if let Some(id) = progress.schedule.take_next(Lane::Wait) {
@@ -260,7 +260,7 @@ async fn sleep_until_probe(time: Option<tokio::time::Instant>) {
 }
 
 /// A graph that is being carried out.
-struct Progress<'p, 's, 't, W: Work> {
+struct RunningGraph<'p, 's, 't, W: Work> {
     work: &'p W,
     graph: &'p Graph<W::Action>,
     /// The sink, which the driver and the waits share.
@@ -271,15 +271,15 @@ struct Progress<'p, 's, 't, W: Work> {
     waits_to_begin: Vec<ActionId>,
 }
 
-impl<'p, W: Work> Progress<'p, '_, '_, W> {
+impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     /// # Panics
     ///
     /// For a barrier, which never begins.
-    fn action(&self, id: ActionId) -> &'p W::Action {
+    fn action_with_id(&self, id: ActionId) -> &'p W::Action {
         self.graph.action(id).expect("only actions begin")
     }
 
-    fn report(&self, report: impl FnOnce(&mut Sink<'_>)) {
+    fn with_sink(&self, report: impl FnOnce(&mut Sink<'_>)) {
         report(&mut |event| (self.sink.borrow_mut())(event));
     }
 
@@ -291,7 +291,7 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
         }
         if self.schedule.is_stopped() {
             self.waits_to_begin.clear();
-            for (id, answer) in self.postponed.give_up() {
+            for (id, answer) in self.postponed.give_up_all() {
                 self.end(id, answer);
             }
         }
@@ -301,7 +301,7 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
     /// `waits_to_begin`.
     fn end_or_collect_waits(&mut self) {
         while let Some(id) = self.schedule.take_next(Lane::WaitTogether) {
-            match self.work.known_answer(self.action(id)) {
+            match self.work.known_answer(self.action_with_id(id)) {
                 Some(answer) => self.end(id, answer),
                 None => self.waits_to_begin.push(id),
             }
@@ -326,7 +326,7 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
 
     /// Records the end of an action, and reports it and the actions that are skipped because of it.
     fn end(&mut self, id: ActionId, answer: W::Answer) {
-        let action = self.action(id);
+        let action = self.action_with_id(id);
         let mut sink = |event: Event| (self.sink.borrow_mut())(event);
         let end = self.work.take_answer(action, answer, &mut sink);
         let skipped = self.schedule.record_end(id, end);
@@ -437,9 +437,9 @@ where
         answer.webhook()
     }
 
-    fn take_answer(&self, _: &Self::Action, answer: A, sink: &mut Sink<'_>) -> End {
+    fn take_answer(&self, _: &Self::Action, answer: A, sink: &mut Sink<'_>) -> ActionEnd {
         (self.on_answer.borrow_mut())(answer, sink);
-        End::Done
+        ActionEnd::Done
     }
 }
 

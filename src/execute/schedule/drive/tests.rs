@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::model::identity::GroupKind;
-use crate::plan::{Barrier, Edge};
+use crate::plan::{Barrier, EdgeKind};
 
 /// A server that gets no requests.
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
@@ -129,12 +129,12 @@ impl Work for Script {
         })
     }
 
-    fn take_answer(&self, action: &TestAction, answer: Ended, _: &mut Sink<'_>) -> End {
+    fn take_answer(&self, action: &TestAction, answer: Ended, _: &mut Sink<'_>) -> ActionEnd {
         self.ended.borrow_mut().push((*action, answer.is_done));
         match action {
-            TestAction::Stop => End::Stop,
-            _ if answer.is_done => End::Done,
-            _ => End::Failed,
+            TestAction::Stop => ActionEnd::Stop,
+            _ if answer.is_done => ActionEnd::Done,
+            _ => ActionEnd::Failed,
         }
     }
 }
@@ -179,7 +179,7 @@ async fn the_next_step_does_not_wait_for_a_webhook() {
     let judged = TestAction::Judged("a", "webhook");
     let id = graph.add(judged, []);
     let barrier = graph.add_barrier(Barrier::EndedOrPostponed, [id]);
-    graph.add(TestAction::Write("Pods"), [(barrier, Edge::Follows)]);
+    graph.add(TestAction::Write("Pods"), [(barrier, EdgeKind::Follows)]);
     let script = Script::new(Duration::from_secs(1_000));
     carry_out(&graph, &script, &Interrupt::default(), 8).await;
     assert_eq!(
@@ -193,8 +193,8 @@ async fn the_time_of_a_webhook_runs_only_while_nothing_else_is_left() {
     let mut graph = Graph::default();
     let other = graph.add(TestAction::Write("other"), []);
     graph.add(TestAction::Judged("a", "webhook"), []);
-    let wait = graph.add(TestAction::Wait("other"), [(other, Edge::Needs)]);
-    graph.add(TestAction::Write("late"), [(wait, Edge::Needs)]);
+    let wait = graph.add(TestAction::Wait("other"), [(other, EdgeKind::Needs)]);
+    graph.add(TestAction::Write("late"), [(wait, EdgeKind::Needs)]);
     // The webhook starts while the run waits for something else, long after its own time.
     let script = Script::new(Duration::from_secs(90));
     carry_out(&graph, &script, &Interrupt::default(), 8).await;
@@ -222,7 +222,7 @@ async fn the_time_of_a_webhook_runs_only_while_nothing_else_is_left() {
 async fn an_interrupt_ends_what_is_postponed_and_begins_nothing() {
     let mut graph = Graph::default();
     let judged = graph.add(TestAction::Judged("a", "webhook"), []);
-    graph.add(TestAction::Write("after"), [(judged, Edge::Follows)]);
+    graph.add(TestAction::Write("after"), [(judged, EdgeKind::Follows)]);
     let script = Script::new(Duration::from_secs(1_000));
     let interrupt = Interrupt::default();
     let asking = interrupt.clone();
@@ -243,7 +243,7 @@ async fn a_stop_ends_what_is_postponed_and_begins_nothing() {
     let mut graph = Graph::default();
     graph.add(TestAction::Judged("a", "webhook"), []);
     let stop = graph.add(TestAction::Stop, []);
-    graph.add(TestAction::Write("after"), [(stop, Edge::Follows)]);
+    graph.add(TestAction::Write("after"), [(stop, EdgeKind::Follows)]);
     graph.add(TestAction::Wait("never begun"), []);
     let script = Script::new(Duration::from_secs(1_000));
     let begun = Instant::now();

@@ -207,7 +207,7 @@ fn needed_for_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<P
     if desired.parent.is_some() {
         needed.push(on_parent(Verb::Create));
     } else if !is_custom_resource {
-        needed.push(on_parent(Verb::Create).on_all());
+        needed.push(on_parent(Verb::Create).without_name());
     }
     if is_custom_resource {
         // The CRD has the label that permits its objects to be parents.

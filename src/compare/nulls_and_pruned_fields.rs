@@ -5,9 +5,9 @@
 //! time. kubectl apply leaves such nulls out as well. A null that the schema allows is a value and stays, and so does a
 //! null below a field with `x-kubernetes-preserve-unknown-fields`.
 //!
-//! Empty values in the metadata of an embedded object are left out like those of the object itself. If the schema
-//! declares no field of an object (`metadata: {type: object}` of a template), the server prunes all its fields, and
-//! would write the object again at each apply; so these fields are left out. If the schema declares some fields, an
+//! Empty values in the metadata of an embedded object are left out like those of the object itself. The server prunes
+//! all fields of a map for which the schema declares no field (`metadata: {type: object}` of a template). These fields
+//! are left out; otherwise each apply would write the object again. If the schema declares at least one field, an
 //! unknown field is sent, so that the server refuses it.
 
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ use crate::manifest::desired::leave_out_of_metadata;
 use crate::model::object::Object;
 
 /// Returns the object without forbidden nulls and pruned fields; `None` if it has none of them.
-pub fn without_forbidden_nulls(object: &Object, definition: &CrdVersion<'_>) -> Option<Object> {
+pub fn without_nulls_and_pruned_fields(object: &Object, definition: &CrdVersion<'_>) -> Option<Object> {
     let Value::Object(mut fields) = object.value() else {
         return None;
     };
@@ -110,7 +110,7 @@ mod tests {
         let version = CrdVersion::from_definition(&definition, "v1").expect("a schema");
         let cleaned = |spec: Value| {
             let object = Object::from(&json!({"metadata": {"labels": {"a": ""}}, "spec": spec}));
-            let cleaned = without_forbidden_nulls(&object, &version)?;
+            let cleaned = without_nulls_and_pruned_fields(&object, &version)?;
             assert_eq!(cleaned.metadata(), object.metadata());
             Some(cleaned.value()["spec"].clone())
         };

@@ -16,12 +16,12 @@ const SHOWN_PER_GROUP: usize = 3;
 
 /// The hints, messages and warnings of a run so far.
 #[derive(Debug, Default)]
-pub(super) struct Hints {
+pub(super) struct MessagesSoFar {
     /// The hints that were printed.
     printed: BTreeSet<String>,
     /// The kinds that the user may let a run recreate: one hint names all of them.
     recreatable: BTreeSet<RecreatableKind>,
-    /// The subjects of the messages of each group, with those that were printed.
+    /// The subjects of all messages of each group, whether the message was printed or only counted.
     groups: BTreeMap<String, Vec<String>>,
     /// The number of times that each warning was given.
     warnings: BTreeMap<String, usize>,
@@ -29,9 +29,9 @@ pub(super) struct Hints {
     warned_objects: BTreeMap<String, Vec<String>>,
 }
 
-impl Hints {
+impl MessagesSoFar {
     /// Returns the message without the hints that were printed before. Returns `None` if enough messages of its group
-    /// were printed; [`Hints::print_rest`] then prints the number of the others.
+    /// were printed; [`MessagesSoFar::print_held_back`] then prints the number of the others.
     pub(super) fn without_repeats(&mut self, message: &Message) -> Option<Message> {
         if let Some(group) = &message.group {
             let subjects = self.groups.entry(group.to_string()).or_default();
@@ -81,8 +81,8 @@ impl Hints {
     }
 
     /// Prints the messages that were only counted, and one hint for all objects that the user may let a run recreate.
-    pub(super) fn print_rest(&self, colors: Colors) {
-        for message in self.counted_messages() {
+    pub(super) fn print_held_back(&self, colors: Colors) {
+        for message in self.held_back_messages() {
             print_message(Label::Error, &message, colors);
         }
         for hint in recreation_hints(&self.recreatable) {
@@ -90,7 +90,7 @@ impl Hints {
         }
     }
 
-    fn counted_messages(&self) -> Vec<Message> {
+    fn held_back_messages(&self) -> Vec<Message> {
         let messages = self.groups.iter().filter_map(|(group, subjects)| {
             let more = subjects.get(SHOWN_PER_GROUP..).filter(|more| !more.is_empty())?;
             let count = counted(more.len(), "more object");
@@ -118,7 +118,7 @@ pub(in crate::report) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
 impl TakenIn {
     /// Adds the object of an outcome if it has joined the set.
     pub(super) fn add(&mut self, outcome: &ObjectOutcome) {
-        if outcome.joined_set() {
+        if outcome.has_joined_set() {
             let objects = self.0.entry(outcome.reason.clone()).or_default();
             objects.push(outcome.subject.key());
         }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn each_hint_is_printed_once() {
-        let mut hints = Hints::default();
+        let mut hints = MessagesSoFar::default();
         let failed = Message::new("failed");
         for (message, shown) in [
             (failed.clone().with_hint("try"), failed.clone().with_hint("try")),
@@ -157,12 +157,12 @@ mod tests {
         ] {
             assert_eq!(hints.without_repeats(&message), Some(shown));
         }
-        assert_eq!(hints.counted_messages(), []);
+        assert_eq!(hints.held_back_messages(), []);
     }
 
     #[test]
     fn equal_warnings_of_objects_are_one_line() {
-        let mut hints = Hints::default();
+        let mut hints = MessagesSoFar::default();
         for (object, text) in [
             ("a.yaml:1: a", "old"),
             ("a.yaml:9: b", "odd"),
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn hints_to_recreate_are_printed_together() {
-        let mut hints = Hints::default();
+        let mut hints = MessagesSoFar::default();
         for kind in ["Job", "CronJob", "Job"] {
             let kind = RecreatableKind {
                 kind: GroupKind::new("batch", kind),
@@ -196,14 +196,14 @@ mod tests {
 
     #[test]
     fn the_fourth_message_of_a_group_and_all_others_are_counted() {
-        let mut hints = Hints::default();
+        let mut hints = MessagesSoFar::default();
         for number in 0..15 {
             let message = Message::new("conflict")
                 .in_group("conflict with \"helm\"")
                 .with_prefix(format_args!("configmap/{number}: "));
             assert_eq!(hints.without_repeats(&message).is_some(), number < 3, "{number}");
         }
-        let rest = hints.counted_messages();
+        let rest = hints.held_back_messages();
         assert_eq!(rest.len(), 1);
         assert_eq!(rest[0].text, "12 more objects: conflict with \"helm\"");
         assert_eq!(rest[0].details.len(), 11);
@@ -237,10 +237,15 @@ mod tests {
             namespace: Some("shop".to_owned()),
             name: format!("map-{number}"),
         };
-        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        let resource = Arc::new(Resource::with_regular_names(
+            "",
+            "v1",
+            "ConfigMap",
+            Scope::Namespaced,
+        ));
         ObjectOutcome {
             taken_in: true,
-            ..ObjectOutcome::with_reason(Subject::new(&key, &resource, None), Action::Configured, reason)
+            ..ObjectOutcome::new_with_reason(Subject::new(&key, &resource, None), Action::Configured, reason)
         }
     }
 

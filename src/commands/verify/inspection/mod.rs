@@ -1,8 +1,8 @@
 //! Inspects the cluster for `verify`: reads the parents, the objects of all kinds with a part-of label, and the objects
 //! that have lost the label, and checks them.
 //!
-//! If a collection cannot be read, the others are still inspected. The unread collection is reported, and where absence
-//! of objects would prove something, it is taken into account.
+//! If a collection cannot be read, the others are still inspected. The unread collection is reported, and nothing is
+//! concluded from the absence of objects that may be in it.
 
 mod parents;
 
@@ -23,7 +23,8 @@ use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentKind, Selector,
+    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentEligibility,
+    Selector,
 };
 use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
@@ -52,7 +53,7 @@ pub(super) async fn inspect(
     shared: &GlobalFlags,
     style: Style,
 ) -> Result<Inspected, Error> {
-    let hidden_kinds = cluster.await_everything().await?;
+    let hidden_kinds = cluster.await_all_kinds().await?;
     let mut inspection = Inspection {
         options,
         concurrency: usize::from(shared.concurrency),
@@ -81,7 +82,12 @@ fn list_runs_under_way(sets: &[Examined], repairs: &[Repair], now: Timestamp) ->
             running.map(|run| (&set.parent.identity, run))
         })
         .filter(|(_, run)| !repairs.iter().any(|repair| repair.ended.contains(&run.id)))
-        .map(|(parent, run)| format!("{parent}: {run} began {} and has not ended", run.began(now)))
+        .map(|(parent, run)| {
+            format!(
+                "{parent}: {run} began {} and has not ended",
+                run.describe_beginning(now)
+            )
+        })
         .collect()
 }
 
@@ -105,19 +111,19 @@ impl Inspection<'_> {
     /// Inspects one set.
     async fn inspect_set(&mut self, reference: &SetReference) -> Result<Inspected, Error> {
         let resource = read::parent_resource(self.cluster, reference).await?;
-        let kind = read::parent_kind(self.cluster, &resource).await?;
-        if kind == ParentKind::Forbidden {
+        let kind = read::determine_parent_eligibility(self.cluster, &resource).await?;
+        if kind == ParentEligibility::Forbidden {
             return Err(read::forbidden_parent_kind(&resource.kind));
         }
         let identity = read::parent_identity(self.cluster, &resource, &reference.name);
-        let read = read::parent_candidate(&self.cluster.server, &resource, &identity).await;
+        let read = read::read_parent_candidate(&self.cluster.server, &resource, &identity).await;
         let parent =
             read.map_err(|error| error.while_reading(format_args!("the set's parent {identity}")))?;
         let mut sets: Vec<Examined> = parent
             .into_iter()
             .map(|parent| Examined::new(parent, kind))
             .collect();
-        self.determine_missing_kinds(&sets).await?;
+        self.settle_missing_kinds(&sets).await?;
         let id = ApplySetId::for_parent(&identity).to_string();
         let mut members = self.find_members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
@@ -131,24 +137,24 @@ impl Inspection<'_> {
             orphans = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
         }
         self.assign_members(&mut sets, members);
-        Ok(self.conclude(&sets, orphans, Some(&identity)).await)
+        Ok(self.find_lost_and_check(&sets, orphans, Some(&identity)).await)
     }
 
     /// Inspects all sets of a namespace, or of the cluster if there is none.
     async fn inspect_all(&mut self, namespace: Option<&str>) -> Result<Inspected, Error> {
         let mut parents = self.find_parents(namespace).await?;
-        self.determine_missing_kinds(&parents.sets).await?;
+        self.settle_missing_kinds(&parents.sets).await?;
         let members = self.find_members(PART_OF_LABEL, &parents.sets).await;
         let mut orphans = Vec::new();
         if namespace.is_none() {
             orphans = self.find_orphans(&mut parents, &members).await;
         }
         self.assign_members(&mut parents.sets, members);
-        Ok(self.conclude(&parents.sets, orphans, None).await)
+        Ok(self.find_lost_and_check(&parents.sets, orphans, None).await)
     }
 
     /// Determines the state of recorded kinds that discovery does not list.
-    async fn determine_missing_kinds(&mut self, sets: &[Examined]) -> Result<(), Error> {
+    async fn settle_missing_kinds(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.recorded());
         let kinds: Vec<&RecordedKinds> = recorded.map(|record| &record.kinds).collect();
         self.cluster.settle_recorded_kinds(&kinds).await?;
@@ -178,13 +184,13 @@ impl Inspection<'_> {
 
     /// Searches for objects that have lost their label, and checks everything that was read. `object` is the parent, if
     /// a single set is inspected.
-    async fn conclude(
+    async fn find_lost_and_check(
         &mut self,
         sets: &[Examined],
         orphans: Vec<Finding>,
         object: Option<&ObjectKey>,
     ) -> Inspected {
-        let lost = self.find_lost(sets).await;
+        let lost = self.find_members_that_lost_label(sets).await;
         let others = match self.options.scope {
             // Only then is it needed to know whether these objects are in the scope of another set.
             VerifyScope::Set(_) | VerifyScope::Namespace if !lost.is_empty() => {
@@ -216,8 +222,8 @@ impl Inspection<'_> {
         Inspected {
             listings: sets
                 .iter()
-                .filter(|set| set.kind != ParentKind::Forbidden)
-                .map(|set| SetListing::new(&set.as_listed(surroundings), discovery))
+                .filter(|set| set.kind != ParentEligibility::Forbidden)
+                .map(|set| SetListing::new(&set.as_shown_by_list(surroundings), discovery))
                 .collect(),
             findings,
             runs_under_way: list_runs_under_way(sets, &verdict.repairs, self.cluster.server.now()),
@@ -245,13 +251,15 @@ impl Inspection<'_> {
             seen: &|| bar.advance(),
         };
         let server = &self.cluster.server;
-        let results = read::list_all(server, &self.resources, &namespaces, options, Live::from_object).await;
+        let results =
+            read::list_visible_everywhere(server, &self.resources, &namespaces, options, Live::from_object)
+                .await;
         drop(bar);
-        self.take_found(results)
+        self.keep_unread(results)
     }
 
     /// Returns the objects that were found, and keeps what could not be listed.
-    fn take_found(&mut self, results: ListResults<Live>) -> Vec<Live> {
+    fn keep_unread(&mut self, results: ListResults<Live>) -> Vec<Live> {
         let unread = results.unread.iter().map(|(target, _)| target);
         self.unread.extend(
             unread
@@ -293,7 +301,7 @@ impl Inspection<'_> {
         let bare_parents = candidates.found.into_iter();
         parents
             .sets
-            .extend(bare_parents.map(|parent| Examined::new(parent, ParentKind::Permitted)));
+            .extend(bare_parents.map(|parent| Examined::new(parent, ParentEligibility::Permitted)));
         let known_ids = collect_ids(&parents.sets);
         // Without a list of all parents, it is unknown whether these members are orphans.
         if !is_complete {
@@ -310,11 +318,12 @@ impl Inspection<'_> {
     }
 
     /// Finds objects in the scope of the sets that were applied as members, and have lost the label.
-    async fn find_lost(&mut self, sets: &[Examined]) -> Vec<Live> {
+    async fn find_members_that_lost_label(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let targets = found_set::places(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;
-        let results = read::lost_members(&self.cluster.server, &targets, manager, self.concurrency).await;
+        let results =
+            read::list_lost_members(&self.cluster.server, &targets, manager, self.concurrency).await;
         // Lost members of these resources would not have been found, even if other members of them were.
         self.note_unread(&results.unread);
         results.found
@@ -340,7 +349,7 @@ fn is_orphan(live: &Live, known_ids: &BTreeSet<String>) -> bool {
 
 /// Returns the ids of these sets. An object with a copy of another set's id is not a parent.
 fn collect_ids(sets: &[Examined]) -> BTreeSet<String> {
-    let parents = sets.iter().filter(|set| set.kind != ParentKind::Forbidden);
+    let parents = sets.iter().filter(|set| set.kind != ParentEligibility::Forbidden);
     parents.map(|set| set.found.id.to_string()).collect()
 }
 

@@ -1,4 +1,5 @@
-//! Plans from the manifests of a saved plan, to compare the cluster with it. No other source of manifests is read.
+//! Makes the plan of `diff --plan`: from the manifests of a saved plan, to compare the cluster with it. No other source
+//! of manifests is read.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use super::saved_plan::{identify, namespace_uids, plan_from_saved};
+use super::saved_plan::{identify_cluster, namespace_uids, plan_from_saved};
 use super::{Input, Prepared};
 use crate::cli::GlobalFlags;
 use crate::cluster::discovery::KindLookup;
@@ -24,7 +25,7 @@ use crate::settings::ApplyOptions;
 /// # Errors
 ///
 /// The saved plan was made for another cluster, or no plan can be made there any more.
-pub async fn prepare(
+pub async fn plan_to_compare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
@@ -33,7 +34,7 @@ pub async fn prepare(
     let connection = run.connect(shared).await?;
     let input = Input::SavedToCompare(Box::new(plan.clone()));
     let prepared = plan_from_saved(run, connection, options, input).await?;
-    let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
+    let cluster = identify_cluster(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let parent = prepared.state.parent_object();
     if let Some(other) = saved::find_other_cluster(
         plan,
@@ -64,7 +65,7 @@ pub(super) async fn fill_in_manifests(
     concurrency: usize,
 ) -> Result<(Vec<Manifest>, BTreeSet<ObjectKey>), Error> {
     let reads = plan.manifests.iter().map(async |manifest| {
-        let key = manifest.secret_key(&plan.set.namespace);
+        let key = manifest.object_key_if_secret(&plan.set.namespace);
         let secret = key.filter(|_| !manifest.hidden.is_empty());
         let live = match &secret {
             Some(key) => read_secret(cluster, key).await?,

@@ -29,7 +29,7 @@ impl Execution<'_> {
         let kind = &object.key.group_kind;
         let keys = self.plan.all_prunes().map(|live| &live.key);
         let prunes: Vec<&ObjectKey> = keys.filter(|key| key.group_kind == *kind).collect();
-        let holders = error.status().map(|status| find_holders(status, &prunes));
+        let holders = error.status().map(|status| find_holding_prunes(status, &prunes));
         match holders.filter(|holders| !holders.is_empty() && !loses_data(kind)) {
             Some(holders) => message.with_hint(hint_to_delete(&holders)),
             None => message,
@@ -39,7 +39,7 @@ impl Execution<'_> {
 
 /// Returns those of the `prunes` that may hold what the refused object needs. If the message names prunes by namespace
 /// and name, as that of a webhook may do, these; otherwise all, if the message says that something is held.
-fn find_holders<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> {
+fn find_holding_prunes<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> {
     if !(400..500).contains(&status.code) || status.is_field_conflict() {
         return Vec::new();
     }
@@ -104,7 +104,11 @@ mod tests {
                 message: message.to_owned(),
                 ..Status::default()
             };
-            assert_eq!(find_holders(&status, &[&old, &other]), expected, "{message}");
+            assert_eq!(
+                find_holding_prunes(&status, &[&old, &other]),
+                expected,
+                "{message}"
+            );
         }
         assert_eq!(
             hint_to_delete(&[&old]),

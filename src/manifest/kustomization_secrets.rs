@@ -30,7 +30,7 @@ const KUSTOMIZE_PARAMETERS: [&str; 5] = ["ref", "version", "timeout", "submodule
 /// Returns why a message about the argument of `-k` may show a secret: because of the argument itself, its
 /// kustomization, or another kustomization that this one leads to. `None` if the message can be shown.
 pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
-    if !Path::new(argument).is_dir() && may_be_secret(argument) {
+    if !Path::new(argument).is_dir() && may_hold_url_secret(argument) {
         return Some(Withheld::Url);
     }
     let mut seen = BTreeSet::new();
@@ -43,7 +43,8 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             if !file.exists() || !seen.insert(file.clone()) {
                 continue;
             }
-            let documents = read_documents(&file).and_then(|documents| with_plugins(documents, &directory));
+            let documents =
+                read_documents(&file).and_then(|documents| add_plugin_documents(documents, &directory));
             let Some(documents) = documents else {
                 return Some(Withheld::Unreadable);
             };
@@ -54,7 +55,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             for document in documents {
                 add_names(document, &mut names);
             }
-            if names.iter().any(|name| may_be_secret(name)) {
+            if names.iter().any(|name| may_hold_url_secret(name)) {
                 return Some(Withheld::Url);
             }
             directories.extend(names.iter().map(|name| directory.join(name)));
@@ -65,7 +66,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
 
 /// Returns whether a part of this text may be the password or the token of a URL. The `@` of `team@example.com` and of
 /// an image's digest, and the `?ref=` of a remote base, do not count.
-fn may_be_secret(text: &str) -> bool {
+fn may_hold_url_secret(text: &str) -> bool {
     let text = text.trim();
     let has_user = text.split_once('@').is_some_and(|(user, rest)| {
         user.contains(':') || (rest.contains('/') && user != "git" && !rest.starts_with("sha256:"))
@@ -106,7 +107,7 @@ fn patches_secret(value: &Value) -> bool {
 const PLUGIN_FIELDS: [&str; 3] = ["generators", "transformers", "validators"];
 
 /// Returns the documents of a kustomization and of its plugin configurations; `None` if one of them cannot be read.
-fn with_plugins(mut documents: Vec<Value>, directory: &Path) -> Option<Vec<Value>> {
+fn add_plugin_documents(mut documents: Vec<Value>, directory: &Path) -> Option<Vec<Value>> {
     let fields = documents
         .iter()
         .flat_map(|document| PLUGIN_FIELDS.map(|field| document[field].as_array()));

@@ -9,7 +9,7 @@ use super::{Inspection, metadata_selector};
 use crate::error::Error;
 use crate::model::applyset::{ApplySetId, ID_LABEL};
 use crate::model::resource::Resource;
-use crate::read::{self, ListOptions, ListResults, ListTargets, ParentCandidate, ParentKind};
+use crate::read::{self, ListOptions, ListResults, ListTargets, ParentCandidate, ParentEligibility};
 use crate::verify::{Examined, Extent};
 
 /// The parents that were found.
@@ -35,13 +35,14 @@ impl Inspection<'_> {
         };
         let own_namespace = BTreeSet::from([self.cluster.namespace.clone()]);
         let server = &self.cluster.server;
-        let listing = read::list_all(server, &kinds, &own_namespace, options, |item, resource| {
-            ParentCandidate::from_object(item, resource, server.now())
-        });
+        let listing =
+            read::list_visible_everywhere(server, &kinds, &own_namespace, options, |item, resource| {
+                ParentCandidate::from_object(item, resource, server.now())
+            });
         let found = listing.await.found.into_iter();
         let others = found.filter(|parent| sets.iter().all(|set| set.parent.identity != parent.identity));
         others
-            .map(|parent| Examined::new(parent, ParentKind::Permitted))
+            .map(|parent| Examined::new(parent, ParentEligibility::Permitted))
             .collect()
     }
 
@@ -58,7 +59,7 @@ impl Inspection<'_> {
         // A report without findings would mean that all sets are consistent, although none was read. `list` fails in
         // the same way.
         if results.found.is_empty()
-            && let Some(position) = read::built_in_parents_unread(&results.unread)
+            && let Some(position) = read::find_unread_built_in_parents(&results.unread)
         {
             return Err(results.unread.swap_remove(position).into());
         }
@@ -68,7 +69,7 @@ impl Inspection<'_> {
         let mut sets: Vec<Examined> = results
             .found
             .into_iter()
-            .map(|parent| Examined::new(parent, ParentKind::Permitted))
+            .map(|parent| Examined::new(parent, ParentEligibility::Permitted))
             .collect();
         if namespace.is_none() {
             let permitted: BTreeSet<_> = kinds.iter().map(|kind| kind.group_kind()).collect();
@@ -80,7 +81,7 @@ impl Inspection<'_> {
             let results = candidates.await;
             is_complete &= results.unread.is_empty() && self.cluster.discovery.failures().is_empty();
             for parent in results.found {
-                let kind = self.determine_parent_kind(&parent).await;
+                let kind = self.determine_parent_eligibility(&parent).await;
                 sets.push(Examined::new(parent, kind));
             }
         }
@@ -100,17 +101,17 @@ impl Inspection<'_> {
         })
     }
 
-    /// Determines whether an object with the id label, of a kind that is not permitted for parents, is a parent. If the
-    /// id is not the one of its own identity, the object has a copy of another parent's labels. Otherwise the CRD of
-    /// its kind may have lost the label that permits parents.
-    async fn determine_parent_kind(&self, parent: &ParentCandidate) -> ParentKind {
+    /// Determines whether an object with the id label is a parent, although its kind does not seem permitted for
+    /// parents. It is not a parent if the id is not that of its own identity: its labels are then copied from another
+    /// parent. Otherwise the CRD of its kind decides, which may have lost the label that permits parents.
+    async fn determine_parent_eligibility(&self, parent: &ParentCandidate) -> ParentEligibility {
         let id = ApplySetId::for_parent(&parent.identity);
         if parent.labels.get(ID_LABEL).map(String::as_str) != Some(id.as_str()) {
-            return ParentKind::Forbidden;
+            return ParentEligibility::Forbidden;
         }
-        let kind = read::parent_kind(self.cluster, &parent.resource).await;
+        let kind = read::determine_parent_eligibility(self.cluster, &parent.resource).await;
         // If the CRD cannot be read, the other sets can still be verified.
-        kind.unwrap_or(ParentKind::Unknown)
+        kind.unwrap_or(ParentEligibility::Unknown)
     }
 
     /// Lists the objects of these kinds that may be parents: in a namespace, or in the cluster if there is none.
@@ -118,10 +119,10 @@ impl Inspection<'_> {
         &self,
         kinds: &[Arc<Resource>],
         namespace: Option<&str>,
-        labels: &str,
+        selector: &str,
         reduce: impl Fn(&Value, &Arc<Resource>) -> Option<ParentCandidate>,
     ) -> ListResults<ParentCandidate> {
-        let selector = metadata_selector(labels);
+        let selector = metadata_selector(selector);
         let options = ListOptions {
             selector: &selector,
             concurrency: self.concurrency,
@@ -129,7 +130,7 @@ impl Inspection<'_> {
         };
         let server = &self.cluster.server;
         match namespace {
-            None => read::list_all(server, kinds, &BTreeSet::new(), options, reduce).await,
+            None => read::list_visible_everywhere(server, kinds, &BTreeSet::new(), options, reduce).await,
             Some(namespace) => {
                 let targets = ListTargets {
                     resources: kinds.to_vec(),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::read_in_parallel::manifests;
+use super::read_in_parallel::to_manifests;
 use super::{Manifest, Problem, Source};
 
-/// The sum of the bytes that the documents of a text may take in memory, though only one of them is in memory at a
-/// time. With only the limit for one document, a short text of many documents with aliases could take hours.
+/// The limit for the sum of the bytes that the documents of a text take in memory, though only one of them is in memory
+/// at a time. With only the limit for one document, a short text of many documents with aliases could take hours.
 const MAX_WEIGHT: usize = 512 << 20;
 
 /// The reason why a text of manifests cannot be used.
@@ -30,11 +30,15 @@ pub enum StreamError {
 /// # Errors
 ///
 /// The first fault. The documents after it are not read.
-pub fn stream(text: &str, found: impl FnMut(Manifest)) -> Result<(), StreamError> {
-    stream_within(text, MAX_WEIGHT, found)
+pub fn read_each_manifest(text: &str, found: impl FnMut(Manifest)) -> Result<(), StreamError> {
+    read_each_within(text, MAX_WEIGHT, found)
 }
 
-fn stream_within(text: &str, max_weight: usize, mut found: impl FnMut(Manifest)) -> Result<(), StreamError> {
+fn read_each_within(
+    text: &str,
+    max_weight: usize,
+    mut found: impl FnMut(Manifest),
+) -> Result<(), StreamError> {
     let source = Arc::new(Source::StandardInput);
     let mut weight = 0;
     for document in kubernetes_yaml::documents(text) {
@@ -42,7 +46,7 @@ fn stream_within(text: &str, max_weight: usize, mut found: impl FnMut(Manifest))
         if weight > max_weight {
             return Err(StreamError::TooHeavy);
         }
-        for manifest in manifests(&source, document) {
+        for manifest in to_manifests(&source, document) {
             match manifest {
                 Ok(manifest) => found(manifest),
                 Err(faults) => {
@@ -62,7 +66,7 @@ mod tests {
 
     fn names(text: &str) -> Result<Vec<String>, StreamError> {
         let mut names = Vec::new();
-        stream(text, |manifest| names.push(manifest.name))?;
+        read_each_manifest(text, |manifest| names.push(manifest.name))?;
         Ok(names)
     }
 
@@ -74,7 +78,7 @@ mod tests {
         assert_eq!(names(&text).expect("manifests"), ["one", "two"]);
         let text = format!("{one}kind: [}}\n---\n{two}");
         let mut seen = Vec::new();
-        let error = stream(&text, |manifest| seen.push(manifest.name)).expect_err("a fault");
+        let error = read_each_manifest(&text, |manifest| seen.push(manifest.name)).expect_err("a fault");
         assert!(error.to_string().starts_with("line 5: "), "{error}");
         assert_eq!(seen, ["one"]);
     }
@@ -104,10 +108,10 @@ mod tests {
         );
         let most = 1 << 20;
         let mut read = 0;
-        stream_within(&document, most, |_| read += 1).expect("a manifest");
+        read_each_within(&document, most, |_| read += 1).expect("a manifest");
         assert_eq!(read, 1);
         read = 0;
-        let error = stream_within(&document.repeat(20), most, |_| read += 1).expect_err("too heavy");
+        let error = read_each_within(&document.repeat(20), most, |_| read += 1).expect_err("too heavy");
         assert!(matches!(error, StreamError::TooHeavy), "{error}");
         assert!((1..20).contains(&read), "{read}");
     }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::managed_fields::union_of_all;
-use super::owned_fields::{fields_of, manifest_with, own_fields};
+use super::owned_fields::{manifest_with, own_fields, union_of_entries};
 use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts};
 
@@ -16,15 +16,16 @@ pub fn manifest_to_restore(
     desired: Value,
     definition: Option<CrdVersion<'_>>,
 ) -> Value {
-    let all = fields_of(&object["metadata"], |_| true);
-    let taken = fields_to_take(object, &with_string_data(desired), all.as_ref());
+    let all = union_of_entries(&object["metadata"], |_| true);
+    let taken = fields_taken_by_apply(object, &with_string_data_as_data(desired), all.as_ref());
     let fields = union_of_all(own_fields(object, manager).into_iter().chain(taken));
     manifest_with(object, fields, definition)
 }
 
-/// Returns the field set of the fields of a live value that `desired` changes, or that have no owner; `None` if there
-/// are none. `owned` is the node of the value in the field set of all managers; `None` if no manager owns the value.
-fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Option<Value> {
+/// Returns the fields of a live value that an apply of `desired` takes over, as a field set: those that it changes, and
+/// those that have no owner. `None` if there are none. `owned` is the node of the value in the field set of all
+/// managers; `None` if no manager owns the value.
+fn fields_taken_by_apply(live: &Value, desired: &Value, owned: Option<&Value>) -> Option<Value> {
     let is_owned_in_parts = owned.is_none_or(has_parts);
     let parts: Map<String, Value> = match (live, desired, owned) {
         (Value::Object(live), Value::Object(desired), _) if is_owned_in_parts => desired
@@ -32,7 +33,7 @@ fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Optio
             .filter_map(|(name, desired)| {
                 let key = format!("f:{name}");
                 let live = live.get(name).filter(|live| !live.is_null())?;
-                let below = fields_to_take(live, desired, owned.and_then(|owned| owned.get(&key)))?;
+                let below = fields_taken_by_apply(live, desired, owned.and_then(|owned| owned.get(&key)))?;
                 Some((key, below))
             })
             .collect(),
@@ -44,7 +45,7 @@ fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Optio
                     let position = ItemKey::parse(key)?.position_in(items)?;
                     items.get(position)
                 });
-                Some((key.clone(), fields_to_take(live?, desired?, Some(below))?))
+                Some((key.clone(), fields_taken_by_apply(live?, desired?, Some(below))?))
             })
             .collect(),
         _ => return (owned.is_none() || live != desired).then(|| json!({})),
@@ -53,7 +54,7 @@ fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Optio
 }
 
 /// Returns the object with its `stringData` as `data`, where the server stores the values.
-fn with_string_data(mut desired: Value) -> Value {
+fn with_string_data_as_data(mut desired: Value) -> Value {
     if let Some(Value::Object(string_data)) = desired
         .as_object_mut()
         .and_then(|fields| fields.remove("stringData"))

@@ -1,8 +1,9 @@
 //! Finds out to which set an object belonged right before it was applied: it may have been taken from another set, or
 //! taken in from no set.
 //!
-//! If the apply carried the version that the run has read, the object was as it was read. After an apply without a
-//! version, the object is read in the version before the write, which the server still has.
+//! If the apply carried the version that the run has read, the membership that was read still counts. After an apply
+//! without a version, the run reads the object once more, in its state right before the write: the server keeps that
+//! state for some minutes.
 
 use serde_json::Value;
 
@@ -21,7 +22,7 @@ const HINT: &str = "run the same command again";
 
 /// The membership of an object right before it was written.
 #[derive(Debug, PartialEq, Eq)]
-enum MembershipBefore {
+enum FormerMembership {
     /// The object did not exist.
     Absent,
     /// The object was a member of this set.
@@ -35,37 +36,42 @@ enum MembershipBefore {
 impl Execution<'_> {
     /// Turns the outcome into a failure if the object belonged to another set when it was applied, and marks the
     /// outcome as taken in if the object was in no set.
-    pub(super) async fn judge_existing(
+    pub(super) async fn judge_former_membership(
         &self,
         object: &DesiredObject,
         applied: &AppliedAs,
         reply: &mut MemberReply,
     ) {
-        // If the apply carried a version, that of the run or of a saved plan, the object was as it was judged. If the
-        // user allows the run to take objects from other sets, it does not matter from which set it took this one.
-        let has_saved_version = self.plan.preconditions.for_object(&object.key).lock().is_some();
+        // If the apply carried a version, which the run has read or a saved plan has, the object was still as it was
+        // judged. If the user allows the run to take objects from other sets, it may have taken this one from any set.
+        let has_saved_version = self
+            .plan
+            .preconditions
+            .for_object(&object.key)
+            .seen_to_match()
+            .is_some();
         let may_take = self.policy.take_ownership == Risk::Allowed;
         let is_judged = matches!(applied.expected, Expected::Version(_)) || has_saved_version || may_take;
         let before = match &applied.membership {
             LiveMembership::OfAnotherSet | LiveMembership::Terminating => return,
             LiveMembership::Member { .. } if is_judged => return,
-            LiveMembership::NotAMember if is_judged => Ok(MembershipBefore::NoSet),
+            LiveMembership::NotAMember if is_judged => Ok(FormerMembership::NoSet),
             LiveMembership::Member { .. } | LiveMembership::NotAMember => {
                 let Ok(written) = parse_written(&applied.reply) else {
                     return;
                 };
                 let (uid, version) = (written.metadata.uid, written.metadata.resource_version);
-                self.read_membership_before(object, &uid, &version).await
+                self.read_former_membership(object, &uid, &version).await
             }
         };
         let error = match before {
-            Ok(MembershipBefore::Absent | MembershipBefore::ThisSet) => return,
+            Ok(FormerMembership::Absent | FormerMembership::ThisSet) => return,
             // An earlier attempt of this run has created the object, and its answer was lost.
-            Ok(MembershipBefore::NoSet) if reply.outcome.action == Action::Created => return,
-            Ok(MembershipBefore::NoSet) => {
+            Ok(FormerMembership::NoSet) if reply.outcome.action == Action::Created => return,
+            Ok(FormerMembership::NoSet) => {
                 return self.mark_taken_in(object, &applied.reply, &mut reply.outcome);
             }
-            Ok(MembershipBefore::OtherSet(id)) => error_of_taken_object(&id),
+            Ok(FormerMembership::OtherSet(id)) => error_of_object_taken_from_set(&id),
             // The object may have been taken from another set, so it fails.
             Err(error) => error_of_unknown_membership(&error.kind),
         };
@@ -79,12 +85,12 @@ impl Execution<'_> {
     /// # Errors
     ///
     /// The server cannot return that version, because it is compacted or invalid.
-    async fn read_membership_before(
+    async fn read_former_membership(
         &self,
         object: &DesiredObject,
         uid: &str,
         version: &str,
-    ) -> Result<MembershipBefore, ApiError> {
+    ) -> Result<FormerMembership, ApiError> {
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
         let Some(version_before) = version_before(version) else {
             let reason = format!("resourceVersion {version:?} is not a number");
@@ -108,12 +114,12 @@ impl Execution<'_> {
         };
         let mut found = items.iter().map(|item| &item["metadata"]);
         let Some(metadata) = found.find(|metadata| metadata["uid"] == *uid) else {
-            return Ok(MembershipBefore::Absent);
+            return Ok(FormerMembership::Absent);
         };
         Ok(match metadata["labels"][PART_OF_LABEL].as_str() {
-            None => MembershipBefore::NoSet,
-            Some(id) if id == self.set.id.as_str() => MembershipBefore::ThisSet,
-            Some(id) => MembershipBefore::OtherSet(id.to_owned()),
+            None => FormerMembership::NoSet,
+            Some(id) if id == self.set.id.as_str() => FormerMembership::ThisSet,
+            Some(id) => FormerMembership::OtherSet(id.to_owned()),
         })
     }
 }
@@ -125,7 +131,7 @@ fn version_before(version: &str) -> Option<u64> {
 }
 
 /// Returns the error of an object that was taken from the set with this id.
-fn error_of_taken_object(id: &str) -> Message {
+fn error_of_object_taken_from_set(id: &str) -> Message {
     Message::new(format!(
         "taken from another set ({id}), which added it during this run"
     ))
