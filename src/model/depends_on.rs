@@ -16,7 +16,7 @@ pub struct MalformedReference(pub String);
 /// The objects that a live object depends on, according to its annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dependencies {
-    /// The objects; empty if the annotation has a fault, even if other references in it are valid.
+    /// The objects of all valid references, each once.
     pub objects: Vec<ObjectKey>,
     /// The first reference in the annotation that cannot be parsed.
     pub fault: Option<MalformedReference>,
@@ -30,14 +30,25 @@ impl Dependencies {
 
     /// Reads the annotation of an object, if it has one.
     pub fn from_annotations(annotations: &BTreeMap<&str, &str>) -> Self {
-        match annotations.get(DEPENDS_ON).map(|text| parse(text)) {
-            None => Self::default(),
-            Some(Ok(objects)) => Self { objects, fault: None },
-            Some(Err(fault)) => Self {
-                objects: Vec::new(),
-                fault: Some(fault),
-            },
+        annotations
+            .get(DEPENDS_ON)
+            .map(|text| Self::from_text(text))
+            .unwrap_or_default()
+    }
+
+    fn from_text(text: &str) -> Self {
+        let mut dependencies = Self::default();
+        for reference in text.split(',').map(str::trim) {
+            match parse_reference(reference) {
+                Some(key) if dependencies.objects.contains(&key) => {}
+                Some(key) => dependencies.objects.push(key),
+                None => {
+                    let fault = || MalformedReference(reference.to_owned());
+                    dependencies.fault.get_or_insert_with(fault);
+                }
+            }
         }
+        dependencies
     }
 }
 
@@ -48,14 +59,8 @@ impl Dependencies {
 /// Returns the first reference that is neither `group/Kind/name` nor `group/namespaces/namespace/Kind/name`. The core
 /// group is the empty string: `/namespaces/shop/Secret/login`.
 pub fn parse(text: &str) -> Result<Vec<ObjectKey>, MalformedReference> {
-    let mut objects = Vec::new();
-    for reference in text.split(',').map(str::trim) {
-        let key = parse_reference(reference).ok_or_else(|| MalformedReference(reference.to_owned()))?;
-        if !objects.contains(&key) {
-            objects.push(key);
-        }
-    }
-    Ok(objects)
+    let Dependencies { objects, fault } = Dependencies::from_text(text);
+    fault.map_or(Ok(objects), Err)
 }
 
 fn parse_reference(reference: &str) -> Option<ObjectKey> {
@@ -138,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_annotation_of_a_live_object_names_nothing() {
+    fn a_fault_in_the_annotation_of_a_live_object_leaves_its_valid_references() {
         let read = |text| Dependencies::from_annotations(&BTreeMap::from([(DEPENDS_ON, text)]));
         assert_eq!(
             Dependencies::from_annotations(&BTreeMap::new()),
@@ -146,7 +151,7 @@ mod tests {
         );
         assert_eq!(read("/Namespace/shop").objects.len(), 1);
         let faulty = read("/Namespace/shop,what");
-        assert_eq!(faulty.objects, []);
+        assert_eq!(faulty.objects, [key("", "Namespace", None, "shop")]);
         assert_eq!(faulty.fault, Some(MalformedReference("what".to_owned())));
     }
 }

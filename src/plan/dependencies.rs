@@ -45,14 +45,14 @@ pub(super) fn list_live_dependencies<'l>(
     })
 }
 
-/// Returns the warnings about dependencies of a live object that are ignored: those of an invalid annotation, and a
+/// Returns the warnings about dependencies of a live object that are ignored: a reference that cannot be parsed, and a
 /// dependency on itself.
 pub(super) fn warn_of_ignored(live: &Live) -> Vec<String> {
     let Dependencies { objects, fault } = &live.dependencies;
     let mut warnings = Vec::new();
     if let Some(fault) = fault {
         warnings.push(format!(
-            "{}: annotation {DEPENDS_ON} is ignored: {fault}",
+            "{}: annotation {DEPENDS_ON}: {fault}, and is ignored",
             live.key
         ));
     }
