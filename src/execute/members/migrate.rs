@@ -26,22 +26,23 @@ impl Execution<'_> {
     }
 
     /// Migrates the fields of an object that is applied with this `lock`. The migration changes the object's version,
-    /// so `lock` becomes the new version, if the membership of the object is still the same.
+    /// so `lock` becomes the new version, if it was the one that this run has read, and the membership of the object is
+    /// still the same. The lock of a saved plan stays: `send_settled` compares contents, and finds the new version.
     pub async fn migrate_and_renew_lock(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let Some(read) = self.lock_as_read(lock.as_ref()).cloned() else {
-            return self.migrate(object, |_| true).await.map(drop);
-        };
+        let uid = lock.as_ref().map(|seen| &*seen.uid).or(live_membership.uid_of_member());
         // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
         // was read, so the server then refuses it, and the caller judges the object again.
         let migrating = self.migrate(object, |live| {
-            self.may_still_write_live_object(live, live_membership, Some(&read.uid))
+            self.may_still_write_live_object(live, live_membership, uid)
         });
-        if let Some(migrated) = migrating.await? {
+        if let Some(migrated) = migrating.await?
+            && self.lock_as_read(lock.as_ref()).is_some()
+        {
             *lock = Some(Seen::from_version(&migrated));
         }
         Ok(())
