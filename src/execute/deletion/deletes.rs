@@ -155,7 +155,7 @@ impl Execution<'_> {
         if self.plan.count_prunes() == 0 {
             return Ok(self.plan.dependents.clone());
         }
-        self.reread_dependents(parent).await
+        self.reread_dependents(parent, Vec::new()).await
     }
 
     /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.

@@ -57,12 +57,19 @@ impl Freshness {
 
 impl Execution<'_> {
     /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
-    /// if there is one. Namespaces in which pruned objects cannot have dependents are not read.
+    /// if there is one. `unlabeled` are desired objects that may not have the label of the set yet: none, once all of
+    /// them are applied. Namespaces in which pruned objects cannot have dependents are not read.
     pub async fn reread_dependents(
         &self,
         parent: Option<&Arc<Resource>>,
+        mut unlabeled: Vec<(ObjectKey, Arc<Resource>)>,
     ) -> Result<Dependents, OwnerReferencesUnread> {
         let namespaces = DependentNamespaces::for_prunes(self.plan);
+        unlabeled.retain(|(key, _)| namespaces.holds(key.namespace.as_deref()));
+        let finding = read::find_existing(self.server, &unlabeled, self.writing.concurrency);
+        let others = finding
+            .await
+            .map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })?;
         let (members, parent, container_owners) = try_join3(
             self.list_members_in(&namespaces),
             self.read_parent_in(&namespaces, parent),
@@ -71,6 +78,7 @@ impl Execution<'_> {
         .await?;
         let observed = Observed {
             members,
+            others,
             parent,
             container_owners,
             contents: self.contents_when_planned().clone(),

@@ -10,6 +10,7 @@
 //! being deleted then, the next run waits for that only if the user still chooses to recreate the object.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::Value;
@@ -30,9 +31,12 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
+use crate::model::resource::Resource;
 use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, adopts_pods};
+use crate::plan::{
+    Dependents, Judge, LiveMembership, Plan, RecreationObstacle, adopts_pods, is_not_yet_served,
+};
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// The words of a client dry run about an object that a run recreates if the server refuses the update.
@@ -241,7 +245,9 @@ impl Execution<'_> {
         }
         let plan = self.plan.with_only_delete_of(&live);
         let deletion = Execution { plan: &plan, ..*self };
-        let reread = deletion.reread_dependents(Some(self.parent_resource)).await;
+        let reread = deletion
+            .reread_dependents(Some(self.parent_resource), self.list_newcomers())
+            .await;
         let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
         let purpose = if adopts_pods(object, &found) {
             Purpose::RecreationAroundDependents
@@ -258,6 +264,22 @@ impl Execution<'_> {
             Some(obstacle) => Err(NotRecreated::Obstacle(obstacle)),
             None => Ok(old),
         }
+    }
+
+    /// Lists the desired objects that were not members when the plan was made, and are served. They may not have the
+    /// label of the set yet.
+    fn list_newcomers(&self) -> Vec<(ObjectKey, Arc<Resource>)> {
+        let newcomers = self.plan.all_applies().filter(|apply| {
+            matches!(
+                apply.live_membership,
+                LiveMembership::NotAMember | LiveMembership::OfAnotherSet
+            )
+        });
+        newcomers
+            .map(|apply| &self.desired.members[apply.index])
+            .filter(|object| !is_not_yet_served(object))
+            .map(|object| (object.key.clone(), Arc::clone(&object.resource)))
+            .collect()
     }
 
     /// Returns an obstacle if other managers alone own every field because of which the server refused the update. The

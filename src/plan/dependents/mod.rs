@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Observed, Plan, Skip, SkipReason};
+use super::{Observed, Plan, Skip, SkipReason, loses_data};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
@@ -230,10 +230,14 @@ impl Dependents {
 
 /// Returns whether a kept object is to stay when its owners are deleted. An object that is kept only because another
 /// object owns it, or because pruning is disabled, is deleted with its owner, as intended, unless a keep annotation
-/// protects it.
+/// protects it, or more than the object would be lost: no rule about losses of data judges what the garbage collector
+/// deletes.
 fn must_outlive_owners(skip: &Skip) -> bool {
+    let live = &skip.live;
     match skip.reason {
-        SkipReason::Owned { .. } | SkipReason::PruningDisabled => skip.live.keep_annotation.is_some(),
+        SkipReason::Owned { .. } | SkipReason::PruningDisabled => {
+            live.keep_annotation.is_some() || live.parent_of.is_some() || loses_data(&live.key.group_kind)
+        }
         _ => skip.stays_despite_pruning(),
     }
 }

@@ -101,6 +101,17 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
         let skips = [kept(&annotated, reason)];
         assert_eq!(found(&members, &skips, Observed::default()), at_risk);
     }
+    // The garbage collector would delete more than the object.
+    let claim = owned("PersistentVolumeClaim", Some("shop"), "other", &["pruned"]);
+    let parent = Live {
+        parent_of: Some("applyset-other-v1".to_owned()),
+        ..other.clone()
+    };
+    for lossy in [claim, parent] {
+        let members = [pruned.clone(), lossy.clone()];
+        let left = kept(&lossy, left_to(&owner));
+        assert_eq!(found(&members, &[left], Observed::default()), at_risk);
+    }
     let going = kept(&annotated, SkipReason::Terminating { waits_for: vec![] });
     assert_eq!(found(&members, &[going], Observed::default()), nothing());
 

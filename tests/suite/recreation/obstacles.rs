@@ -104,6 +104,23 @@ fn an_owner_of_a_kept_object_stays_without_prunes_as_well() {
     assert!(cluster().live(&kept).is_some());
 }
 
+/// The list of members does not show an object that the run has yet to apply.
+#[test]
+fn an_owner_of_an_object_that_joins_later_in_the_run_is_not_recreated() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let owner = frozen(&home, "owner", "1");
+    set.apply(from_ref(&owner));
+    let late = job(&home, "late", "a");
+    cluster().create(&owned_by(late.clone(), &owner));
+    let before = uid(&late);
+    let new = marked(frozen(&home, "owner", "2"));
+    let run = set.apply_with(&[new.clone(), late.clone()], &[]).expect(1);
+    assert_eq!(run.results("failed"), identities([&new]));
+    assert!(run.stderr.contains("job.batch/late"), "{}", run.stderr);
+    assert_eq!(uid(&late), before);
+}
+
 #[test]
 fn what_is_not_a_member_is_not_deleted() {
     let home = namespace("home");
