@@ -12,12 +12,12 @@ use tokio::time::sleep;
 
 use super::kinds_missing_from_discovery::{KindWait, PAUSE, determine_missing_kind};
 use super::list::{ListError, Selector, list};
-use super::parent::definition_path;
+use super::parent::{METADATA, definition_path};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{self, Discovery, KindLookup, Lookup, MissingKind};
 use crate::model::identity::GroupVersionKind;
 use crate::model::list_targets::ListTarget;
-use crate::model::resource::Resource;
+use crate::model::resource::{Resource, Scope};
 
 /// The version in which the server serves a kind, after it answered 404 for a path of the kind.
 enum ServedVersion {
@@ -58,6 +58,9 @@ pub async fn list_as_served<T>(
     for _ in 0..2 {
         match read(resource).await {
             Err(error) if error.is_not_served() => {}
+            Err(error) if is_forbidden_since_gone(server, namespace.as_deref(), &error).await => {
+                return Ok(Vec::new());
+            }
             listed => return listed,
         }
     }
@@ -73,6 +76,21 @@ pub async fn list_as_served<T>(
             },
         }
     }
+}
+
+/// Returns whether a list is forbidden only because its namespace is gone: the Roles that gave the permission are gone
+/// with it.
+async fn is_forbidden_since_gone(server: &ApiServer, namespace: Option<&str>, error: &ListError) -> bool {
+    let (Some(namespace), ListError::Request(error)) = (namespace, error) else {
+        return false;
+    };
+    let path =
+        Resource::with_regular_names("", "v1", "Namespace", Scope::Cluster).path(None, Some(namespace));
+    error.is(StatusCode::FORBIDDEN)
+        && server
+            .get(&path, METADATA)
+            .await
+            .is_err_and(|error| error.is_missing_object())
 }
 
 /// Returns whether this 404 for an object proves that the object does not exist: it is missing, or its kind is gone.

@@ -429,6 +429,28 @@ fn a_set_with_its_own_namespace_is_deleted_with_the_printed_rights() {
     }
 }
 
+/// The Roles in a namespace that another client deletes go with it, and nothing is left to list there.
+#[test]
+fn a_run_goes_on_if_a_recorded_namespace_is_gone_with_its_roles() {
+    let [shop, lyon] = ["shop", "lyon"].map(namespace);
+    let set = Set::secret(&shop, "web");
+    let stays = [config_map(&shop, "one", "1")];
+    let objects = [
+        &stays[..],
+        &[namespace_object(&lyon), config_map(&lyon, "two", "1")],
+    ]
+    .concat();
+    let user = user(&[]);
+    grant_what_is_printed(&user, &set, &objects);
+    apply_as(&user, &set, &objects, &[]).expect(0);
+    cluster().delete(&namespace_object(&lyon));
+    eventually("the namespace is gone", || {
+        cluster().live(&namespace_object(&lyon)).is_none().then_some(())
+    });
+    apply_as(&user, &set, &stays, &[]).expect(0);
+    set.assert_holds(&stays);
+}
+
 #[test]
 fn a_custom_parent_among_the_manifests_takes_the_printed_rights_and_no_more() {
     let [home, group] = [namespace("home"), format!("{}.example.com", fresh("g"))];
