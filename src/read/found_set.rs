@@ -80,6 +80,11 @@ impl FoundSet {
         }
     }
 
+    /// Returns whether a run is under way that may add members, and has recorded their kinds and namespaces already.
+    pub fn is_being_added_to(&self) -> bool {
+        self.running.iter().any(|run| !run.takes_out)
+    }
+
     /// Returns the recorded kinds as `Kind.group`, whether they are served or not; `None` if the record cannot be read.
     /// An entry of the deprecated form is returned as recorded (`resource.group`) if its kind cannot be determined.
     pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {

@@ -13,6 +13,7 @@ use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, MissingKind};
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, Tooling};
+use crate::model::history_annotation::Run;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::resource::Scope;
@@ -108,6 +109,15 @@ pub(super) fn changed(
     changed.found.members.clone_from(&set.found.members);
     changed.found.unread.clone_from(&set.found.unread);
     changed
+}
+
+/// Returns the set with a run under way that may add members.
+pub(super) fn beside_a_run(mut set: Examined) -> Examined {
+    let run = json!({"time": "2026-11-27T10:00:00Z", "result": "running", "version": "v0.1.0", "id": "1"});
+    let run: Run = serde_json::from_value(run).expect("a run");
+    set.parent.object.running = vec![run.clone()];
+    set.found.running = vec![run];
+    set
 }
 
 /// Returns the set with these members.

@@ -72,8 +72,13 @@ pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Res
     let recorded = applyset_record.map_or_else(Record::default, |found| served_record(found, discovery));
     let record = match compute_target_record(set, surroundings)? {
         record if !parent.object.is_being_added_to() => record,
-        // A run is under way, whose members may not exist yet: the repair does not remove what the run has recorded.
-        record => record.union(&recorded),
+        // A run is under way, whose members and CRDs may not exist yet: the repair removes nothing that the run has
+        // recorded, not even a kind that is not served.
+        record => applyset_record
+            .map_or_else(Record::default, |found| {
+                found_set::to_current_form(found, discovery)
+            })
+            .union(&record),
     };
     // If the annotation names another version of this program, the repair leaves it.
     let tooling = read_tooling(&parent.object.annotations).unwrap_or_else(Tooling::this_program);

@@ -1,6 +1,8 @@
 //! Tables: which records are repaired, how, and which are not.
 
-use super::super::fixtures::{changed, examined, found_rules, verdict, verdict_with, with_members};
+use super::super::fixtures::{
+    beside_a_run, changed, examined, found_rules, verdict, verdict_with, with_members,
+};
 use super::super::{Extent, FixStatus, NewNamespaces, Rule};
 use super::*;
 use crate::compare::ownership::{
@@ -46,6 +48,18 @@ fn a_record_is_narrowed_only_where_everything_was_looked_at() {
     );
     let sound = set(&["ConfigMap"], &[], &[config_map("shop")]);
     assert_eq!(repaired(&sound, Extent::Whole), None);
+}
+
+#[test]
+fn a_repair_beside_a_run_removes_nothing_that_the_run_has_recorded() {
+    // The first member is outside the record. The run may have yet to create the CRD of the second kind.
+    let set = with_members(examined(&["Gone.example.com"], &["away"]), &[config_map("shop")]);
+    assert_eq!(repaired(&set, Extent::Whole).as_deref(), Some("ConfigMap|"));
+    let set = beside_a_run(set);
+    assert_eq!(
+        repaired(&set, Extent::Whole).as_deref(),
+        Some("ConfigMap,Gone.example.com|away")
+    );
 }
 
 #[test]
