@@ -131,6 +131,7 @@ impl CommandRun {
             self.reporter.event(Event::general_failure(text.to_owned()));
         }
         self.report_what_is_left(&outcome);
+        self.warn_of_entry_under_way();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let end = match &outcome {
             Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume),
@@ -148,8 +149,7 @@ impl CommandRun {
         })
     }
 
-    /// Reports the planned objects without a result, what is left of a run that was stopped, and until when the parent
-    /// lists the run as under way if the run could not write its end there.
+    /// Reports the planned objects without a result, and what is left of a run that was stopped.
     fn report_what_is_left(&mut self, outcome: &Result<Ending, Error>) {
         let reason = match outcome {
             Ok(Ending::Done) => return,
@@ -161,6 +161,10 @@ impl CommandRun {
             let text = format!("run ended early: {left}; {}", self.resume);
             self.reporter.event(Event::Warning(text));
         }
+    }
+
+    /// Warns that the parent lists the run as under way, and until when, if the run has not written its end there.
+    fn warn_of_entry_under_way(&mut self) {
         // The lease has an age unless the run has given it back by writing its end, or has lost it.
         let listed_until = self.server.as_ref().and_then(|server| {
             let renewed = server.now().checked_sub(server.lease_age()?).ok()?;

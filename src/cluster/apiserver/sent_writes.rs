@@ -25,8 +25,9 @@ pub enum WriteResult {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SentWrites {
     last: Arc<Mutex<HashMap<String, WriteResult>>>,
-    /// The objects with a write that may still be carried out: the server has not answered one of its attempts, and no
-    /// later write to the object was carried out.
+    /// The objects that a write may still create: the server has not answered one of its attempts, and no later write to
+    /// the object was carried out. Only an apply or a POST creates an object; all other writes are bound to one that
+    /// exists.
     under_way: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -38,6 +39,7 @@ impl SentWrites {
             all: self,
             path: object_path(request),
             method: &request.method,
+            may_create: request.may_create(),
             is_sent: false,
             before: None,
         }
@@ -80,6 +82,8 @@ pub(super) struct SentWrite<'a> {
     all: &'a SentWrites,
     path: Option<String>,
     method: &'a Method,
+    /// The write creates the object if it does not exist.
+    may_create: bool,
     /// An attempt is under way.
     is_sent: bool,
     /// The last write to the object before this attempt.
@@ -109,6 +113,7 @@ impl SentWrite<'_> {
     pub(super) fn note_failure(&mut self, kind: &ApiErrorKind) {
         if let Some(path) = &self.path
             && self.is_sent
+            && self.may_create
             && kind.may_have_succeeded()
             && !kind.is_answer()
         {
@@ -220,6 +225,17 @@ mod tests {
             write.done();
             assert!(writes.lock_unanswered().is_empty(), "{failures:?}");
         }
+        // A delete is bound to one object, and creates none.
+        let delete = ApiRequest {
+            method: Method::DELETE,
+            content_type: None,
+            ..request
+        };
+        let writes = SentWrites::default();
+        let mut write = writes.for_request(&delete);
+        write.sent();
+        write.note_failure(&no_answer());
+        assert!(writes.lock_unanswered().is_empty());
     }
 
     #[test]
