@@ -34,7 +34,10 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let uid = lock.as_ref().map(|seen| &*seen.uid).or(live_membership.uid_of_member());
+        let uid = lock
+            .as_ref()
+            .map(|seen| &*seen.uid)
+            .or(live_membership.uid_of_member());
         // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
         // was read, so the server then refuses it, and the caller judges the object again.
         let migrating = self.migrate(object, |live| {
