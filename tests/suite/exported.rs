@@ -45,6 +45,25 @@ fn the_hint_names_the_fields_that_bind_a_manifest_to_one_object() {
     assert_eq!(cluster().live(&object), before);
 }
 
+/// As with kubectl: a version in a manifest is a precondition, also for a member.
+#[test]
+fn a_manifest_with_an_outdated_version_overwrites_nothing() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    set.apply(std::slice::from_ref(&object));
+    let version = cluster().live(&object).expect("it")["metadata"]["resourceVersion"].clone();
+    cluster().patch(&object, &json!({"data": {"a": "theirs"}}));
+    let before = cluster().live(&object);
+    let outdated = with_metadata(&config_map(&home, "one", "2"), "resourceVersion", version);
+
+    let run = set.apply_with(&[outdated], &["--force-conflicts"]).expect(1);
+
+    let hint = "remove metadata.resourceVersion from the manifest";
+    assert!(run.stderr.contains(hint), "{}", run.stderr);
+    assert_eq!(cluster().live(&object), before);
+}
+
 #[test]
 fn a_priority_class_cannot_change_and_the_hint_says_how_to_recreate_it() {
     let home = namespace("home");

@@ -69,25 +69,17 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
     ) -> Expected {
+        let lock = self.plan.preconditions.for_object(&object.key).seen_to_match();
         match live_membership {
+            // A manifest from `kubectl get` has the version and UID of the object that it was exported from. The server
+            // checks these, in a dry run as in a run, so they are not replaced.
+            _ if !exported_fields::exported_fields_in(object).is_empty() => Expected::Any,
             LiveMembership::Member {
                 uid,
                 resource_version,
                 ..
             } => self.expectation_of_version(uid, resource_version),
-            // A manifest from `kubectl get` has the version and UID of the object that it was exported from. The server
-            // checks these, so they are not replaced.
-            LiveMembership::NotAMember
-                if self
-                    .plan
-                    .preconditions
-                    .for_object(&object.key)
-                    .seen_to_match()
-                    .is_none()
-                    && exported_fields::exported_fields_in(object).is_empty() =>
-            {
-                Expected::Absent
-            }
+            LiveMembership::NotAMember if lock.is_none() => Expected::Absent,
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => {
                 Expected::Any
             }
