@@ -133,7 +133,7 @@ pub struct PlanningFlags {
     pub force_conflicts: bool,
     /// Leave fields to others (Flux spec.ignore rules)
     #[arg(long, value_name = "FILE", help_heading = OWNERSHIP, value_hint = ValueHint::FilePath)]
-    pub ignore: Option<String>,
+    pub ignore: Vec<String>,
     /// Take objects that belong to another set
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_ownership: bool,

@@ -219,7 +219,7 @@ impl ApplyOptions {
                     usize::from(shared.concurrency),
                 )
             },
-            ignore: flags.ignore.as_deref().map(Ignore::read).transpose()?,
+            ignore: Ignore::read_any(&flags.ignore)?,
             waiting: WaitOptions::default(),
             status_rules: StatusRules::default(),
             undo_out: None,

@@ -45,8 +45,20 @@ pub struct Ignore {
 }
 
 impl Ignore {
-    /// Reads the file of `--ignore`.
-    pub(super) fn read(file: &str) -> Result<Self, Error> {
+    /// Reads the file of `--ignore`; `None` without the flag. The flag is refused if it is given twice: by kubectl's rule
+    /// for flags, the last one would win, and the fields of the first one would lose their protection without a word.
+    pub(super) fn read_any(files: &[String]) -> Result<Option<Self>, Error> {
+        match files {
+            [] => Ok(None),
+            [file] => Self::read(file).map(Some),
+            _ => Err(Error::usage(
+                "--ignore is given more than once",
+                "put all rules into one file",
+            )),
+        }
+    }
+
+    fn read(file: &str) -> Result<Self, Error> {
         let text = read_rule_file(
             "--ignore",
             file,

@@ -52,6 +52,19 @@ fn assert_manifest_refused(home: &str, manifest: &str, texts: &[&str]) {
     }
 }
 
+/// If the last one counted, the fields of the first one would lose their protection.
+#[test]
+fn two_files_of_ignore_rules() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let rules = r#"[{"paths": ["/data/a"], "target": {"kind": "ConfigMap"}}]"#;
+    let files = Files::new().with("a.yaml", rules).with("b.yaml", rules);
+    let flags = ["a.yaml", "b.yaml"].map(|name| format!("--ignore={}", files.path(name).display()));
+    let run = set.apply_with(&[config_map(&home, "one", "1")], &[&flags[0], &flags[1]]);
+    assert_one_error(run, 2, &["--ignore", "more than once"]);
+    assert_eq!(set.members(), Vec::<String>::new());
+}
+
 #[test]
 fn a_file_that_is_not_there() {
     let home = namespace("home");
