@@ -1,16 +1,19 @@
 //! `apply`: manifests → discovery → cluster state → plan → execute → report.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, WaitsOfRun};
+use crate::model::identity::GroupKind;
+use crate::model::message::recreate_flag_value;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
-use crate::plan::{LiveMembership, Proposal, permissions};
+use crate::plan::{LiveMembership, Proposal, Recreate, permissions};
 use crate::read::NamedSet;
 use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file};
 use crate::session;
@@ -235,7 +238,17 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
     });
     let left_out: Vec<String> = lost_references.chain(exported.left_out).collect();
     let (tooling, manager) = (&named.set.tooling, &writing.field_manager);
-    let flags = manifest_files::apply_flags(tooling, manager, &manifests, &shared.connection);
+    let mut flags = manifest_files::apply_flags(tooling, manager, &manifests, &shared.connection);
+    // What this run recreates differs in fields that no update can change back either.
+    if let Recreate::Kinds(kinds) = &prepared.policy.recreate {
+        let recreatable: BTreeSet<&GroupKind> =
+            changes.recreatable.iter().map(|key| &key.group_kind).collect();
+        let kinds = kinds.iter().filter(|kind| recreatable.contains(kind));
+        let kinds: Vec<String> = kinds.map(recreate_flag_value).collect();
+        if !kinds.is_empty() {
+            flags.extend([" --recreate=", &kinds.join(",")]);
+        }
+    }
     Ok(manifest_file(&named.set.parent, &flags, &left_out, &manifests))
 }
 

@@ -191,15 +191,15 @@ impl RecreatableKind {
         let flags = format_flags([self], self.loses_data);
         format!("keep the old value, give the object another name, or recreate it with {flags}")
     }
+}
 
-    /// Returns the kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be
-    /// omitted: if a kind has no group, built-in kinds come first.
-    pub fn name(&self) -> String {
-        if self.kind.group.contains('.') {
-            self.kind.to_string()
-        } else {
-            self.kind.kind.clone()
-        }
+/// Returns a kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be omitted: if
+/// a kind has no group, built-in kinds come first.
+pub fn recreate_flag_value(kind: &GroupKind) -> String {
+    if kind.group.contains('.') {
+        kind.to_string()
+    } else {
+        kind.kind.clone()
     }
 }
 
@@ -223,7 +223,10 @@ pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
 
 /// Writes the flags that recreate objects of these kinds.
 fn format_flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loses_data: bool) -> String {
-    let names: Vec<String> = kinds.into_iter().map(RecreatableKind::name).collect();
+    let names: Vec<String> = kinds
+        .into_iter()
+        .map(|kind| recreate_flag_value(&kind.kind))
+        .collect();
     let data_loss_flag = if loses_data { " --allow-data-loss" } else { "" };
     format!("--recreate={}{data_loss_flag}", names.join(","))
 }
@@ -263,7 +266,7 @@ mod tests {
                 "RoleBinding.rbac.authorization.k8s.io",
             ),
         ] {
-            assert_eq!(kind(group, name).name(), expected);
+            assert_eq!(recreate_flag_value(&kind(group, name).kind), expected);
         }
     }
 

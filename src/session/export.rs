@@ -119,7 +119,10 @@ impl ExportSource<'_> {
             .collect();
         manifests.sort_by(|one, other| apply_sort_key(&one.key).cmp(&apply_sort_key(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
-            let writers = listed(&live.part_of_writers);
+            let writers = match &live.part_of_writers[..] {
+                [] => "no known field manager".to_owned(),
+                writers => listed(writers),
+            };
             format!(
                 "Not exported: {}, whose label was written by {writers}.",
                 live.key

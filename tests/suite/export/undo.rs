@@ -276,7 +276,13 @@ fn a_recreated_object_comes_back_with_what_others_have_set() {
     let flags = ["--recreate=ConfigMap,StatefulSet.apps", "--force-conflicts"];
     let run = apply(&set, &files, "before.yaml", &[frozen("2"), app("two")], &flags).expect(0);
     assert_eq!(summary(&run), json!({"recreated": 2}), "{}", run.stdout);
-    apply_file(&set, &files.path("before.yaml"), &flags).expect(0);
+    let undo = files.path("before.yaml");
+    let heading = std::fs::read_to_string(&undo).expect("the file");
+    assert!(
+        heading.contains("-f FILE --recreate=ConfigMap,StatefulSet\n"),
+        "{heading}"
+    );
+    apply_file(&set, &undo, &flags).expect(0);
     assert_eq!(contents(&set, &before), was);
 }
 
