@@ -171,6 +171,15 @@ fn without_server_fields(mut object: Value) -> Value {
     match (gvk.group.as_str(), gvk.kind.as_str()) {
         ("", "Namespace") => drop(fields.remove("spec")),
         ("", "ServiceAccount") => drop(fields.remove("secrets")),
+        // The account that is created again has another UID, and the controller deletes a Secret with the former one.
+        ("", "Secret") if fields.get("type") == Some(&json!("kubernetes.io/service-account-token")) => {
+            remove_fields(&mut object, "/metadata/annotations", |key| {
+                key == "kubernetes.io/service-account.uid"
+            });
+            remove_fields(&mut object, "/data", |key| {
+                matches!(key, "token" | "ca.crt" | "namespace")
+            });
+        }
         ("", "Pod") => remove_fields(&mut object, "/spec", |field| field == "nodeName"),
         ("", "Service") if object.pointer("/spec/clusterIP") != Some(&json!("None")) => {
             remove_fields(&mut object, "/spec", |field| {
@@ -346,6 +355,7 @@ mod tests {
             "helm.sh/resource-policy": "keep",
         });
         let chosen = json!({"metadata": {}, "spec": {"volumeName": "v"}});
+        let token = json!({"metadata": {}, "data": {"token": "dA=="}});
         for (kind, object, expected) in [
             (
                 "batch/v1 Job",
@@ -359,6 +369,21 @@ mod tests {
                 json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}, "spec": {}}),
             ),
             ("v1 PersistentVolumeClaim", chosen.clone(), chosen),
+            (
+                "v1 Secret",
+                json!({
+                    "metadata": {"annotations": {
+                        "kubernetes.io/service-account.name": "a", "kubernetes.io/service-account.uid": "u",
+                    }},
+                    "type": "kubernetes.io/service-account-token",
+                    "data": {"token": "dA==", "ca.crt": "Yw==", "namespace": "bg==", "more": "bQ=="},
+                }),
+                json!({
+                    "metadata": {"annotations": {"kubernetes.io/service-account.name": "a"}},
+                    "type": "kubernetes.io/service-account-token", "data": {"more": "bQ=="},
+                }),
+            ),
+            ("v1 Secret", token.clone(), token),
             (
                 "v1 Service",
                 json!({"metadata": {}, "spec": {"clusterIP": "None", "clusterIPs": ["None"]}}),
