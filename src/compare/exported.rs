@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::changes::CrdVersion;
 use super::field_paths::has_other_fields;
 use super::ownership::{
-    LAST_APPLIED, manifest_applied_by, manifest_applied_by_any, manifest_of, manifest_of_all_managers,
-    manifest_to_restore, was_created_by,
+    LAST_APPLIED, ReplicasPath, manifest_applied_by, manifest_applied_by_any, manifest_of,
+    manifest_of_all_managers, manifest_to_restore, was_created_by,
 };
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::history_annotation::HISTORY_ANNOTATION;
@@ -37,8 +37,10 @@ pub enum ExportedFields {
 impl Exported {
     /// Removes the number of replicas, which an autoscaler writes. An apply of the number would take the field from the
     /// autoscaler.
-    pub fn leave_out_replicas(&mut self) {
-        remove_fields(&mut self.manifest, "/spec", |field| field == "replicas");
+    pub fn leave_out_replicas(&mut self, path: &ReplicasPath) {
+        let pointer = path.pointer().to_string();
+        let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        remove_fields(&mut self.manifest, parent, |field| field == path.name());
     }
 }
 

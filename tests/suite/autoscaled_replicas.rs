@@ -183,6 +183,15 @@ fn replicas_of_a_custom_kind_are_where_its_definition_says() {
     let run = set.apply(&[without.clone(), autoscaler(&home, &ring)]);
     assert_eq!(live(&ring)["spec"]["nodes"]["size"], 4, "{}", run.stdout);
     assert_left(&run, &format!("widget.{group}/ring"));
+    let export = Program::new()
+        .args(["export", &set.reference, "-n", &home])
+        .run()
+        .expect(0);
+    assert!(
+        export.stdout.contains("zone: a") && !export.stdout.contains("size"),
+        "{}",
+        export.stdout
+    );
     // Without its autoscaler the default counts, and the warning says so.
     set.apply(std::slice::from_ref(&ring));
     let run = set.apply(&[without]);
