@@ -144,22 +144,21 @@ fn translate_pattern(pattern: &str) -> Result<String, Problem> {
 /// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
 /// directories in their place among the files.
 ///
-/// A pipe in a directory is refused: reading it would wait without end, as kubectl does. Names that begin with two dots
-/// are left out: in a volume of a ConfigMap or Secret, they are directories with the files that the links beside them
-/// point to, so each file would be read twice.
+/// A pipe in a directory is refused: reading it would wait without end, as kubectl does. In a volume of a ConfigMap or
+/// Secret, which has a link `..data`, directories that begin with two dots are left out: the links beside them point to
+/// their files, so each file would be read twice.
 fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
+    let is_volume = directory.join("..data").is_symlink();
     for entry in entries {
         let path = entry.path();
-        if entry.file_name().as_encoded_bytes().starts_with(b"..") {
-            continue;
-        }
         if kustomize::is_kustomization_file(&path) {
             return Err(Problem::Kustomization(path));
         }
         if entry.file_type()?.is_dir() {
-            if recursion == Recursion::Recursive {
+            let is_behind_links = is_volume && entry.file_name().as_encoded_bytes().starts_with(b"..");
+            if recursion == Recursion::Recursive && !is_behind_links {
                 walk(&path, recursion, files)?;
             }
         } else if is_manifest_file(&path) {
@@ -314,6 +313,14 @@ mod tests {
         for recursion in [Recursion::Flat, Recursion::Recursive] {
             let read = read_with_standard_input(&[directory.source("")], recursion, io::empty());
             assert_eq!(names(read), ["a.yaml"]);
+        }
+        let others = Directory::new("dots", &["..b.yaml", "..sub/a.yaml"]);
+        for (recursion, expected) in [
+            (Recursion::Flat, &["..b.yaml"][..]),
+            (Recursion::Recursive, &["..b.yaml", "a.yaml"]),
+        ] {
+            let read = read_with_standard_input(&[others.source("")], recursion, io::empty());
+            assert_eq!(names(read), expected);
         }
         symlink("..data/b.yaml", directory.0.join("b.yaml")).expect("linked");
         for path in ["", "b.yaml"] {
