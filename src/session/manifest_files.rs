@@ -125,7 +125,8 @@ pub fn check_not_among_manifests(
 pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
     let write = || {
         write_temporary_beside(file, text.as_bytes())?.persist_noclobber(file)?;
-        sync_directory(directory_of(file))
+        // The run ends after an error, and the same command refuses a file that exists.
+        sync_directory(directory_of(file)).inspect_err(|_| drop(fs::remove_file(file)))
     };
     write().map_err(|error| unwritable(flag, file, &error))
 }
