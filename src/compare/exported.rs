@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::changes::CrdVersion;
 use super::field_paths::has_other_fields;
 use super::ownership::{
-    LAST_APPLIED, manifest_applied_by, manifest_applied_by_any, manifest_of, manifest_of_all_managers,
-    manifest_to_restore, was_created_by,
+    LAST_APPLIED, ReplicasPath, manifest_applied_by, manifest_applied_by_any, manifest_of,
+    manifest_of_all_managers, manifest_to_restore, was_created_by,
 };
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::history_annotation::HISTORY_ANNOTATION;
@@ -37,8 +37,10 @@ pub enum ExportedFields {
 impl Exported {
     /// Removes the number of replicas, which an autoscaler writes. An apply of the number would take the field from the
     /// autoscaler.
-    pub fn leave_out_replicas(&mut self) {
-        remove_fields(&mut self.manifest, "/spec", |field| field == "replicas");
+    pub fn leave_out_replicas(&mut self, path: &ReplicasPath) {
+        let pointer = path.pointer().to_string();
+        let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        remove_fields(&mut self.manifest, parent, |field| field == path.name());
     }
 }
 
@@ -171,6 +173,15 @@ fn without_server_fields(mut object: Value) -> Value {
     match (gvk.group.as_str(), gvk.kind.as_str()) {
         ("", "Namespace") => drop(fields.remove("spec")),
         ("", "ServiceAccount") => drop(fields.remove("secrets")),
+        // The account that is created again has another UID, and the controller deletes a Secret with the former one.
+        ("", "Secret") if fields.get("type") == Some(&json!("kubernetes.io/service-account-token")) => {
+            remove_fields(&mut object, "/metadata/annotations", |key| {
+                key == "kubernetes.io/service-account.uid"
+            });
+            remove_fields(&mut object, "/data", |key| {
+                matches!(key, "token" | "ca.crt" | "namespace")
+            });
+        }
         ("", "Pod") => remove_fields(&mut object, "/spec", |field| field == "nodeName"),
         ("", "Service") if object.pointer("/spec/clusterIP") != Some(&json!("None")) => {
             remove_fields(&mut object, "/spec", |field| {
@@ -346,6 +357,7 @@ mod tests {
             "helm.sh/resource-policy": "keep",
         });
         let chosen = json!({"metadata": {}, "spec": {"volumeName": "v"}});
+        let token = json!({"metadata": {}, "data": {"token": "dA=="}});
         for (kind, object, expected) in [
             (
                 "batch/v1 Job",
@@ -359,6 +371,21 @@ mod tests {
                 json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}, "spec": {}}),
             ),
             ("v1 PersistentVolumeClaim", chosen.clone(), chosen),
+            (
+                "v1 Secret",
+                json!({
+                    "metadata": {"annotations": {
+                        "kubernetes.io/service-account.name": "a", "kubernetes.io/service-account.uid": "u",
+                    }},
+                    "type": "kubernetes.io/service-account-token",
+                    "data": {"token": "dA==", "ca.crt": "Yw==", "namespace": "bg==", "more": "bQ=="},
+                }),
+                json!({
+                    "metadata": {"annotations": {"kubernetes.io/service-account.name": "a"}},
+                    "type": "kubernetes.io/service-account-token", "data": {"more": "bQ=="},
+                }),
+            ),
+            ("v1 Secret", token.clone(), token),
             (
                 "v1 Service",
                 json!({"metadata": {}, "spec": {"clusterIP": "None", "clusterIPs": ["None"]}}),

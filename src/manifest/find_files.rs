@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::error::Problem;
 use super::kustomize;
@@ -41,6 +41,9 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
     }
 }
 
+/// The characters that make a text a pattern.
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
 /// Returns the path itself if it exists, else the paths that it matches as a pattern.
 fn match_pattern(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     if path.as_os_str().is_empty() {
@@ -53,17 +56,54 @@ fn match_pattern(path: &Path) -> Result<Vec<PathBuf>, Problem> {
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename && cfg!(windows) => {}
         Err(error) => return Err(error.into()),
     }
-    let Some(pattern) = path.to_str().filter(|path| path.contains(['*', '?', '['])) else {
+    let Some(pattern) = path.to_str().filter(|path| path.contains(WILDCARDS)) else {
         return Err(Problem::NotFound);
     };
-    let found = glob::glob(&translate_pattern(pattern)?)
-        .map_err(|error| Problem::Pattern(error.to_string()))?
-        .map(|entry| entry.map_err(io::Error::from))
-        .collect::<Result<Vec<_>, _>>()?;
+    let found = find_matches(Path::new(&translate_pattern(pattern)?))?;
     if found.is_empty() {
         return Err(Problem::NotFound);
     }
     Ok(found)
+}
+
+/// Returns the existing paths that a translated pattern matches, in the order of their names. `glob::glob` would leave
+/// out names that are not UTF-8, and paths that it cannot look at.
+fn find_matches(pattern: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let is_absent = |error: &io::Error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        )
+    };
+    let mut found = vec![PathBuf::from(".")];
+    for component in pattern.components() {
+        let name = component.as_os_str().to_string_lossy();
+        if !matches!(component, Component::Normal(_)) || !name.contains(WILDCARDS) {
+            for path in &mut found {
+                path.push(component);
+            }
+            continue;
+        }
+        let name = glob::Pattern::new(&name).map_err(|error| Problem::Pattern(error.to_string()))?;
+        let mut matching = Vec::new();
+        for directory in found {
+            let entries = match fs::read_dir(directory) {
+                Err(error) if is_absent(&error) => continue,
+                entries => entries?.collect::<Result<Vec<_>, _>>()?,
+            };
+            let entries = entries
+                .iter()
+                .filter(|entry| name.matches(&entry.file_name().to_string_lossy()));
+            matching.extend(entries.map(fs::DirEntry::path));
+        }
+        matching.sort();
+        found = matching;
+    }
+    found.retain(|path| !fs::symlink_metadata(path).is_err_and(|error| is_absent(&error)));
+    let found = found
+        .iter()
+        .map(|path| path.strip_prefix(".").unwrap_or(path).to_owned());
+    Ok(found.collect())
 }
 
 /// Translates a pattern of kubectl (Go's `filepath.Match`) to one of the crate `glob` that matches the same files. If a
@@ -104,22 +144,21 @@ fn translate_pattern(pattern: &str) -> Result<String, Problem> {
 /// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
 /// directories in their place among the files.
 ///
-/// A pipe in a directory is refused: reading it would wait without end, as kubectl does. Names that begin with two dots
-/// are left out: in a volume of a ConfigMap or Secret, they are directories with the files that the links beside them
-/// point to, so each file would be read twice.
+/// A pipe in a directory is refused: reading it would wait without end, as kubectl does. In a volume of a ConfigMap or
+/// Secret, which has a link `..data`, directories that begin with two dots are left out: the links beside them point to
+/// their files, so each file would be read twice.
 fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
+    let is_volume = directory.join("..data").is_symlink();
     for entry in entries {
         let path = entry.path();
-        if entry.file_name().as_encoded_bytes().starts_with(b"..") {
-            continue;
-        }
         if kustomize::is_kustomization_file(&path) {
             return Err(Problem::Kustomization(path));
         }
         if entry.file_type()?.is_dir() {
-            if recursion == Recursion::Recursive {
+            let is_behind_links = is_volume && entry.file_name().as_encoded_bytes().starts_with(b"..");
+            if recursion == Recursion::Recursive && !is_behind_links {
                 walk(&path, recursion, files)?;
             }
         } else if is_manifest_file(&path) {
@@ -237,6 +276,35 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    fn a_pattern_leaves_out_no_file() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let not_unicode = std::ffi::OsString::from_vec(b"caf\xe9.yaml".to_vec());
+        let directory = Directory::new(
+            "pattern",
+            &["web/b.yaml", "web/sub/b.yaml", "web/.a.yaml", "data/b.yaml"],
+        );
+        let read =
+            |path: &str| read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
+        fs::copy(
+            directory.0.join("web/b.yaml"),
+            directory.0.join("web").join(not_unicode),
+        )
+        .expect("copied");
+        assert_eq!(names(read("web/*.yaml")), [".a.yaml", "b.yaml", "b.yaml"]);
+        assert_eq!(names(read("w*/../[dw]*/b.y?ml")), ["b.yaml", "b.yaml"]);
+        assert_eq!(names(read("web/*/b.yaml")), ["b.yaml"]);
+        std::os::unix::fs::symlink("loop", directory.0.join("web/loop")).expect("linked");
+        for path in ["web/*/b.yaml", "web/l*p/*.yaml"] {
+            let problems = problems(read(path));
+            assert!(
+                problems[0].starts_with("cannot be read: "),
+                "{path}: {problems:?}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
     fn a_mounted_config_map_is_read_once_and_a_dangling_link_is_named() {
         use std::os::unix::fs::symlink;
         let directory = Directory::new("mounted", &["..2026_11_26/a.yaml"]);
@@ -245,6 +313,14 @@ mod tests {
         for recursion in [Recursion::Flat, Recursion::Recursive] {
             let read = read_with_standard_input(&[directory.source("")], recursion, io::empty());
             assert_eq!(names(read), ["a.yaml"]);
+        }
+        let others = Directory::new("dots", &["..b.yaml", "..sub/a.yaml"]);
+        for (recursion, expected) in [
+            (Recursion::Flat, &["..b.yaml"][..]),
+            (Recursion::Recursive, &["..b.yaml", "a.yaml"]),
+        ] {
+            let read = read_with_standard_input(&[others.source("")], recursion, io::empty());
+            assert_eq!(names(read), expected);
         }
         symlink("..data/b.yaml", directory.0.join("b.yaml")).expect("linked");
         for path in ["", "b.yaml"] {

@@ -1,8 +1,9 @@
 //! Decides if kustomize's message about a kustomization may show a secret.
 //!
 //! kustomize tries each name as a file, as a directory and as the address of a repository, and quotes parts of the name
-//! in its messages. A password in such a part cannot be recognized. So if a name in the kustomization may hold a
-//! secret, the message is not shown at all.
+//! in its messages. A password in such a part cannot be recognized. It also quotes patches, and lines of files from
+//! which it makes Secrets. So if a name in the kustomization may hold a secret, or if it has to do with Secrets, the
+//! message is not shown at all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::kustomize::FILE_NAMES;
+use super::source::STREAM_LIMIT;
 use crate::regular_file::{self, SMALL};
 
 /// The reason for withholding a message.
@@ -18,9 +20,9 @@ use crate::regular_file::{self, SMALL};
 pub(super) enum Withheld {
     /// A URL has a user, a query or a fragment that may be secret.
     Url,
-    /// A Secret's values are in a kustomization itself.
-    SecretValues,
-    /// A kustomization cannot be read, so it may have such a URL or such values.
+    /// A kustomization, or a file that it names, mentions Secrets.
+    Secret,
+    /// A kustomization or such a file cannot be read, so it may have such a URL, or mention Secrets.
     Unreadable,
 }
 
@@ -48,8 +50,11 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             let Some(documents) = documents else {
                 return Some(Withheld::Unreadable);
             };
-            if documents.iter().any(holds_secret_values) {
-                return Some(Withheld::SecretValues);
+            if documents
+                .iter()
+                .any(|document| mentions_secret(&document.to_string()))
+            {
+                return Some(Withheld::Secret);
             }
             let mut names = Vec::new();
             for document in documents {
@@ -58,7 +63,17 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             if names.iter().any(|name| may_hold_url_secret(name)) {
                 return Some(Withheld::Url);
             }
-            directories.extend(names.iter().map(|name| directory.join(name)));
+            let paths: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();
+            for file in paths.iter().filter(|path| path.is_file()) {
+                match regular_file::read(file, STREAM_LIMIT) {
+                    Err(_) => return Some(Withheld::Unreadable),
+                    Ok(text) if mentions_secret(&String::from_utf8_lossy(&text)) => {
+                        return Some(Withheld::Secret);
+                    }
+                    Ok(_) => {}
+                }
+            }
+            directories.extend(paths);
         }
     }
     None
@@ -80,26 +95,9 @@ fn may_hold_url_secret(text: &str) -> bool {
     has_user || has_parameters || text.contains('#')
 }
 
-/// Returns whether a kustomization makes Secrets from literals, or patches a Secret in its own text.
-fn holds_secret_values(kustomization: &Value) -> bool {
-    let generators = kustomization["secretGenerator"].as_array();
-    let has_literals = generators
-        .into_iter()
-        .flatten()
-        .any(|generator| generator["literals"].is_array());
-    has_literals || patches_secret(kustomization)
-}
-
-fn patches_secret(value: &Value) -> bool {
-    match value {
-        Value::String(text) => {
-            let mut lines = text.lines().map(|line| line.trim().replace(['"', '\''], ""));
-            lines.any(|line| line == "kind: Secret")
-        }
-        Value::Array(values) => values.iter().any(patches_secret),
-        Value::Object(fields) => fields.values().any(patches_secret),
-        _ => false,
-    }
+/// Returns whether a text makes, patches or contains a Secret, in whatever notation, or only names one.
+fn mentions_secret(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("secret")
 }
 
 /// The fields of a kustomization whose items are plugin configurations: names of files, or the text itself. A generator
@@ -215,14 +213,14 @@ patches:
     stringData: {a: S3CRET}
 "
                 .to_owned(),
-                Some(Withheld::SecretValues),
+                Some(Withheld::Secret),
             ),
             (
                 "base",
                 "secretGenerator: [{name: a, literals: ['a:S3CRET']}]
 "
                 .to_owned(),
-                Some(Withheld::SecretValues),
+                Some(Withheld::Secret),
             ),
             ("base", "generators: [gen.yaml]\n".to_owned(), Some(Withheld::Url)),
             ("base", base("gen.yaml"), None),
@@ -250,6 +248,24 @@ patches:
             if argument.ends_with("base") {
                 assert_eq!(reason_to_withhold(&overlay.to_string_lossy()), expected, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn every_mention_of_a_secret_counts() {
+        let root = tempfile::tempdir().expect("a directory");
+        let patch = "  kind: Secret\nstringData: {a: S3CRET}\n";
+        fs::write(root.path().join("patch.yaml"), patch).expect("a file");
+        for text in [
+            "secretGenerator: [{name: a, envs: [a.env]}]",
+            "patches: [{target: {kind: Secret}, patch: '[{op: add, path: /data/a, value: S3CRET}]'}]",
+            r#"patches: [{patch: '{"kind":"Secret","stringData":{"a":"S3CRET"}}'}]"#,
+            "patches:\n- patch: |-\n    kind: Secret # S3CRET",
+            "patches: [{path: patch.yaml}]",
+        ] {
+            fs::write(root.path().join("kustomization.yaml"), text).expect("a file");
+            let reason = reason_to_withhold(&root.path().to_string_lossy());
+            assert_eq!(reason, Some(Withheld::Secret), "{text}");
         }
     }
 }

@@ -94,8 +94,10 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
 fn describe_withheld(withheld: Withheld) -> &'static str {
     match withheld {
         Withheld::Url => "a kustomization has a URL that may hold a password or a token",
-        Withheld::SecretValues => "a kustomization holds values of Secrets",
-        Withheld::Unreadable => "a kustomization cannot be read, and may hold secrets",
+        Withheld::Secret => "it may show values of the Secrets that a kustomization mentions",
+        Withheld::Unreadable => {
+            "a kustomization, or a file that it names, cannot be read, and may hold secrets"
+        }
     }
 }
 

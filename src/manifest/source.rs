@@ -89,8 +89,8 @@ fn is_url(argument: &str) -> bool {
 }
 
 /// Returns the text without the parts of a URL that may be secret: its query and fragment, and everything between `://`
-/// and the last `@`. The last one, because a user may forget to escape an `@` in a password. kustomize turns `://` into
-/// `:/` when it takes a URL for a path.
+/// and the last `@`. The last one, because a user may forget to escape an `@` in a password. If the query may hold the
+/// last `@`, all after `://` is removed. kustomize turns `://` into `:/` when it takes a URL for a path.
 fn without_url_secrets(text: &str) -> String {
     if text.contains(":/") {
         without_remote_secrets(text)
@@ -107,6 +107,8 @@ fn without_remote_secrets(text: &str) -> String {
         None => ("", text),
     };
     let (rest, query) = match rest.find(['?', '#']) {
+        // Either a user forgot to escape this character in a password, or the `@` is in the query.
+        Some(end) if rest[end..].contains('@') => ("", "…"),
         Some(end) => (&rest[..end], "?…"),
         None => (rest, ""),
     };
@@ -197,6 +199,9 @@ mod tests {
             ),
             ("https://a.b?SECRET/x", "https://a.b?…"),
             ("https://me:SEC/RET@a.b/c.yaml", "https://…@a.b/c.yaml"),
+            ("https://me:SEC#RET@a.b/c.yaml", "https://…"),
+            ("https://me:SEC?RET@a.b/c.yaml?token=SECRET", "https://…"),
+            ("https://a.b/c.yaml?token=SEC@RET", "https://…"),
             ("HTTPS://me:SECRET@a.b/c.yaml", "HTTPS://…@a.b/c.yaml"),
             ("ftp://me:SECRET@a.b/c.yaml", "ftp://…@a.b/c.yaml"),
             ("http://a.b:8080/c.yaml", "http://a.b:8080/c.yaml"),

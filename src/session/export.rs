@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::compare::changes::CrdVersion;
 use crate::compare::exported::{Exported, ExportedFields, export, export_before_deletion, export_live};
-use crate::compare::ownership::needs_definition;
+use crate::compare::ownership::{ReplicasPath, needs_definition};
 use crate::error::Error;
 use crate::manifest::desired::DesiredObject;
+use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
@@ -77,9 +78,6 @@ impl ExportSource<'_> {
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
-        let definitions = self.read_definitions(&members.objects).await?;
-        let applied: BTreeMap<&ObjectKey, &DesiredObject> =
-            run.applied.iter().map(|object| (&object.key, object)).collect();
         let autoscalers = members
             .objects
             .iter()
@@ -90,21 +88,23 @@ impl ExportSource<'_> {
             .filter_map(|(key, object)| read_scale_target(&key.group_kind, object, key.namespace.as_deref()))
             .filter(|target| !run.deleted.contains(target))
             .collect();
+        let definitions = self.read_definitions(&members.objects, &scaled).await?;
+        let applied: BTreeMap<&ObjectKey, &DesiredObject> =
+            run.applied.iter().map(|object| (&object.key, object)).collect();
         let only_labeled = &members.only_labeled;
         let of_members = members.objects.iter().map(|(key, object)| {
             let desired = applied.get(key).map(|desired| desired.object.value());
-            let definition = definitions.get(&key.group_kind);
+            let crd = definitions.get(&key.group_kind);
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
             let version = GroupVersionKind::from_api_version(api_version, "").version;
-            let definition =
-                definition.and_then(|definition| CrdVersion::from_definition(definition, &version));
+            let definition = crd.and_then(|crd| CrdVersion::from_definition(crd, &version));
             let mut exported = if run.deleted.contains(key) || run.recreatable.contains(key) {
                 export_before_deletion(object, manager, desired, definition)
             } else {
                 export(object, manager, desired, definition)
             };
             if scaled.contains(key) {
-                exported.leave_out_replicas();
+                exported.leave_out_replicas(&ReplicasPath::from_definition(crd, &version));
             }
             to_manifest_text(key, object, exported, run)
         });
@@ -134,16 +134,23 @@ impl ExportSource<'_> {
         })
     }
 
-    /// Reads the CRDs that show which fields of custom resources were applied. If the user may not read a CRD, the
-    /// values of its objects are exported as they are.
-    async fn read_definitions(&self, members: &[(ObjectKey, Value)]) -> Result<Definitions, Error> {
+    /// Reads the CRDs that show which fields of custom resources were applied, and where those of the `scaled` objects
+    /// have the number of replicas. If the user may not read a CRD, the values of its objects are exported as they are,
+    /// and `spec.replicas` counts as the number.
+    async fn read_definitions(
+        &self,
+        members: &[(ObjectKey, Value)],
+        scaled: &BTreeSet<ObjectKey>,
+    ) -> Result<Definitions, Error> {
         let kinds: BTreeSet<&GroupKind> = members
             .iter()
-            .filter(|(_, object)| needs_definition(object, self.field_manager))
+            .filter(|(key, object)| needs_definition(object, self.field_manager) || scaled.contains(key))
             .map(|(key, _)| &key.group_kind)
             .collect();
         let mut resources: Vec<_> = self.places.resources.iter().collect();
-        resources.retain(|resource| kinds.contains(&resource.group_kind()));
+        resources.retain(|resource| {
+            kinds.contains(&resource.group_kind()) && !is_built_in(&resource.api_version(), &resource.kind)
+        });
         let server = &self.cluster.server;
         definitions_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
     }

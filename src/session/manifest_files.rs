@@ -125,7 +125,8 @@ pub fn check_not_among_manifests(
 pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
     let write = || {
         write_temporary_beside(file, text.as_bytes())?.persist_noclobber(file)?;
-        sync_directory(directory_of(file))
+        // The run ends after an error, and the same command refuses a file that exists.
+        sync_directory(directory_of(file)).inspect_err(|_| drop(fs::remove_file(file)))
     };
     write().map_err(|error| unwritable(flag, file, &error))
 }
@@ -178,12 +179,20 @@ pub fn check_directory(directory: &Path) -> Result<(), Error> {
 pub fn write_directory(directory: &Path, manifests: &[ManifestText]) -> Result<(), Error> {
     let mut written = Vec::new();
     write_files(directory, manifests, &mut written).map_err(|error| {
-        for file in written {
-            // If the file cannot be removed, the user still has to see the error that stopped the export.
-            let _ = fs::remove_file(file);
-        }
+        // If a file cannot be removed, the user still has to see the error that stopped the export.
+        let _ = remove_incomplete(directory, &written);
         unwritable("--out", directory, &error)
     })
+}
+
+/// Removes the files of an export that has failed. The first one, which marks the directory as incomplete, is removed
+/// only once all others are gone for certain.
+fn remove_incomplete(directory: &Path, written: &[PathBuf]) -> io::Result<()> {
+    for file in written.iter().skip(1) {
+        fs::remove_file(file)?;
+    }
+    sync_directory(directory)?;
+    written.first().map_or(Ok(()), fs::remove_file)
 }
 
 /// Writes the files, and adds each to `written` once it is created.
@@ -212,7 +221,9 @@ fn write_files(directory: &Path, manifests: &[ManifestText], written: &mut Vec<P
     }
     sync_directory(directory)?;
     fs::remove_file(incomplete)?;
-    sync_directory(directory)
+    // The export is complete. If a crash brings the removed file back, an apply fails, and nothing is pruned.
+    let _ = sync_directory(directory);
+    Ok(())
 }
 
 /// Creates a file that only its owner may read.
@@ -270,5 +281,12 @@ mod tests {
         check_directory(&directory).expect_err("it has a manifest");
         write_directory(&directory, &[manifest()]).expect_err("one is there");
         assert_eq!(files(), 1);
+        // While a manifest cannot be removed, the directory stays marked as incomplete.
+        let [incomplete, gone] = ["incomplete", "gone"].map(|name| directory.join(name));
+        fs::write(&incomplete, "").expect("a file");
+        remove_incomplete(&directory, &[incomplete.clone(), gone]).expect_err("it is gone");
+        assert!(incomplete.exists());
+        remove_incomplete(&directory, std::slice::from_ref(&incomplete)).expect("a file");
+        assert!(!incomplete.exists());
     }
 }

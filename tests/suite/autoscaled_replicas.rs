@@ -183,8 +183,26 @@ fn replicas_of_a_custom_kind_are_where_its_definition_says() {
     let run = set.apply(&[without.clone(), autoscaler(&home, &ring)]);
     assert_eq!(live(&ring)["spec"]["nodes"]["size"], 4, "{}", run.stdout);
     assert_left(&run, &format!("widget.{group}/ring"));
+    let export = Program::new()
+        .args(["export", &set.reference, "-n", &home])
+        .run()
+        .expect(0);
+    assert!(
+        export.stdout.contains("zone: a") && !export.stdout.contains("size"),
+        "{}",
+        export.stdout
+    );
+    let other = Set::secret(&home, "other");
+    let taken = [without.clone(), autoscaler(&home, &ring)];
+    assert_left(
+        &other.apply_with(&taken, &["--take-ownership"]).expect(0),
+        &format!("widget.{group}/ring"),
+    );
+    assert_eq!(live(&ring)["spec"]["nodes"]["size"], 4);
     // Without its autoscaler the default counts, and the warning says so.
-    set.apply(std::slice::from_ref(&ring));
+    set.apply_with(std::slice::from_ref(&ring), &["--take-ownership"])
+        .expect(0);
+    other.delete(&[]).expect(0);
     let run = set.apply(&[without]);
     assert_eq!(live(&ring)["spec"]["nodes"]["size"], 1);
     assert!(

@@ -4,6 +4,7 @@
 //! trees of field sets show which lists have keys, and which maps and lists are owned as one value (atomic). At the
 //! field, `merge` decides which parts of the live value become part of the body.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ pub enum Purpose {
 pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, purpose: Purpose) -> Object {
     let manifest = object.value();
     let mut body = manifest.clone();
-    for pointer in ignored {
+    for pointer in order_by_effect_on_lists(ignored, &manifest) {
         let place = IgnoredPlace {
             entries: ManagedFieldsEntries::read(&live["metadata"], manager),
             is_atomic: false,
@@ -333,6 +334,19 @@ fn has_free_keys(name: &str) -> bool {
         "requests",
     ];
     MAPS.contains(&name)
+}
+
+/// Returns the pointers in an order in which each still means the same item of `object` after those before it were
+/// followed. Items that the object lacks are added at the end of a list, so the first of them comes first. Then items
+/// are removed: the last one first, and each after its own fields.
+pub(super) fn order_by_effect_on_lists<'p>(pointers: &'p [Pointer], object: &Value) -> Vec<&'p Pointer> {
+    let index = |pointer: &Pointer| parse_index(pointer.segments().last()?);
+    let (mut present, mut ordered): (Vec<_>, Vec<_>) =
+        pointers.iter().partition(|pointer| pointer.is_field_of(object));
+    present.sort_by_key(|pointer| Reverse((pointer.segments().len(), index(pointer))));
+    ordered.sort_by_key(|pointer| index(pointer));
+    ordered.extend(present);
+    ordered
 }
 
 /// Removes the field to which the segments lead, and the mappings and lists that become empty by that.

@@ -53,7 +53,7 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
 /// Returns an object without these fields.
 pub fn without(object: &Value, ignored: &[Pointer]) -> Value {
     let mut left = object.clone();
-    for pointer in ignored {
+    for pointer in body_with_live_values::order_by_effect_on_lists(ignored, object) {
         body_with_live_values::remove(&mut left, pointer.segments());
     }
     left

@@ -1,6 +1,6 @@
 //! Cases of rules, of their files, and of bodies.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::model::applyset::PART_OF_LABEL;
@@ -243,6 +243,37 @@ fn items_of_a_set_are_found_by_their_values() {
     );
     assert_eq!(finalizers(&theirs, "/metadata/finalizers/0"), json!(["x.io/c"]));
     assert_eq!(finalizers(&ours, "/metadata/finalizers/1"), json!(["x.io/a"]));
+}
+
+#[test]
+fn an_item_that_is_left_out_moves_no_other_ignored_item() {
+    let object =
+        |finalizers: &str| json!({"metadata": {"finalizers": finalizers.split(' ').collect::<Vec<_>>()}});
+    for (manifest, finalizers, indices, expected) in [
+        ("x/a x/b x/c", "x/c", ["0", "1"], "x/c"),
+        ("x/a x/b x/c", "x/c", ["1", "0"], "x/c"),
+        ("x/c", "x/c x/a x/b", ["2", "1"], "x/c x/a x/b"),
+        ("x/a x/c", "x/c x/z x/b", ["0", "2"], "x/c x/b"),
+    ] {
+        let items: Map<String, Value> = finalizers
+            .split(' ')
+            .map(|value| (format!("v:\"{value}\""), json!({})))
+            .collect();
+        let ours = json!({"f:metadata": {"f:finalizers": items}});
+        let live = live(object(finalizers), &ours, &json!({}), &json!({}));
+        let [one, other] = indices.map(|index| format!("/metadata/finalizers/{index}"));
+        let sent = sent(&object(manifest), &live, &[&one, &other]);
+        assert_eq!(sent, object(expected), "{manifest}: {one}, {other}");
+    }
+
+    let list = json!({"list": [{"a": 1, "b": 1}, {"a": 2}, {"a": 3}]});
+    for (ignored, expected) in [
+        (["/list/0", "/list/1"], json!({"list": [{"a": 3}]})),
+        (["/list/0", "/list/0/b"], json!({"list": [{"a": 2}, {"a": 3}]})),
+        (["/list/0", "/list/1/a"], json!({"list": [{}, {"a": 3}]})),
+    ] {
+        assert_eq!(without(&list, &pointers(&ignored)), expected, "{ignored:?}");
+    }
 }
 
 #[test]

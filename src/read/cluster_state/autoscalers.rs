@@ -14,6 +14,7 @@ use crate::compare::changes::Verdict;
 use crate::compare::ownership::{self, OwnershipMigration, ReplicasPath};
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
@@ -22,7 +23,7 @@ use crate::model::resource::Subresource;
 use crate::model::set::Set;
 use crate::plan::{self, Policy};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
-use crate::read::{self, Cluster, WithLiveFields};
+use crate::read::{self, Cluster, Definitions, WithLiveFields, definitions_by_kind};
 
 /// The members whose number of replicas an apply would remove, by key.
 pub(super) type ScaledMembers = BTreeMap<ObjectKey, DroppedReplicas>;
@@ -129,18 +130,27 @@ pub(super) async fn add_replicas_of_taken_objects(
     former: &OwnershipMigration<'_>,
     scaled: &mut ScaledMembers,
 ) -> Result<(), Error> {
-    let path = ReplicasPath::default();
+    let mut definitions = Definitions::new();
     for live in others {
         let Some(member) = desired_member(desired, &live.key) else {
             continue;
         };
-        if member.resource.scale != Subresource::Listed || path.value_in(&member.object.value()).is_some() {
+        let (resource, kind) = (&member.resource, &live.key.group_kind);
+        if resource.scale != Subresource::Listed {
             continue;
         }
-        let object = read::object(server, &member.resource, &live.key)
+        if !is_built_in(&resource.api_version(), &resource.kind) && !definitions.contains_key(kind) {
+            definitions
+                .extend(definitions_by_kind(server, &[resource], |_, definition| definition, 1).await?);
+        }
+        let path = ReplicasPath::from_definition(definitions.get(kind), &resource.version);
+        if path.value_in(&member.object.value()).is_some() {
+            continue;
+        }
+        let object = read::object(server, resource, &live.key)
             .await
             .map_err(|error| error.while_reading(&live.key))?;
-        let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path.clone(), former));
+        let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path, former));
         if let Some(dropped) = dropped {
             scaled.insert(live.key.clone(), dropped);
         }
