@@ -246,6 +246,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         run.reporter.print_header(&run.set, &run.place);
     }
     let reporter = &mut run.reporter;
+    reporter.set_losses(&prepared.plan.accepted);
     let patience = options.waiting.patience.filter(|_| !is_dry);
     let written = RefCell::new(WrittenObjects::default());
     let wait = patience

@@ -71,19 +71,24 @@ pub(super) fn refuse_losses(
             operation,
         });
     }
-    let kind = &live.key.group_kind;
-    let is_storage = match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "PersistentVolumeClaim" | "PersistentVolume") => true,
-        ("apps", "StatefulSet") => live.deletes_claims,
-        _ => false,
-    };
-    if is_storage {
+    if deletes_data(live) {
         losses.push(Refusal::PrunesStorage {
             object: live.key.clone(),
             operation,
         });
     }
     losses
+}
+
+/// Returns whether the data of volumes is deleted with the object. For a recreation, this errs towards a loss: a
+/// `StatefulSet` whose Pods the new object adopts keeps its data.
+pub fn deletes_data(live: &Live) -> bool {
+    let kind = &live.key.group_kind;
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => true,
+        ("apps", "StatefulSet") => live.deletes_claims,
+        _ => false,
+    }
 }
 
 /// Returns the reason to keep a container that has gained objects since its deletion was planned. `planned` are its
