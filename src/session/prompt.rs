@@ -157,24 +157,32 @@ mod tests {
     use crate::plan::{self, Recreate, Risk};
 
     #[test]
-    fn an_outline_has_what_is_recreated_with_its_data() {
+    fn an_outline_has_what_is_recreated_with_its_data_and_what_changes_its_set() {
         let shop = Some("shop");
         let database = Live {
             deletes_claims: true,
             ..live("StatefulSet.apps", shop, "db")
         };
+        let other = Live {
+            part_of: Some("applyset-other-v1".to_owned()),
+            ..live("ConfigMap", shop, "other")
+        };
         let mut observed = Observed {
             members: vec![database.clone(), live("StatefulSet.apps", shop, "cache")],
+            others: vec![other.clone()],
             ..Observed::default()
         };
+        let objects = [("StatefulSet.apps", "db"), ("StatefulSet.apps", "cache")];
+        let objects = objects
+            .into_iter()
+            .chain([("ConfigMap", "other"), ("ConfigMap", "new")]);
         let desired = Desired {
-            members: ["db", "cache"]
-                .map(|name| desired("StatefulSet.apps", shop, name))
-                .into(),
+            members: objects.map(|(kind, name)| desired(kind, shop, name)).collect(),
             ..Desired::default()
         };
         let policy = Policy {
             recreate: Recreate::Kinds(BTreeSet::from([database.key.group_kind.clone()])),
+            take_ownership: Risk::Allowed,
             data_loss: Risk::Allowed,
             ..policy()
         };
@@ -183,5 +191,7 @@ mod tests {
         let outline = outline(&plan, &desired, &observed, &policy);
         assert_eq!(outline.recreatable.len(), 2);
         assert_eq!(outline.with_data, BTreeSet::from([database.key]));
+        assert_eq!(outline.created, [desired.members[3].key.clone()]);
+        assert!(outline.changed.contains(&other.key));
     }
 }
