@@ -145,7 +145,7 @@ fn finish(
 ) -> Result<Exit, Error> {
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let end = match &outcome {
-        Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
+        Ok(exit @ Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand, *exit),
         Ok(_) => RunEnd::Complete,
         Err(error) => RunEnd::Failed(error),
     };

@@ -171,6 +171,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::error::Exit;
     use crate::event::Resume;
 
     #[test]
@@ -184,7 +185,7 @@ mod tests {
             warnings: Vec::new(),
             failures: Vec::new(),
         };
-        let interrupted = RunEnd::Interrupted(Resume::SameCommand);
+        let interrupted = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
         let cost = RequestsAndSeconds {
             requests: 1,
             seconds: 0.0,

@@ -527,7 +527,7 @@ fn a_run_is_summarized() {
         object: key("PersistentVolumeClaim", "data"),
         operation: Operation::Apply,
     }];
-    let end = RunEnd::Interrupted(Resume::SameCommand);
+    let end = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
     let text = render_run((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
     assert_order(
         &text,
