@@ -61,12 +61,15 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
     let mut others = other_rows(question, &rows);
     // The lines around these rows take about 10. Even on a small terminal, some rows are shown.
     let room = question.device.rows_or_default().saturating_sub(10).max(6);
-    let hidden = others.len().saturating_sub(room);
-    others.truncate(room);
+    let hidden = others.split_off(room.min(others.len()));
     rows.extend(others);
-    if hidden > 0 {
-        let more = counted(hidden, "more kind");
-        rows.push(PlanRow::from_text(' ', format!("… and objects of {more}")));
+    let kinds: BTreeSet<&GroupKind> = objects_of_rows(&hidden)
+        .iter()
+        .map(|key| &key.group_kind)
+        .collect();
+    if !kinds.is_empty() {
+        let kinds = counted(kinds.len(), "kind");
+        rows.push(PlanRow::from_text(' ', format!("… and more objects of {kinds}")));
     }
     rows.extend(kept_rows(question));
     lines.extend(rows::lines(&rows, columns));

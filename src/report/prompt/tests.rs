@@ -253,6 +253,19 @@ fn nothing_is_wider_than_the_terminal() {
 }
 
 #[test]
+fn hidden_objects_are_counted_by_kind() {
+    let namespaces = (0..20).map(|number| format!("n-{number:02}"));
+    let outline = PlanOutline {
+        created: namespaces
+            .map(|name| key("ConfigMap", Some(&name), "a"))
+            .collect(),
+        ..PlanOutline::default()
+    };
+    let lines = shown(&question(Vec::new(), Some(outline)));
+    assert_eq!(lines[lines.len() - 2], "    … and more objects of 1 kind");
+}
+
+#[test]
 fn objects_that_join_or_leave_a_set_are_listed() {
     let outline = PlanOutline {
         relabeled: Some(
