@@ -52,7 +52,7 @@ pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_sort_key;
 pub use autoscalers::{
     autoscaler_kinds, autoscalers_by_target, describe_kept_replicas, describe_replicas_left_to_autoscalers,
-    is_leaving, read_scale_target, warn_of_removed_replicas,
+    find_leaving_autoscalers, read_scale_target, warn_of_removed_replicas,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{
