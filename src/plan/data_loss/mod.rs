@@ -30,6 +30,14 @@ impl DeletedObjects {
         deleted
     }
 
+    /// Removes objects that were not deleted after all.
+    pub(super) fn remove<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
+        for live in objects {
+            self.api_services.remove(&live.key.name);
+            self.uids.remove(&live.uid);
+        }
+    }
+
     /// Returns the resources of a container that could not be listed, except those of `APIService`s that the run
     /// deletes.
     fn find_unlisted_resources(&self, contents: &Contents) -> Vec<String> {

@@ -212,6 +212,11 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Notes that these objects, which the run was to delete, were not deleted.
+    pub fn note_not_deleted<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
+        self.deleted.remove(objects);
+    }
+
     /// Returns whether the manifests hold this object, in the same API group or in another one that serves it.
     pub fn is_desired(&self, live: &Live) -> bool {
         self.is_key_or_uid_desired(&live.key, &live.uid)
