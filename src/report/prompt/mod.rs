@@ -111,9 +111,15 @@ impl Question {
 }
 
 impl PlanOutline {
-    /// Returns the outline of a plan that is known to recreate these objects, and no others.
+    /// Returns the outline of a plan that is known to recreate these objects, and no others; those in `with_data` lose
+    /// their data.
     #[must_use]
-    pub fn with_known_recreations(mut self, recreated: Vec<ObjectKey>) -> Self {
+    pub fn with_known_recreations(
+        mut self,
+        recreated: Vec<ObjectKey>,
+        with_data: BTreeSet<ObjectKey>,
+    ) -> Self {
+        self.with_data = with_data;
         self.created.retain(|key| !recreated.contains(key));
         self.changed.retain(|key| !recreated.contains(key));
         self.recreatable.clear();

@@ -362,7 +362,9 @@ fn known_recreations_are_no_changes() {
         recreatable: vec![job.clone(), database.clone()],
         ..PlanOutline::default()
     };
-    let harmless = outline.clone().with_known_recreations(vec![job.clone()]);
+    let harmless = outline
+        .clone()
+        .with_known_recreations(vec![job.clone()], BTreeSet::new());
     assert_eq!(
         shown(&question(Vec::new(), Some(harmless))),
         [
@@ -374,7 +376,12 @@ fn known_recreations_are_no_changes() {
             "Continue? Only 'yes' is accepted:",
         ]
     );
-    let lossy = outline.with_known_recreations(vec![job, database]);
+    let adopted = outline
+        .clone()
+        .with_known_recreations(vec![database.clone()], BTreeSet::new());
+    assert!(wanted_answer(&question(Vec::new(), Some(adopted))).accepts("yes"));
+    let with_data = BTreeSet::from([database.clone()]);
+    let lossy = outline.with_known_recreations(vec![job, database], with_data);
     assert_eq!(
         shown(&question(Vec::new(), Some(lossy))),
         [
