@@ -148,9 +148,13 @@ impl Script for ApplyScript<'_> {
         let Some(saved) = self.saved else {
             return prepared.outline();
         };
-        let recreated = saved.objects.iter().filter(|object| object.recreated);
-        let recreated = recreated.map(|object| object.key.clone());
-        prepared.outline().with_known_recreations(recreated.collect())
+        let objects = saved.objects.iter();
+        let recreated = objects.clone().filter(|object| object.recreated);
+        let with_data = objects.filter(|object| object.loses_data);
+        prepared.outline().with_known_recreations(
+            recreated.map(|object| object.key.clone()).collect(),
+            with_data.map(|object| object.key.clone()).collect(),
+        )
     }
 
     async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {
@@ -259,6 +263,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         run.reporter.print_header(&run.set, &run.place);
     }
     let reporter = &mut run.reporter;
+    reporter.set_losses(&prepared.plan.accepted);
     let patience = options.waiting.patience.filter(|_| !is_dry);
     let written = RefCell::new(WrittenObjects::default());
     let wait = patience

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, dependencies};
+use super::{
+    Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, deletes_data, dependencies,
+};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject, defined_kind, must_exist_before_parent};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -110,6 +112,7 @@ fn read_live_membership(live: Option<&Live>, verdict: Option<&Verdict>) -> LiveM
             },
             client_side_apply: live.client_side_apply,
             is_parent: live.parent_of.is_some(),
+            deletes_data: deletes_data(live),
         },
     }
 }

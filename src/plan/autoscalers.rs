@@ -4,12 +4,13 @@
 //! from the object, and the server fills in the default. If autoscalers cannot be listed, the number is kept: a wrong
 //! removal could scale a busy workload down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use serde_json::Value;
 
-use super::{Judgement, Policy, SkipReason, prune_rules};
+use super::dependencies::list_live_dependencies;
+use super::{Judge, Policy, SkipReason};
 use crate::compare::ownership::ReplicasPath;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
@@ -44,13 +45,31 @@ pub fn read_scale_target(kind: &GroupKind, autoscaler: &Value, namespace: Option
     })
 }
 
-/// Returns whether a member that the manifests do not hold is gone after the run. An autoscaler that is gone scales
-/// nothing any more.
-pub fn is_leaving(live: &Live, set: &Set, policy: &Policy) -> bool {
-    matches!(
-        prune_rules::judge_by_metadata(live, set, policy),
-        Judgement::Prune | Judgement::Skip(SkipReason::Terminating { .. } | SkipReason::OwnedCopy(_))
-    )
+/// Returns the autoscalers among the members that are gone after the run: they scale nothing any more. If the run may
+/// keep one because of a dependency, it does not count as gone.
+pub fn find_leaving_autoscalers(
+    set: &Set,
+    desired: &Desired,
+    members: &[Live],
+    policy: &Policy,
+) -> BTreeSet<ObjectKey> {
+    let contents = BTreeMap::new();
+    let mut judge = Judge::new(set, policy, desired, &contents, HashSet::new());
+    let staying: Vec<&Live> = members.iter().filter(|live| judge.is_desired(live)).collect();
+    judge.note_needed(list_live_dependencies(staying.into_iter()));
+    let (prunes, skips) = judge.divide(members);
+    let going = skips.into_iter().filter(|skip| {
+        matches!(
+            skip.reason,
+            SkipReason::Terminating { .. } | SkipReason::OwnedCopy(_)
+        )
+    });
+    let leaving = prunes.into_iter().chain(going.map(|skip| skip.live));
+    let kinds = autoscaler_kinds();
+    leaving
+        .map(|live| live.key)
+        .filter(|key| kinds.contains(&key.group_kind))
+        .collect()
 }
 
 /// Returns the autoscalers in the manifests. Key: the targeted object. Value: the autoscaler.
@@ -119,6 +138,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::manifest::desired::DesiredObject;
+    use crate::model::depends_on::Dependencies;
+    use crate::model::live::Presence;
+    use crate::plan::Pruning;
+    use crate::plan::fixtures::{desired, live, policy, set};
 
     #[test]
     fn autoscalers_name_their_targets() {
@@ -155,6 +179,57 @@ mod tests {
                 expected,
                 "{target}"
             );
+        }
+    }
+
+    #[test]
+    fn an_autoscaler_that_the_run_keeps_is_not_leaving() {
+        let shop = Some("shop");
+        let kind = "HorizontalPodAutoscaler.autoscaling";
+        let scaler = || live(kind, shop, "web");
+        let key = scaler().key;
+        let depends = || Dependencies {
+            objects: vec![scaler().key],
+            fault: None,
+        };
+        let needed = Live {
+            dependencies: depends(),
+            ..live("ConfigMap", shop, "a")
+        };
+        let kept = Live {
+            keep_annotation: Some("helm.sh/resource-policy: keep".to_owned()),
+            dependencies: depends(),
+            ..live("ConfigMap", shop, "kept")
+        };
+        let going = Live {
+            presence: Presence::Terminating,
+            ..scaler()
+        };
+        let desired = Desired {
+            members: vec![desired("ConfigMap", shop, "a")],
+            ..Desired::default()
+        };
+        let needing = Desired {
+            members: vec![DesiredObject {
+                depends_on: vec![key.clone()],
+                ..desired.members[0].clone()
+            }],
+            ..Desired::default()
+        };
+        let disabled = Policy {
+            pruning: Pruning::Disabled,
+            ..policy()
+        };
+        for (members, desired, policy, is_leaving) in [
+            (vec![scaler()], &desired, policy(), true),
+            (vec![going], &desired, policy(), true),
+            (vec![scaler()], &desired, disabled, false),
+            (vec![scaler()], &needing, policy(), false),
+            (vec![scaler(), needed], &desired, policy(), false),
+            (vec![scaler(), kept], &desired, policy(), false),
+        ] {
+            let leaving = find_leaving_autoscalers(&set(), desired, &members, &policy);
+            assert_eq!(leaving.contains(&key), is_leaving, "{members:?}");
         }
     }
 

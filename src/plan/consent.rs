@@ -103,8 +103,8 @@ impl Plan {
     /// Lifts all refusals, because the user has confirmed them. Losses of data stay in `accepted`: each object is
     /// judged again before its delete, and that judgement would otherwise refuse it.
     pub fn accept(&mut self) {
-        self.accepted = std::mem::take(&mut self.refusals);
-        self.accepted.retain(Refusal::is_data_loss);
+        let confirmed = std::mem::take(&mut self.refusals).into_iter();
+        self.accepted.extend(confirmed.filter(Refusal::is_data_loss));
     }
 }
 

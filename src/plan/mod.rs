@@ -52,12 +52,13 @@ pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_sort_key;
 pub use autoscalers::{
     autoscaler_kinds, autoscalers_by_target, describe_kept_replicas, describe_replicas_left_to_autoscalers,
-    is_leaving, read_scale_target, warn_of_removed_replicas,
+    find_leaving_autoscalers, read_scale_target, warn_of_removed_replicas,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{
     KeptObjects, find_staying_containers_of_plan, holds_parent_of, is_container, is_container_kind,
 };
+pub use data_loss::deletes_data;
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};
@@ -78,9 +79,7 @@ pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::StateAfterWait;
-pub use recreation::{
-    Recreate, RecreationObstacle, adopts_pods, claims_after_recreation, data_of_volumes, loses_data,
-};
+pub use recreation::{Recreate, RecreationObstacle, claims_after_recreation, data_of_volumes, loses_data};
 pub use refusal::{
     Refusal, describe_released_copies, list_with_keep_annotations, refuse_hooks, refuse_large_annotations,
 };
@@ -144,6 +143,12 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         refusals: Vec::new(),
     };
     plan.refusals = refusal::find(&plan, &judge, set, desired, observed, policy);
+    if policy.data_loss == Risk::Allowed {
+        plan.accepted = plan
+            .all_prunes()
+            .flat_map(|live| judge.find_losses(live))
+            .collect();
+    }
     plan
 }
 

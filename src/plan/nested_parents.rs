@@ -50,6 +50,7 @@ mod tests {
             reason: None,
             client_side_apply: false,
             is_parent,
+            deletes_data: false,
         };
         let new = LiveMembership::NotAMember;
         let table = [

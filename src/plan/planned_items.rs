@@ -29,7 +29,7 @@ pub struct Plan {
     pub skips: Vec<Skip>,
     /// Desired or kept objects that have owner references to pruned objects.
     pub dependents: Dependents,
-    /// Losses of data that the user has confirmed.
+    /// Losses of data that the user has allowed by a flag, or confirmed. They are shown like those that are refused.
     pub accepted: Vec<Refusal>,
     /// The UID and content that each object must have when it is written.
     pub preconditions: Preconditions,
@@ -76,6 +76,8 @@ pub enum LiveMembership {
         client_side_apply: bool,
         /// `true` if the member is the parent of another set: it has the id label of that set.
         is_parent: bool,
+        /// `true` if the data of volumes is deleted with the member.
+        deletes_data: bool,
     },
     /// A member that is being deleted, or an object whose namespace is being deleted. The server would accept an apply,
     /// and the object would be gone a moment later.

@@ -40,7 +40,8 @@ impl ManifestText {
         format!("{comments}{}", manifest_yaml(&self.manifest))
     }
 
-    /// Returns a file name that no other object has: `service_shop_web.yaml`. If the key has characters that not all
+    /// Returns a file name that no other object has, unless two kinds of a group differ only in upper and lower case:
+    /// `service_shop_web.yaml`. If the key has characters that not all
     /// file systems allow, or is too long, a digest makes the name unique.
     pub fn file_name(&self) -> String {
         let kind = self.key.group_kind.to_string().to_lowercase();

@@ -126,6 +126,11 @@ impl CommandRun {
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
         let is_timed_out =
             self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
+        let interrupted = if is_timed_out {
+            Exit::Failed
+        } else {
+            Exit::Interrupted
+        };
         if is_timed_out {
             let text = "timed out waiting for the condition: --timeout ran out";
             self.reporter.event(Event::general_failure(text.to_owned()));
@@ -134,7 +139,7 @@ impl CommandRun {
         self.warn_of_entry_under_way();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let end = match &outcome {
-            Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume),
+            Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume, interrupted),
             Ok(Ending::Done | Ending::Incomplete) => RunEnd::Complete,
             Err(error) => RunEnd::Failed(error),
         };
@@ -144,8 +149,7 @@ impl CommandRun {
         Ok(match outcome? {
             Ending::Done => Exit::Done,
             Ending::Incomplete => Exit::Failed,
-            Ending::Interrupted if is_timed_out => Exit::Failed,
-            Ending::Interrupted => Exit::Interrupted,
+            Ending::Interrupted => interrupted,
         })
     }
 

@@ -104,17 +104,24 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
     let (created, changed): (Vec<&Apply>, Vec<&Apply>) =
         plan.all_applies().partition(|apply| match apply.live_membership {
             LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
-            LiveMembership::OfAnotherSet => true,
-            LiveMembership::Member { .. } | LiveMembership::Terminating => false,
+            LiveMembership::Member { .. } | LiveMembership::OfAnotherSet | LiveMembership::Terminating => {
+                false
+            }
         });
     let mut recreatable: Vec<&DesiredObject> = plan.changed_members(desired).collect();
     recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));
+    let with_data = plan.all_applies().filter(|apply| match apply.live_membership {
+        LiveMembership::Member { deletes_data, .. } => deletes_data,
+        _ => false,
+    });
     PlanOutline {
         created: keys(applied_objects(created)),
         changed: keys(applied_objects(changed)),
         recreatable: keys(recreatable),
         recreated: Vec::new(),
+        with_data: keys(applied_objects(with_data.collect())).into_iter().collect(),
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
+        losses: plan.accepted.clone(),
         unchanged: plan.unchanged.len(),
         kept: kept_objects(plan),
         relabeled: None,
@@ -137,5 +144,54 @@ pub fn outline_of_labels(plan: &MembershipPlan) -> PlanOutline {
     PlanOutline {
         relabeled: Some(plan.changes.iter().map(|live| live.key.clone()).collect()),
         ..PlanOutline::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::model::live::Live;
+    use crate::plan::fixtures::{desired, live, policy, set};
+    use crate::plan::{self, Recreate, Risk};
+
+    #[test]
+    fn an_outline_has_what_is_recreated_with_its_data_and_what_changes_its_set() {
+        let shop = Some("shop");
+        let database = Live {
+            deletes_claims: true,
+            ..live("StatefulSet.apps", shop, "db")
+        };
+        let other = Live {
+            part_of: Some("applyset-other-v1".to_owned()),
+            ..live("ConfigMap", shop, "other")
+        };
+        let mut observed = Observed {
+            members: vec![database.clone(), live("StatefulSet.apps", shop, "cache")],
+            others: vec![other.clone()],
+            ..Observed::default()
+        };
+        let objects = [("StatefulSet.apps", "db"), ("StatefulSet.apps", "cache")];
+        let objects = objects
+            .into_iter()
+            .chain([("ConfigMap", "other"), ("ConfigMap", "new")]);
+        let desired = Desired {
+            members: objects.map(|(kind, name)| desired(kind, shop, name)).collect(),
+            ..Desired::default()
+        };
+        let policy = Policy {
+            recreate: Recreate::Kinds(BTreeSet::from([database.key.group_kind.clone()])),
+            take_ownership: Risk::Allowed,
+            data_loss: Risk::Allowed,
+            ..policy()
+        };
+        let plan = plan::plan(&set(), &desired, &observed, &policy);
+        observed.forget_desired(&desired);
+        let outline = outline(&plan, &desired, &observed, &policy);
+        assert_eq!(outline.recreatable.len(), 2);
+        assert_eq!(outline.with_data, BTreeSet::from([database.key]));
+        assert_eq!(outline.created, [desired.members[3].key.clone()]);
+        assert!(outline.changed.contains(&other.key));
     }
 }

@@ -84,8 +84,8 @@ pub(super) fn find_orphans(
         .collect()
 }
 
-/// Returns whether the id of a set has a later format: it begins with `v`, a number and a dot. (The ids that this
-/// program knows are `applyset-…-v1`.)
+/// Returns whether the id of a set has a later format: it begins with `v`, a number and a dot, which KEP-3659 reserves
+/// for labels (in "Versioning"). The ids that this program knows are `applyset-…-v1`.
 fn is_id_of_later_format(id: &str) -> bool {
     let version = id
         .split_once('.')

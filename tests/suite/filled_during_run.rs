@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition,
-    fresh, identities, named, namespace, namespace_object, with,
+    Fault, Program, Proxy, Sent, Set, Verdict, Watch, cluster, cluster_role, config_map, custom_resource,
+    definition, fresh, identities, named, namespace, namespace_object, with,
 };
 
 /// A proxy through which a stranger makes an object before the first write.
@@ -121,6 +121,40 @@ fn what_controllers_make_of_members_during_a_run_keeps_nothing() {
     set.apply_through(&strangers(&made), std::slice::from_ref(&kept), &[])
         .expect(0);
     set.assert_holds_without(&container, &[kept]);
+}
+
+#[test]
+fn what_an_owner_that_could_not_be_deleted_owns_keeps_its_container() {
+    let [[container, inside, _], _] = containers();
+    let owner = cluster_role(&fresh("owner"));
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), owner.clone(), container.clone(), inside]);
+    let owned = with(
+        named("v1", "ConfigMap", container["metadata"]["name"].as_str(), "owned"),
+        &json!({"metadata": {
+            "annotations": {"helm.sh/resource-policy": "keep"},
+            "ownerReferences": [{
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "name": owner["metadata"]["name"],
+                "uid": cluster().live(&owner).expect("the owner")["metadata"]["uid"],
+            }],
+        }}),
+    );
+    cluster().create(&owned);
+    let denied = Proxy::breaking(Fault::InternalError, |sent| {
+        sent.method == "DELETE" && sent.path.contains("/clusterroles/")
+    });
+
+    let run = set
+        .apply_through(&denied, std::slice::from_ref(&kept), &["-o", "json"])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&owner]), "{}", run.stderr);
+    assert_eq!(run.results("skipped"), identities([&container]), "{}", run.stderr);
+    assert_there_to_stay(&[&container, &owned, &owner]);
 }
 
 /// Whether it asks for all Secrets, whatever their labels.

@@ -86,9 +86,19 @@ impl super::ApiServer {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    #![expect(clippy::disallowed_types, reason = "a server that is a function")]
+
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use futures_util::{StreamExt as _, stream};
+    use http::{HeaderValue, Request, Response};
+    use http_body_util::StreamBody;
+    use hyper::body::{Bytes, Frame};
+    use kube::client::Body;
 
     use super::*;
+    use crate::cluster::apiserver::ApiServer;
 
     #[test]
     fn each_text_is_read_as_it_was_meant() {
@@ -113,6 +123,25 @@ mod tests {
         ] {
             assert_eq!(parse_warning_texts(value.as_bytes()), expected, "{value}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_is_that_of_the_head_of_an_answer() {
+        let service = tower::service_fn(async |_: Request<Body>| {
+            let parts = stream::pending::<Result<Frame<Bytes>, Infallible>>();
+            let mut response = Response::new(StreamBody::new(parts.boxed()));
+            let date = HeaderValue::from_static("Sun, 06 Nov 2050 08:49:37 GMT");
+            response.headers_mut().insert(header::DATE, date);
+            Ok::<_, Infallible>(response)
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+        // The body never comes.
+        server
+            .get_list("/", "application/json")
+            .await
+            .expect_err("no answer");
+        assert_eq!(server.now().strftime("%Y").to_string(), "2050");
     }
 
     #[test]

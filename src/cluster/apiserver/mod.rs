@@ -320,6 +320,10 @@ impl ApiServer {
             let response = sending.map_err(|error| self.fail_for_broken_connection(&error, sent))?;
             self.breaker.note_answer(response.status(), sent.elapsed());
             let (head, body) = response.into_parts();
+            // The body may take minutes, and `Date` is the time of the head.
+            if !may_be_from_proxy(head.status.as_u16()) {
+                self.clock.set_by(&head.headers);
+            }
             let reading = self.answer_room.read(body, request.answer).await;
             let body = reading.map_err(|error| self.fail_for_unusable_body(error, sent))?;
             Ok((head, body))
@@ -328,9 +332,6 @@ impl ApiServer {
             return Err(self.fail_for_timeout(sent));
         };
         let (head, body) = exchanged?;
-        if !may_be_from_proxy(head.status.as_u16()) {
-            self.clock.set_by(&head.headers);
-        }
         if head.status.is_success() {
             if request.accept != TEXT && !is_whole(&request.method, &body) {
                 return Err(FailedAttempt::unreadable(&body));

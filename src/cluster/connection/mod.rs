@@ -235,18 +235,18 @@ impl ConnectionOptions {
         Ok(())
     }
 
-    /// Makes the configuration that every Pod has. Flags replace the token, the authority and the
-    /// impersonated user; the server's certificate is always verified, as in kubectl.
+    /// Makes the configuration that every Pod has. Flags replace the token, the authority and the impersonated user,
+    /// and `POD_NAMESPACE` the namespace; the server's certificate is always verified, as in kubectl.
     fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), Error> {
         let mut config = Config::incluster().map_err(|_| self.no_kubeconfig_found())?;
-        let authority = self
-            .certificate_authority
-            .as_ref()
-            .map(|path| path.display().to_string());
+        if let Some(namespace) = non_empty(std::env::var("POD_NAMESPACE").ok().as_ref()) {
+            namespace.clone_into(&mut config.default_namespace);
+        }
+        let authority = self.certificate_authority.as_ref();
         let chosen = Chosen {
             cluster: Cluster {
                 server: Some(config.cluster_url.to_string()),
-                certificate_authority: authority,
+                certificate_authority: authority.map(|path| path.display().to_string()),
                 tls_server_name: self.tls_server_name.clone(),
                 ..Cluster::default()
             },

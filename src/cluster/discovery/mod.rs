@@ -136,11 +136,12 @@ impl Discovery {
     /// Returns the kinds that definitions among the manifests define, and that discovery does not list as served.
     pub fn not_yet_served_kinds(&self) -> BTreeSet<GroupKind> {
         let announced = self.not_yet_served().map(Resource::group_kind);
-        announced
-            .filter(|kind| {
-                !matches!(self.preferred(kind), KindLookup::Found(found) if found.origin == Origin::Served)
-            })
-            .collect()
+        announced.filter(|kind| !self.serves(kind)).collect()
+    }
+
+    /// Returns whether discovery lists this kind as served.
+    pub fn serves(&self, kind: &GroupKind) -> bool {
+        matches!(self.preferred(kind), KindLookup::Found(found) if found.origin == Origin::Served)
     }
 
     fn not_yet_served(&self) -> impl Iterator<Item = &Resource> {

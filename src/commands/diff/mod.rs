@@ -145,7 +145,7 @@ fn finish(
 ) -> Result<Exit, Error> {
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let end = match &outcome {
-        Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
+        Ok(exit @ Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand, *exit),
         Ok(_) => RunEnd::Complete,
         Err(error) => RunEnd::Failed(error),
     };
@@ -179,6 +179,7 @@ async fn compare_and_save_plan(
     // Until the record is predicted, the planned one is shown, for the case that an error comes first.
     found.record = compare_records(&prepared, &prepared.plan.record_after);
     found.refusals.clone_from(&prepared.plan.refusals);
+    found.losses.clone_from(&prepared.plan.accepted);
     let times = prepared.plan.apply_time_lines(&prepared.desired).into_iter();
     for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
         run.reporter.event(Event::Note(time));

@@ -68,7 +68,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     match outcome.as_ref().err().map(|error| error.kind) {
         Some(ErrorKind::NotConfirmed) if verifying.findings_are_printed => document.print_summary(style),
         None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
-        Some(ErrorKind::Interrupted) if has_inspected => print(),
+        Some(_) if has_inspected => print(),
         // Nothing was read, so there are no findings to count.
         Some(_) => report::document(&document, place, style),
     }
@@ -131,10 +131,7 @@ impl Verifying<'_> {
         }
         let found = self.inspected.findings.clone();
         let fixed = self.fix(&interrupt).await;
-        if fixed
-            .as_ref()
-            .is_err_and(|error| error.kind == ErrorKind::Interrupted)
-        {
+        if fixed.is_err() {
             // `fix` has taken the findings. Without a further inspection, it is unknown which of them are repaired, so
             // all are reported.
             self.inspected.findings = found;
@@ -228,6 +225,8 @@ impl Verifying<'_> {
                 .iter()
                 .any(|repair| !repair.ended.is_empty());
             self.write(&mut results, interrupt).await?;
+            // If the next inspection fails, these are reported.
+            self.failures.clone_from(&results.failures);
             if ends_runs && matches!(self.consent, Consent::To(_)) {
                 // Only once the runs are ended is it known to what the records can be narrowed. The user has to agree
                 // to these further repairs.

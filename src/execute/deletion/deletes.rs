@@ -412,8 +412,13 @@ impl Deletes<'_, '_> {
     }
 
     /// Lists what these containers hold, and notes those that have gained objects: `delete` keeps them. A container of
-    /// an object that was kept need not be listed, because it is kept anyway.
+    /// an object that was kept need not be listed, because it is kept anyway. What was to be deleted and was not does
+    /// not count as deleted.
     async fn list_contents(&self, containers: &[&Live]) {
+        let mut judge = Judge::clone(&self.judge.borrow());
+        let planned = self.execution.plan.all_prunes();
+        judge.note_not_deleted(planned.filter(|live| self.deleted.borrow().kept_objects.contains(live)));
+        self.judge.replace(Rc::new(judge));
         let mut deletable = containers.to_vec();
         deletable.retain(|live| self.deleted.borrow().kept_objects.kept_object_in(live).is_none());
         let judge = Rc::clone(&self.judge.borrow());

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiRequest};
 use crate::compare::ignore;
 use crate::compare::ownership::CLIENT_SIDE_APPLY;
-use crate::event::{Action, Subject};
+use crate::event::{Action, Claims, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, JUDGEMENTS, Purpose};
 use crate::execute::kinds::NewAndChangedKinds;
@@ -35,7 +35,7 @@ use crate::model::resource::Resource;
 use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{
-    Dependents, Judge, LiveMembership, Plan, RecreationObstacle, adopts_pods, is_not_yet_served,
+    Dependents, Judge, LiveMembership, Plan, RecreationObstacle, claims_after_recreation, is_not_yet_served,
 };
 use crate::read::{self, WHOLE_OBJECTS};
 
@@ -45,7 +45,8 @@ pub const RECREATED_IF: &str = "recreated if the server refuses the update";
 /// An object that may be deleted to be created again, and what the judgement of its deletion needs.
 pub struct ObjectToRecreate {
     pub live: Live,
-    purpose: Purpose,
+    /// What becomes of the claims of the object.
+    claims: Claims,
     /// A plan that only deletes the object.
     plan: Plan,
     /// The objects that the object owns.
@@ -66,6 +67,8 @@ enum DeleteEnd {
 pub struct BegunRecreation {
     /// The UID of the deleted object.
     uid: String,
+    /// What becomes of the claims of the deleted object.
+    claims: Claims,
     /// The reason for which the server refused the update.
     reason: String,
 }
@@ -148,7 +151,11 @@ impl Execution<'_> {
             .delete_to_recreate(object, subject.uid.as_deref(), error)
             .await
         {
-            Ok(uid) => BegunRecreation { uid, reason },
+            Ok(old) => BegunRecreation {
+                uid: old.live.uid,
+                claims: old.claims,
+                reason,
+            },
             Err(not_recreated) => {
                 return MemberReply {
                     webhook: not_recreated.webhook().cloned(),
@@ -171,6 +178,7 @@ impl Execution<'_> {
         let mut reply = self.create_again(object, subject, Some(&begun.uid), kinds).await;
         if reply.outcome.action == Action::Recreated {
             reply.outcome.reason.clone_from(&begun.reason);
+            reply.outcome.claims = begun.claims;
         }
         if matches!(reply.outcome.action, Action::Configured | Action::Unchanged) {
             let warning = "it was deleted to be recreated, and another client has created it first";
@@ -181,7 +189,7 @@ impl Execution<'_> {
         reply
     }
 
-    /// Deletes an object whose update was refused with `error`, and returns its UID. `uid` is the UID of the object
+    /// Deletes an object whose update was refused with `error`, and returns it. `uid` is the UID of the object
     /// that was to be updated, if the plan knew one. If the object changes before its delete, it is judged again from
     /// the start: other clients may have written fields that the new object would lose.
     async fn delete_to_recreate(
@@ -189,12 +197,12 @@ impl Execution<'_> {
         object: &DesiredObject,
         uid: Option<&str>,
         error: &ApiError,
-    ) -> Result<String, NotRecreated> {
+    ) -> Result<ObjectToRecreate, NotRecreated> {
         let mut uid = uid.map(str::to_owned);
         for _ in 0..JUDGEMENTS {
             let old = self.judge_recreation(object, uid.as_deref(), error).await?;
             if self.delete_old(object, &old).await? == DeleteEnd::Deleted {
-                return Ok(old.live.uid);
+                return Ok(old);
             }
             uid = Some(old.live.uid);
         }
@@ -249,14 +257,9 @@ impl Execution<'_> {
             .reread_dependents(Some(self.parent_resource), self.list_newcomers())
             .await;
         let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
-        let purpose = if adopts_pods(object, &found) {
-            Purpose::RecreationAroundDependents
-        } else {
-            Purpose::Recreation
-        };
         let old = ObjectToRecreate {
             live,
-            purpose,
+            claims: claims_after_recreation(object, &found),
             plan,
             dependents,
         };
@@ -317,7 +320,10 @@ impl Execution<'_> {
             judge: &judge,
             writing: self.writing,
             done: Action::Recreated,
-            purpose: old.purpose,
+            purpose: match old.claims {
+                Claims::Stay => Purpose::RecreationAroundDependents,
+                Claims::Lost | Claims::NotTouched => Purpose::Recreation,
+            },
             preconditions: &self.plan.preconditions,
         };
         // A namespace or CRD is kept if it has gained objects.

@@ -30,6 +30,14 @@ impl DeletedObjects {
         deleted
     }
 
+    /// Removes objects that were not deleted after all.
+    pub(super) fn remove<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
+        for live in objects {
+            self.api_services.remove(&live.key.name);
+            self.uids.remove(&live.uid);
+        }
+    }
+
     /// Returns the resources of a container that could not be listed, except those of `APIService`s that the run
     /// deletes.
     fn find_unlisted_resources(&self, contents: &Contents) -> Vec<String> {
@@ -71,19 +79,24 @@ pub(super) fn refuse_losses(
             operation,
         });
     }
-    let kind = &live.key.group_kind;
-    let is_storage = match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "PersistentVolumeClaim" | "PersistentVolume") => true,
-        ("apps", "StatefulSet") => live.deletes_claims,
-        _ => false,
-    };
-    if is_storage {
+    if deletes_data(live) {
         losses.push(Refusal::PrunesStorage {
             object: live.key.clone(),
             operation,
         });
     }
     losses
+}
+
+/// Returns whether the data of volumes is deleted with the object. For a recreation, this errs towards a loss: a
+/// `StatefulSet` whose Pods the new object adopts keeps its data.
+pub fn deletes_data(live: &Live) -> bool {
+    let kind = &live.key.group_kind;
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => true,
+        ("apps", "StatefulSet") => live.deletes_claims,
+        _ => false,
+    }
 }
 
 /// Returns the reason to keep a container that has gained objects since its deletion was planned. `planned` are its

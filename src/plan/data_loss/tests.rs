@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::manifest::desired::Desired;
 use crate::plan::fixtures::{desired, live, policy, set};
-use crate::plan::{Observed, Policy, Risk, plan};
+use crate::plan::{Observed, Plan, Policy, Risk, plan};
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
@@ -15,6 +15,15 @@ fn refusals_of(
     contents: Vec<(&Live, Contents)>,
     policy: &Policy,
 ) -> Vec<Refusal> {
+    plan_of(members, manifests, contents, policy).refusals
+}
+
+fn plan_of(
+    members: Vec<Live>,
+    manifests: Vec<crate::manifest::desired::DesiredObject>,
+    contents: Vec<(&Live, Contents)>,
+    policy: &Policy,
+) -> Plan {
     let contents: BTreeMap<_, _> = contents
         .into_iter()
         .map(|(live, contents)| (live.key.clone(), contents))
@@ -30,7 +39,7 @@ fn refusals_of(
         contents,
         ..Observed::default()
     };
-    plan(&set(), &manifests, &observed, policy).refusals
+    plan(&set(), &manifests, &observed, policy)
 }
 
 fn careless() -> Policy {
@@ -300,12 +309,15 @@ fn a_stateful_set_that_deletes_its_claims_is_a_loss() {
         operation: Operation::Apply,
     };
     let table = [
-        (keeping, policy(), vec![]),
-        (deleting.clone(), policy(), vec![loss]),
-        (deleting, careless(), vec![]),
+        (keeping.clone(), policy(), [vec![], vec![]]),
+        (keeping, careless(), [vec![], vec![]]),
+        (deleting.clone(), policy(), [vec![loss.clone()], vec![]]),
+        // The flag allows the loss, but does not hide it.
+        (deleting, careless(), [vec![], vec![loss]]),
     ];
-    for (member, policy, expected) in table {
-        assert_eq!(refusals_of(vec![member], vec![], vec![], &policy), expected);
+    for (member, policy, [refused, allowed]) in table {
+        let plan = plan_of(vec![member], vec![], vec![], &policy);
+        assert_eq!((plan.refusals, plan.accepted), (refused, allowed));
     }
 }
 
@@ -412,8 +424,10 @@ fn storage_and_parents_of_sets_need_a_flag() {
         prune_all: Risk::Allowed,
         ..policy()
     };
-    assert_eq!(refusals_of(members.clone(), vec![], vec![], &strict).len(), 3);
-    assert_eq!(refusals_of(members, vec![], vec![], &careless()), []);
+    let refused = refusals_of(members.clone(), vec![], vec![], &strict);
+    assert_eq!(refused.len(), 3);
+    let plan = plan_of(members, vec![], vec![], &careless());
+    assert_eq!((plan.refusals, plan.accepted), (vec![], refused));
 }
 
 #[test]

@@ -212,6 +212,11 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Notes that these objects, which the run was to delete, were not deleted.
+    pub fn note_not_deleted<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
+        self.deleted.remove(objects);
+    }
+
     /// Returns whether the manifests hold this object, in the same API group or in another one that serves it.
     pub fn is_desired(&self, live: &Live) -> bool {
         self.is_key_or_uid_desired(&live.key, &live.uid)
@@ -322,19 +327,19 @@ impl<'a> Judge<'a> {
             return refusals;
         }
         if self.policy.data_loss == Risk::Refused {
-            let contents = self.contents.get(&live.key);
-            refusals.extend(data_loss::refuse_losses(
-                live,
-                contents,
-                &self.deleted,
-                self.operation(),
-            ));
+            refusals.extend(self.find_losses(live));
             refusals.retain(|refusal| !self.is_confirmed_loss(refusal));
         }
         // Even if data loss is allowed or accepted: the run first has to remove the owner references. An object that
         // still has them would be deleted by the garbage collector.
         refusals.extend(self.refuse_to_delete_owner(live));
         refusals
+    }
+
+    /// Returns what would be lost beyond the object, as refusals, even if the policy allows the loss.
+    pub(super) fn find_losses(&self, live: &Live) -> Vec<Refusal> {
+        let contents = self.contents.get(&live.key);
+        data_loss::refuse_losses(live, contents, &self.deleted, self.operation())
     }
 
     /// Refuses to delete the object if the garbage collector would then delete desired or kept objects.

@@ -8,7 +8,7 @@ use crate::model::identity::GroupKind;
 
 /// Returns whether the new object adopts the Pods of the live one, if the live one is deleted without its Pods. A
 /// `StatefulSet` adopts the Pods that its selector matches: they keep running, and their claims stay.
-pub fn adopts_pods(object: &DesiredObject, live: &Value) -> bool {
+fn adopts_pods(object: &DesiredObject, live: &Value) -> bool {
     object.key.group_kind == GroupKind::new("apps", "StatefulSet")
         && matches_labels(
             &object.object.value()["spec"]["selector"],

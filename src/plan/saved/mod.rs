@@ -184,6 +184,9 @@ pub struct SavedObject {
     /// `true` if the object is deleted and created again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreated: bool,
+    /// `true` if the object is recreated and loses its data.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loses_data: bool,
     /// The JSON pointer of the number of replicas, if it is left to an autoscaler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_to_autoscaler: Option<String>,

@@ -368,6 +368,7 @@ fn scene() -> Scene {
     let object = |key: &ObjectKey, intent, seen| SavedObject {
         taken_in: false,
         recreated: false,
+        loses_data: false,
         left_to_autoscaler: None,
         prune_time: String::new(),
         key: key.clone(),

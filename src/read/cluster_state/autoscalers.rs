@@ -18,10 +18,8 @@ use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
-
 use crate::model::resource::Subresource;
-use crate::model::set::Set;
-use crate::plan::{self, Policy};
+use crate::plan;
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
 use crate::read::{self, Cluster, Definitions, WithLiveFields, definitions_by_kind};
 
@@ -70,11 +68,11 @@ impl DroppedReplicas {
 
 /// Reads autoscalers, and removes from `scaled` the members that none of them scales. A member stays if the autoscalers
 /// of its namespace cannot be read. Adds one note about the members that are scaled, and a warning about each other
-/// member. Autoscalers that the run prunes (`leaving`) do not count.
+/// member. Autoscalers that are gone after the run (`leaving`) do not count.
 pub(super) async fn retain_autoscaled(
     cluster: &Cluster,
     desired: &Desired,
-    leaving: &BTreeSet<&ObjectKey>,
+    leaving: &BTreeSet<ObjectKey>,
     scaled: &mut ScaledMembers,
     (notes, warnings): (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<(), Error> {
@@ -103,22 +101,6 @@ pub(super) async fn retain_autoscaled(
         .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
     notes.extend(plan::describe_replicas_left_to_autoscalers(&left.collect()));
     Ok(())
-}
-
-/// Returns the autoscalers that the run prunes.
-pub(super) fn find_autoscalers_to_prune<'m>(
-    desired: &Desired,
-    members: &'m [Live],
-    set: &Set,
-    policy: &Policy,
-) -> BTreeSet<&'m ObjectKey> {
-    let kinds = plan::autoscaler_kinds();
-    members
-        .iter()
-        .filter(|live| kinds.contains(&live.key.group_kind) && desired_member(desired, &live.key).is_none())
-        .filter(|live| plan::is_leaving(live, set, policy))
-        .map(|live| &live.key)
-        .collect()
 }
 
 /// Adds the numbers of replicas of objects that the run takes from other sets. Reads these objects one by one, because
@@ -175,7 +157,7 @@ impl Autoscalers {
     async fn read(
         &mut self,
         cluster: &Cluster,
-        leaving: &BTreeSet<&ObjectKey>,
+        leaving: &BTreeSet<ObjectKey>,
         scaled: &ScaledMembers,
     ) -> Result<(), Error> {
         for kind in plan::autoscaler_kinds() {

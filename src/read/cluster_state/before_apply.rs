@@ -118,7 +118,7 @@ async fn leave_to_autoscalers(
     compared: &mut Compared,
     reports: (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<(), Error> {
-    let leaving = autoscalers::find_autoscalers_to_prune(desired, &compared.members, set, policy);
+    let leaving = plan::find_leaving_autoscalers(set, desired, &compared.members, policy);
     autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
     compared.ignore_replicas();
     let scaled = compared.scaled.iter();

@@ -291,7 +291,8 @@ pub(super) async fn await_named(
 
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
 async fn read_all_evidence(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
-    let evidence = read_evidence(server, discovery, |_| true).await;
+    let is_unlisted = |name: &str| !discovery.has_resource_of_definition(name);
+    let evidence = read_evidence(server, discovery, is_unlisted).await;
     evidence.map_err(|error| unread_evidence_error(&"of every CustomResourceDefinition", &error))
 }
 
@@ -387,23 +388,28 @@ async fn discover_again(server: &ApiServer, discovery: &mut Discovery) -> Result
 }
 
 /// Reads the definitions of these kinds that discovery does not list, and all aggregated APIs.
+///
+/// If a definition was deleted and created again for another kind, discovery may still list its former kind. So it is
+/// the kind that counts, and not the resource.
 async fn read_evidence_of_kinds(
     server: &ApiServer,
     discovery: &Discovery,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Evidence, ListError> {
-    read_evidence(server, discovery, |name| may_define(name, kinds)).await
+    let mut evidence = read_evidence(server, discovery, |name| may_define(name, kinds)).await?;
+    if let Ok(definitions) = &mut evidence.definitions {
+        definitions.retain(|definition| !discovery.serves(&definition.kind));
+    }
+    Ok(evidence)
 }
 
-/// Reads those definitions with relevant names that discovery does not list, and all aggregated APIs.
+/// Reads the definitions with relevant names, and all aggregated APIs.
 async fn read_evidence(
     server: &ApiServer,
     discovery: &Discovery,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Evidence, ListError> {
-    let definitions = definitions(server, |name| {
-        is_relevant(name) && !discovery.has_resource_of_definition(name)
-    });
+    let definitions = definitions(server, is_relevant);
     let (definitions, aggregated) = tokio::try_join!(definitions, aggregated_apis(server, discovery))?;
     Ok(Evidence {
         definitions,

@@ -101,6 +101,23 @@ async fn a_kind_that_is_served_is_waited_for_until_discovery_lists_it() {
 }
 
 #[tokio::test]
+async fn a_kind_is_not_gone_if_discovery_lists_the_former_kind_of_its_definition() {
+    let mut replaced = definition("True", &json!(true));
+    replaced["spec"]["names"]["kind"] = json!("Gadget");
+    let FakeServer { server, .. } = FakeServer::new(replaced, 0);
+    let discovery = discovery::fetch(&server).await.expect("a discovery");
+    let defined = ExpectedReason::Defined("widgets.example.com".to_owned());
+    for (kind, expected) in [
+        ("Gadget", MissingKind::Expected(defined)),
+        ("Gizmo", MissingKind::Gone),
+    ] {
+        let kind = GroupKind::new("example.com", kind);
+        let found = determine_missing_kind(&server, &discovery, &kind).await;
+        assert_eq!(found.expect("evidence"), expected, "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn a_kind_that_discovery_never_lists_ends_the_wait_with_an_error() {
     let fake = FakeServer::new(definition("True", &json!(true)), usize::MAX);
     let (hidden_kinds, _) = fake.look(&KindWait::never()).await;

@@ -39,6 +39,8 @@ pub struct Differences {
     pub record: RecordChange,
     /// The reasons why a run would be refused.
     pub refusals: Vec<Refusal>,
+    /// The losses of data that a flag allows.
+    pub losses: Vec<Refusal>,
     /// Failures that are not about an object of the set.
     pub failures: Vec<Message>,
 }

@@ -129,8 +129,8 @@ pub struct ContextAndServer {
 pub enum RunEnd<'e> {
     /// The run has done everything, or reported why an object failed.
     Complete,
-    /// The user interrupted the run.
-    Interrupted(Resume),
+    /// The run was interrupted, and the program exits with this code: the interrupt may be the end of `--timeout`.
+    Interrupted(Resume, Exit),
     /// An error ended the run.
     Failed(&'e Error),
 }
@@ -161,23 +161,20 @@ impl ErrorDocument {
     /// Creates the error of a run: the error or the interrupt that ended it, or its failures that are not about one
     /// object; `None` if there is none of these.
     pub(super) fn new(end: RunEnd, failures: &[Message]) -> Option<Self> {
-        match end {
-            RunEnd::Failed(error) => Some(error.into()),
-            _ if !failures.is_empty() => {
-                let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
-                Some(Self {
-                    exit_code: Exit::Failed.code(),
-                    message: failures.join("\n"),
-                    hints: Vec::new(),
-                })
-            }
-            RunEnd::Interrupted(resume) => Some(Self {
-                exit_code: Exit::Interrupted.code(),
-                message: INTERRUPTED.to_owned(),
-                hints: vec![resume.to_string()],
-            }),
-            RunEnd::Complete => None,
-        }
+        let (interrupted, exit) = match end {
+            RunEnd::Failed(error) => return Some(error.into()),
+            RunEnd::Interrupted(resume, exit) => (Some(resume), exit),
+            RunEnd::Complete => (None, Exit::Failed),
+        };
+        let failures = failures.iter().map(ToString::to_string);
+        let messages: Vec<String> = failures
+            .chain(interrupted.map(|_| INTERRUPTED.to_owned()))
+            .collect();
+        (!messages.is_empty()).then(|| Self {
+            exit_code: exit.code(),
+            message: messages.join("\n"),
+            hints: interrupted.iter().map(ToString::to_string).collect(),
+        })
     }
 }
 
@@ -186,7 +183,55 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::report::output;
+
+    #[test]
+    fn the_error_of_a_run_has_the_exit_code_and_all_messages() {
+        let error = Error::new(ErrorKind::Usage, "wrong");
+        let interrupted = |exit| RunEnd::Interrupted(Resume::SameCommand, exit);
+        let resume = Resume::SameCommand.to_string();
+        let both = "parent failed\ninterrupted before everything was done";
+        for (end, failures, expected) in [
+            (RunEnd::Complete, &[][..], None),
+            (
+                RunEnd::Complete,
+                &["parent failed"],
+                Some((1, "parent failed", vec![])),
+            ),
+            (
+                RunEnd::Failed(&error),
+                &["parent failed"],
+                Some((2, "wrong", vec![])),
+            ),
+            (
+                interrupted(Exit::Interrupted),
+                &[],
+                Some((130, INTERRUPTED, vec![&resume])),
+            ),
+            (
+                interrupted(Exit::Interrupted),
+                &["parent failed"],
+                Some((130, both, vec![&resume])),
+            ),
+            (
+                interrupted(Exit::Failed),
+                &["parent failed"],
+                Some((1, both, vec![&resume])),
+            ),
+        ] {
+            let failures: Vec<Message> = failures.iter().copied().map(Message::from).collect();
+            let document = ErrorDocument::new(end, &failures);
+            let found = document.as_ref().map(|error| {
+                (
+                    error.exit_code,
+                    error.message.as_str(),
+                    error.hints.iter().collect(),
+                )
+            });
+            assert_eq!(found, expected, "{end:?}");
+        }
+    }
 
     #[test]
     fn a_document_names_its_cluster() {

@@ -12,6 +12,7 @@ use crate::event::{Action, ActionCounts, Awaited, ObjectOutcome, Operation};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
+use crate::plan::Refusal;
 use crate::report::diff::{Comparison, Differences, RecordChange};
 
 /// The number of requests and the duration of a run.
@@ -32,6 +33,8 @@ pub(in crate::report) struct Collected {
     pub dry_run: DryRun,
     /// The outcome of each object; empty if no document is printed at the end.
     pub results: Vec<ObjectOutcome>,
+    /// The losses of data that the user has agreed to.
+    pub losses: Vec<Refusal>,
     /// The objects that the run has waited for in vain; `None` if the run did not wait.
     pub waiting: Option<Vec<Awaited>>,
     pub warnings: Vec<String>,
@@ -168,6 +171,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::error::Exit;
     use crate::event::Resume;
 
     #[test]
@@ -176,11 +180,12 @@ mod tests {
             operation: Operation::Diff,
             dry_run: DryRun::Server,
             results: Vec::new(),
+            losses: Vec::new(),
             waiting: None,
             warnings: Vec::new(),
             failures: Vec::new(),
         };
-        let interrupted = RunEnd::Interrupted(Resume::SameCommand);
+        let interrupted = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
         let cost = RequestsAndSeconds {
             requests: 1,
             seconds: 0.0,

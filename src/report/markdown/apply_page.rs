@@ -21,7 +21,7 @@ pub(in crate::report) fn render_run(
     end: RunEnd,
     taken_in: Vec<String>,
 ) -> Page {
-    let view = PlanView::from_outcomes(&collected.results);
+    let view = PlanView::from_outcomes(&collected.results, &collected.losses);
     let (failing, changed): (Vec<&Entry>, Vec<&Entry>) = view
         .entries
         .iter()

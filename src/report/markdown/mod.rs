@@ -41,7 +41,7 @@ fn end_word(end: RunEnd) -> Option<&'static str> {
             Exit::Usage => "wrong manifests",
             _ => "stopped by an error",
         }),
-        RunEnd::Interrupted(_) => Some("interrupted"),
+        RunEnd::Interrupted(..) => Some("interrupted"),
         RunEnd::Complete => None,
     }
 }
@@ -50,7 +50,7 @@ fn end_word(end: RunEnd) -> Option<&'static str> {
 fn end_messages(end: RunEnd, failures: &[Message]) -> Vec<Message> {
     let mut messages = match end {
         RunEnd::Failed(error) => error.messages.clone(),
-        RunEnd::Interrupted(resume) => vec![Message::new(INTERRUPTED).with_hint(resume.to_string())],
+        RunEnd::Interrupted(resume, _) => vec![Message::new(INTERRUPTED).with_hint(resume.to_string())],
         RunEnd::Complete => Vec::new(),
     };
     messages.extend(failures.iter().cloned());

@@ -501,6 +501,7 @@ fn collected(results: Vec<ObjectOutcome>) -> Collected {
         operation: Operation::Apply,
         dry_run: DryRun::None,
         results,
+        losses: Vec::new(),
         waiting: None,
         warnings: Vec::new(),
         failures: Vec::new(),
@@ -513,7 +514,7 @@ fn a_run_is_summarized() {
     failed.error = Some("port 0".into());
     let mut skipped = outcome(Action::Skipped, "ConfigMap", "old");
     skipped.reason = "not reached".to_owned();
-    let run = collected(vec![
+    let mut run = collected(vec![
         outcome(Action::Created, "ConfigMap", "app-bfh72cttk6"),
         outcome(Action::Created, "ConfigMap", "new"),
         outcome(Action::Pruned, "ConfigMap", "app-5m2k8t4h9b"),
@@ -522,7 +523,11 @@ fn a_run_is_summarized() {
         failed,
         skipped,
     ]);
-    let end = RunEnd::Interrupted(Resume::SameCommand);
+    run.losses = vec![Refusal::PrunesStorage {
+        object: key("PersistentVolumeClaim", "data"),
+        operation: Operation::Apply,
+    }];
+    let end = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
     let text = render_run((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
     assert_order(
         &text,

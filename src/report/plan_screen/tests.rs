@@ -36,6 +36,10 @@ fn comparison(
 }
 
 fn screen(objects: Vec<Comparison>) -> Vec<String> {
+    screen_with_losses(objects, Vec::new())
+}
+
+fn screen_with_losses(objects: Vec<Comparison>, losses: Vec<Refusal>) -> Vec<String> {
     let record = RecordDocument {
         tooling: "kubectl-applyset/v1".to_owned(),
         group_kinds: vec!["ConfigMap".to_owned()],
@@ -47,6 +51,7 @@ fn screen(objects: Vec<Comparison>) -> Vec<String> {
             before: Some(record.clone()),
             after: Some(record),
         },
+        losses,
         ..Differences::default()
     };
     texts(&found)
@@ -72,7 +77,18 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
         from: vec!["helm".to_owned()],
         to: vec!["applyset".to_owned()],
     });
-    let shown = screen(vec![
+    let claim = comparison(
+        Action::Pruned,
+        "PersistentVolumeClaim",
+        Some("shop-data"),
+        "data",
+        [Some(json!({})), None],
+    );
+    let loss = Refusal::PrunesStorage {
+        object: claim.outcome.subject.key(),
+        operation: Operation::Apply,
+    };
+    let objects = vec![
         comparison(
             Action::Configured,
             "Deployment.apps",
@@ -95,13 +111,7 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
             "pg",
             [secret("aa"), secret("bb")],
         ),
-        comparison(
-            Action::Pruned,
-            "PersistentVolumeClaim",
-            Some("shop-data"),
-            "data",
-            [Some(json!({})), None],
-        ),
+        claim,
         comparison(
             Action::Pruned,
             "Service",
@@ -111,7 +121,8 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
         ),
         comparison(Action::Created, "Namespace", None, "new", [None, Some(json!({}))]),
         comparison(Action::Unchanged, "Service", front, "same", [None, None]),
-    ]);
+    ];
+    let shown = screen_with_losses(objects, vec![loss]);
     assert_eq!(
         shown,
         [
@@ -163,6 +174,7 @@ fn a_recreated_object_stands_out_and_shows_what_changes() {
         "data",
         [size("2Gi"), size("1Gi")],
     );
+    claim.outcome.claims = Claims::Lost;
     claim.outcome.reason = "spec: field can not be less than status.capacity".to_owned();
     let shown = screen(vec![
         migrate,
@@ -313,20 +325,20 @@ fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
 
 #[test]
 fn an_object_whose_loss_matters_is_never_renamed() {
-    let object = |labels: Value| Some(json!({"metadata": {"labels": labels}}));
-    let parent = object(json!({"applyset.kubernetes.io/id": "applyset-x-v1"}));
-    for (kind, live) in [("PersistentVolumeClaim", object(json!({}))), ("Secret", parent)] {
-        let shop = Some("shop");
-        let shown = screen(vec![
-            comparison(Action::Pruned, kind, shop, "app-5m2k8t4h9b", [live, None]),
-            comparison(
-                Action::Created,
-                kind,
-                shop,
-                "app-bfh72cttk6",
-                [None, object(json!({}))],
-            ),
-        ]);
+    let operation = Operation::Apply;
+    let storage = |object| Refusal::PrunesStorage { object, operation };
+    let parent = |object| Refusal::PrunesParent { object, operation };
+    let table: [(&str, &dyn Fn(ObjectKey) -> Refusal); 3] = [
+        ("PersistentVolumeClaim", &storage),
+        ("StatefulSet.apps", &storage),
+        ("Secret", &parent),
+    ];
+    for (kind, loss) in table {
+        let (shop, object) = (Some("shop"), || Some(json!({})));
+        let old = comparison(Action::Pruned, kind, shop, "app-5m2k8t4h9b", [object(), None]);
+        let loss = loss(old.outcome.subject.key());
+        let new = comparison(Action::Created, kind, shop, "app-bfh72cttk6", [None, object()]);
+        let shown = screen_with_losses(vec![old, new], vec![loss]);
         assert_eq!(shown[1], "Plan: +1 create  -1 PRUNE", "{shown:#?}");
         assert!(shown.iter().any(|line| line.starts_with("PRUNE")), "{shown:#?}");
     }

@@ -3,7 +3,7 @@
 use super::Effect;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, with_more};
-use crate::plan::{Refusal, describe_released_copies, loses_data as is_lost_with};
+use crate::plan::{Refusal, describe_released_copies};
 use crate::report::layout::paint::Color;
 use crate::report::layout::rows::PlanRow;
 
@@ -14,32 +14,24 @@ const DATA_IS_LOST: &str = "DATA IS LOST";
 /// The loss of data by a recreation.
 pub(super) const ITS_DATA_IS_LOST: &str = "its data will be lost";
 
-/// Describes what is lost if an object of this kind is pruned or recreated; `None` if only the object itself is.
-pub(super) fn describe_loss(effect: Effect, key: &ObjectKey) -> Option<&'static str> {
-    let kind = (key.group_kind.group.as_str(), key.group_kind.kind.as_str());
-    match (effect, kind) {
-        (Effect::Pruned, ("", "PersistentVolumeClaim" | "PersistentVolume")) => Some(DATA_IS_LOST),
-        (Effect::Pruned, ("", "Namespace")) => Some("with everything in it"),
-        (Effect::Pruned, ("apiextensions.k8s.io", "CustomResourceDefinition")) => {
-            Some("with all objects of its kind")
-        }
-        (Effect::Recreated, _) if is_lost_with(&key.group_kind) => Some(ITS_DATA_IS_LOST),
+/// Describes what is deleted with a container; `None` for any other object.
+pub(super) fn describe_contents(key: &ObjectKey) -> Option<&'static str> {
+    match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
+        ("", "Namespace") => Some("with everything in it"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => Some("with all objects of its kind"),
         _ => None,
     }
 }
 
-/// Returns whether data is lost if an object of this kind is pruned or recreated.
-pub(in crate::report) fn loses_data(effect: Effect, key: &ObjectKey) -> bool {
-    matches!(describe_loss(effect, key), Some(DATA_IS_LOST | ITS_DATA_IS_LOST))
+/// Returns the row about a pruned container; `None` for any other object.
+pub(in crate::report) fn container_row(key: &ObjectKey) -> Option<PlanRow> {
+    Some(PlanRow::new(WARNED, Some(key), describe_contents(key)?))
 }
 
-/// Returns the row about what is lost with an object; `None` if only the object itself is lost.
-pub(in crate::report) fn loss_row(effect: Effect, key: &ObjectKey) -> Option<PlanRow> {
-    let loss = describe_loss(effect, key)?;
-    Some(match effect {
-        Effect::Recreated => PlanRow::new(effect.sign_and_color(), Some(key), format!("RECREATE: {loss}")),
-        _ => PlanRow::new(WARNED, Some(key), loss),
-    })
+/// Returns the row about an object that is recreated without its data.
+pub(in crate::report) fn lossy_recreation_row(key: &ObjectKey) -> PlanRow {
+    let text = format!("RECREATE: {ITS_DATA_IS_LOST}");
+    PlanRow::new(Effect::Recreated.sign_and_color(), Some(key), text)
 }
 
 /// Returns the row about the consequence that a refusal warns of; `None` if the line of the plan shows it.

@@ -5,10 +5,11 @@ mod danger;
 mod effect;
 mod renames;
 
-pub(super) use danger::{WARNED, consequence_row, loses_data, loss_row};
+pub(super) use danger::{WARNED, consequence_row, container_row, lossy_recreation_row};
 pub(super) use effect::{Effect, EffectCounts};
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::diff::{Comparison, Differences};
 use super::object_key;
@@ -16,7 +17,7 @@ use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
-use danger::{ITS_DATA_IS_LOST, consequence_text, describe_loss};
+use danger::{ITS_DATA_IS_LOST, consequence_text, describe_contents};
 
 /// A plan as `diff` shows it, or a run as `apply` does.
 #[derive(Default)]
@@ -42,7 +43,7 @@ pub(super) struct Entry<'a> {
     ownership: Option<&'a OwnershipChange>,
     /// The refusal that stops the change.
     pub(super) refusal: Option<&'a Refusal>,
-    /// What is lost with the object; for a refused prune, the consequence that the refusal warns of.
+    /// What is lost with the object, whether that is refused or allowed.
     pub(super) loss: Option<Cow<'static, str>>,
 }
 
@@ -56,22 +57,28 @@ impl<'a> PlanView<'a> {
         });
         Self {
             parent: found.parent.as_ref().and_then(Entry::from_parent),
-            ..Self::new(objects)
+            ..Self::new(objects, &found.losses)
         }
     }
 
-    /// Creates the view of a run.
-    pub(super) fn from_outcomes(outcomes: &'a [ObjectOutcome]) -> Self {
-        Self::new(outcomes.iter().map(|outcome| (outcome, None, None)))
+    /// Creates the view of a run with these losses of data.
+    pub(super) fn from_outcomes(outcomes: &'a [ObjectOutcome], losses: &[Refusal]) -> Self {
+        Self::new(outcomes.iter().map(|outcome| (outcome, None, None)), losses)
     }
 
     fn new(
         objects: impl Iterator<Item = (&'a ObjectOutcome, Option<&'a Comparison>, Option<&'a Refusal>)>,
+        losses: &[Refusal],
     ) -> Self {
+        let losses = losses.iter().filter_map(|loss| Some((loss.object()?, loss)));
+        let losses: BTreeMap<&ObjectKey, &Refusal> = losses.collect();
         let mut view = Self::default();
         for (outcome, object, refusal) in objects {
+            let loss = losses.get(&outcome.subject.key()).copied();
             match find_effect(outcome, refusal) {
-                Some(effect) => view.entries.push(Entry::new(effect, outcome, object, refusal)),
+                Some(effect) => view
+                    .entries
+                    .push(Entry::new(effect, outcome, (object, refusal, loss))),
                 None if outcome.action == Action::Unchanged => view.unchanged += 1,
                 None => view.kept.push(outcome),
             }
@@ -107,17 +114,17 @@ impl<'a> Entry<'a> {
     fn new(
         effect: Effect,
         outcome: &'a ObjectOutcome,
-        object: Option<&'a Comparison>,
-        refusal: Option<&'a Refusal>,
+        (object, refusal, loss): (Option<&'a Comparison>, Option<&'a Refusal>, Option<&Refusal>),
     ) -> Self {
         let key = outcome.subject.key();
         Self {
-            loss: match (effect, refusal) {
-                (Effect::Pruned, Some(refusal)) => {
-                    Some(consequence_text(refusal).trim_end_matches(':').to_owned().into())
+            loss: match (effect, refusal.or(loss)) {
+                (Effect::Pruned, Some(loss)) => {
+                    Some(consequence_text(loss).trim_end_matches(':').to_owned().into())
                 }
+                (Effect::Pruned, None) => describe_contents(&key).map(Cow::from),
                 (Effect::Recreated, _) if outcome.claims == Claims::Lost => Some(ITS_DATA_IS_LOST.into()),
-                _ => describe_loss(effect, &key).map(Cow::from),
+                _ => None,
             },
             effect,
             key,

@@ -6,15 +6,13 @@
 use std::collections::BTreeMap;
 
 use super::{Effect, Entry};
-use crate::model::applyset::ID_LABEL;
 use crate::model::generated_name::without_generated_suffix;
 use crate::model::identity::GroupKind;
-use crate::plan::loses_data;
 
 /// Pairs each pruned object with the created one that replaces it, and returns the indexes of both. The two have the
 /// same kind, the same namespace, and the same name apart from the generated suffix. If a third pruned or created
-/// object has these too, there is no pair, because it would be a guess. An object with which data would be lost is in
-/// no pair, so that its prune is shown.
+/// object has these too, there is no pair, because it would be a guess. An object with which more would be lost is in no
+/// pair, so that its prune is shown.
 pub(super) fn find_renames(entries: &[Entry]) -> Vec<(usize, usize)> {
     let created = group_by_stem(entries, Effect::Created);
     group_by_stem(entries, Effect::Pruned)
@@ -37,7 +35,7 @@ fn group_by_stem<'k>(entries: &'k [Entry], effect: Effect) -> BTreeMap<Stem<'k>,
     for (place, entry) in entries.iter().enumerate() {
         let key = &entry.key;
         if entry.effect == effect
-            && !is_costly_to_lose(entry)
+            && entry.loss.is_none()
             && let Some(stem) = without_generated_suffix(&key.name)
         {
             let stem = (&key.group_kind, key.namespace.as_deref(), stem);
@@ -45,14 +43,6 @@ fn group_by_stem<'k>(entries: &'k [Entry], effect: Effect) -> BTreeMap<Stem<'k>,
         }
     }
     by_stem
-}
-
-/// Returns whether more than the object is lost with it: data, a set whose parent it is, or what a refusal warns of.
-fn is_costly_to_lose(entry: &Entry) -> bool {
-    let live = entry.difference.live.as_ref();
-    let labels = live.and_then(|live| live["metadata"]["labels"].as_object());
-    let is_parent = labels.is_some_and(|labels| labels.contains_key(ID_LABEL));
-    is_parent || entry.refusal.is_some() || loses_data(&entry.key.group_kind)
 }
 
 #[cfg(test)]
@@ -98,8 +88,5 @@ mod tests {
             pair(&[("ConfigMap", "web-x8b2k")], &[("ConfigMap", "web-c4d5f")]),
             [(0, 1)]
         );
-        for kind in ["PersistentVolumeClaim", "Namespace"] {
-            assert_eq!(pair(&[(kind, "web-x8b2k")], &[(kind, "web-c4d5f")]), []);
-        }
     }
 }

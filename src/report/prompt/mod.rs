@@ -2,6 +2,7 @@
 
 mod screen;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Mutex;
 
@@ -65,8 +66,12 @@ pub struct PlanOutline {
     pub recreatable: Vec<ObjectKey>,
     /// Members that the plan deletes and creates again.
     pub recreated: Vec<ObjectKey>,
+    /// Members whose data is lost if they are recreated.
+    pub with_data: BTreeSet<ObjectKey>,
     /// Members that the plan deletes.
     pub removed: Vec<ObjectKey>,
+    /// The losses of data that a flag allows.
+    pub losses: Vec<Refusal>,
     /// The number of members that the plan does not change.
     pub unchanged: usize,
     /// Objects with the set's label that are not in the manifests and that the plan keeps, each with the reason.
@@ -76,6 +81,23 @@ pub struct PlanOutline {
 }
 
 impl Question {
+    /// Returns what needs consent, and the losses of data that a flag allows.
+    pub(super) fn consequences(&self) -> impl Iterator<Item = &Refusal> {
+        let outline = self.outline.iter();
+        self.refusals
+            .iter()
+            .chain(outline.flat_map(|outline| &outline.losses))
+    }
+
+    /// Returns the objects whose data is lost because they are recreated.
+    pub(super) fn lossy_recreations(&self) -> impl Iterator<Item = &ObjectKey> {
+        let outline = self.outline.iter();
+        outline.flat_map(|outline| {
+            let recreated = outline.recreated.iter();
+            recreated.filter(|key| outline.with_data.contains(*key))
+        })
+    }
+
     /// Returns the objects on which the plan has this effect.
     pub(super) fn objects_with(&self, effect: Effect) -> &[ObjectKey] {
         match (effect, &self.outline) {
@@ -89,9 +111,15 @@ impl Question {
 }
 
 impl PlanOutline {
-    /// Returns the outline of a plan that is known to recreate these objects, and no others.
+    /// Returns the outline of a plan that is known to recreate these objects, and no others; those in `with_data` lose
+    /// their data.
     #[must_use]
-    pub fn with_known_recreations(mut self, recreated: Vec<ObjectKey>) -> Self {
+    pub fn with_known_recreations(
+        mut self,
+        recreated: Vec<ObjectKey>,
+        with_data: BTreeSet<ObjectKey>,
+    ) -> Self {
+        self.with_data = with_data;
         self.created.retain(|key| !recreated.contains(key));
         self.changed.retain(|key| !recreated.contains(key));
         self.recreatable.clear();

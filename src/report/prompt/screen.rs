@@ -8,7 +8,7 @@ use crate::model::text::{counted, first_listed};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
 use crate::report::layout::rows::{self, MAX_NAME_WIDTH, PlanRow};
-use crate::report::plan_view::{Effect, EffectCounts, consequence_row, loses_data, loss_row};
+use crate::report::plan_view::{Effect, EffectCounts, consequence_row, container_row, lossy_recreation_row};
 use crate::report::text_lines::{self, header};
 
 /// The most kept objects that are named.
@@ -61,17 +61,20 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
     let mut others = other_rows(question, &rows);
     // The lines around these rows take about 10. Even on a small terminal, some rows are shown.
     let room = question.device.rows_or_default().saturating_sub(10).max(6);
-    let hidden = others.len().saturating_sub(room);
-    others.truncate(room);
+    let hidden = others.split_off(room.min(others.len()));
     rows.extend(others);
-    if hidden > 0 {
-        let more = counted(hidden, "more kind");
-        rows.push(PlanRow::from_text(' ', format!("… and objects of {more}")));
+    let kinds: BTreeSet<&GroupKind> = objects_of_rows(&hidden)
+        .iter()
+        .map(|key| &key.group_kind)
+        .collect();
+    if !kinds.is_empty() {
+        let kinds = counted(kinds.len(), "kind");
+        rows.push(PlanRow::from_text(' ', format!("… and more objects of {kinds}")));
     }
     rows.extend(kept_rows(question));
     lines.extend(rows::lines(&rows, columns));
     if let Some(outline) = &question.outline {
-        lines.extend(recreation_lines(&outline.recreatable, columns));
+        lines.extend(recreation_lines(outline, columns));
     }
     lines
 }
@@ -136,17 +139,9 @@ pub(super) fn prompt(question: &Question) -> Line {
 
 /// Counts the objects whose data would be lost.
 fn count_data_losses(question: &Question) -> usize {
-    let refused = question.refusals.iter().filter(|refusal| refusal.is_data_loss());
-    let refused: BTreeSet<&ObjectKey> = refused.filter_map(Refusal::object).collect();
-    let mut losses = refused.len();
-    for effect in [Effect::Pruned, Effect::Recreated] {
-        let lost = question
-            .objects_with(effect)
-            .iter()
-            .filter(|key| loses_data(effect, key));
-        losses += lost.filter(|key| !refused.contains(key)).count();
-    }
-    losses
+    let losses = question.consequences().filter(|refusal| refusal.is_data_loss());
+    let pruned: BTreeSet<&ObjectKey> = losses.filter_map(Refusal::object).collect();
+    pruned.len() + question.lossy_recreations().count()
 }
 
 /// Returns the answer that confirms. For a loss of data, or if all members are deleted, that is the name of the set, so
@@ -164,20 +159,21 @@ pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
     }
 }
 
-/// Returns the rows about everything that needs consent, losses of data first.
+/// Returns the rows about losses of data, and then about everything else that needs consent.
 fn danger_rows(question: &Question) -> Vec<PlanRow> {
-    let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence_row).collect();
+    let (storage, others): (Vec<&Refusal>, Vec<&Refusal>) = question
+        .consequences()
+        .partition(|refusal| matches!(refusal, Refusal::PrunesStorage { .. }));
+    let mut dangers: Vec<PlanRow> = storage.into_iter().filter_map(consequence_row).collect();
+    dangers.extend(question.lossy_recreations().map(lossy_recreation_row));
+    dangers.extend(others.into_iter().filter_map(consequence_row));
     let named = objects_of_rows(&dangers);
-    let planned = question.objects_with(Effect::Pruned).iter();
-    let pruned = planned.filter(|key| !named.contains(key));
-    let mut losses: Vec<PlanRow> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();
-    let recreated = question.objects_with(Effect::Recreated).iter();
-    losses.extend(recreated.filter_map(|key| loss_row(Effect::Recreated, key)));
-    dangers.extend(losses);
-    dangers.sort_by_key(|danger| match &danger.object {
-        Some(object) => !loses_data(Effect::Pruned, object),
-        None => true,
-    });
+    let pruned = question.objects_with(Effect::Pruned).iter();
+    let containers = pruned
+        .filter(|key| !named.contains(key))
+        .filter_map(container_row);
+    let containers: Vec<PlanRow> = containers.collect();
+    dangers.extend(containers);
     dangers
 }
 
@@ -270,7 +266,8 @@ const MAX_NAMED: usize = 10;
 
 /// Returns the lines that name the objects that may be recreated. The objects whose data would be lost come first, and
 /// all of them are named.
-fn recreation_lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
+fn recreation_lines(outline: &PlanOutline, columns: usize) -> Vec<Line> {
+    let recreatable = &outline.recreatable;
     let Some(first) = recreatable.first() else {
         return Vec::new();
     };
@@ -282,7 +279,7 @@ fn recreation_lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
         } else {
             key.to_string()
         };
-        if loses_data(Effect::Recreated, key) {
+        if outline.with_data.contains(key) {
             lossy.push(format!("{name} (its data would be lost)"));
         } else {
             others.push(name);

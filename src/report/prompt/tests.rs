@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use super::screen::{lines, prompt, wanted_answer};
 use super::*;
 use crate::event::Operation;
@@ -205,18 +203,29 @@ fn what_does_not_occur_is_not_counted() {
 
 #[test]
 fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
-    let removed = vec![key("PersistentVolumeClaim", Some("shop"), "data")];
-    let outline = PlanOutline {
-        removed,
-        ..PlanOutline::default()
-    };
-    let question = question(Vec::new(), Some(outline));
-    assert!(!wanted_answer(&question).accepts("yes"));
-    assert!(wanted_answer(&question).accepts("shop"));
-    assert_eq!(
-        shown(&question).last().map(String::as_str),
-        Some("1 of these loses data. Type the set's name to continue, Enter to stop:")
-    );
+    let operation = Operation::Apply;
+    let [database, parent] = ["StatefulSet.apps", "Secret"].map(|kind| key(kind, Some("shop"), "db"));
+    let storage = |object| Refusal::PrunesStorage { object, operation };
+    let record = |object| Refusal::PrunesParent { object, operation };
+    for (object, loss, text) in [
+        (database.clone(), storage(database), "DATA IS LOST"),
+        (parent.clone(), record(parent), "parent of another set"),
+    ] {
+        let outline = PlanOutline {
+            removed: vec![object],
+            losses: vec![loss],
+            ..PlanOutline::default()
+        };
+        let question = question(Vec::new(), Some(outline));
+        assert!(!wanted_answer(&question).accepts("yes"));
+        assert!(wanted_answer(&question).accepts("shop"));
+        let lines = shown(&question);
+        assert!(lines[2].contains(text), "{lines:?}");
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some("1 of these loses data. Type the set's name to continue, Enter to stop:")
+        );
+    }
 }
 
 #[test]
@@ -241,6 +250,19 @@ fn nothing_is_wider_than_the_terminal() {
     for line in shown(&question(refusals, Some(outline))) {
         assert!(line.chars().count() <= 110, "{line}");
     }
+}
+
+#[test]
+fn hidden_objects_are_counted_by_kind() {
+    let namespaces = (0..20).map(|number| format!("n-{number:02}"));
+    let outline = PlanOutline {
+        created: namespaces
+            .map(|name| key("ConfigMap", Some(&name), "a"))
+            .collect(),
+        ..PlanOutline::default()
+    };
+    let lines = shown(&question(Vec::new(), Some(outline)));
+    assert_eq!(lines[lines.len() - 2], "    … and more objects of 1 kind");
 }
 
 #[test]
@@ -292,6 +314,7 @@ fn changes_that_may_be_recreations_are_named() {
     let job = key("Job.batch", shop, "migrate");
     let claim = key("PersistentVolumeClaim", shop, "data");
     let outline = PlanOutline {
+        with_data: BTreeSet::from([claim.clone()]),
         changed: vec![key("Service", shop, "web"), job.clone(), claim.clone()],
         recreatable: vec![job.clone(), claim],
         ..PlanOutline::default()
@@ -311,8 +334,9 @@ fn changes_that_may_be_recreations_are_named() {
     );
     let many = (0..12).map(|number| key("Job.batch", shop, &format!("j-{number:02}")));
     let volumes = ["a", "b"].map(|name| key("PersistentVolumeClaim", Some("data"), name));
-    let recreatable: Vec<ObjectKey> = many.chain(volumes).collect();
+    let recreatable: Vec<ObjectKey> = many.chain(volumes.clone()).collect();
     let outline = PlanOutline {
+        with_data: volumes.into(),
         changed: recreatable.clone(),
         recreatable,
         ..PlanOutline::default()
@@ -333,11 +357,14 @@ fn known_recreations_are_no_changes() {
     let job = key("Job.batch", shop, "migrate");
     let database = key("PersistentVolumeClaim", shop, "db");
     let outline = PlanOutline {
+        with_data: BTreeSet::from([database.clone()]),
         changed: vec![key("Service", shop, "web"), job.clone(), database.clone()],
         recreatable: vec![job.clone(), database.clone()],
         ..PlanOutline::default()
     };
-    let harmless = outline.clone().with_known_recreations(vec![job.clone()]);
+    let harmless = outline
+        .clone()
+        .with_known_recreations(vec![job.clone()], BTreeSet::new());
     assert_eq!(
         shown(&question(Vec::new(), Some(harmless))),
         [
@@ -349,7 +376,12 @@ fn known_recreations_are_no_changes() {
             "Continue? Only 'yes' is accepted:",
         ]
     );
-    let lossy = outline.with_known_recreations(vec![job, database]);
+    let adopted = outline
+        .clone()
+        .with_known_recreations(vec![database.clone()], BTreeSet::new());
+    assert!(wanted_answer(&question(Vec::new(), Some(adopted))).accepts("yes"));
+    let with_data = BTreeSet::from([database.clone()]);
+    let lossy = outline.with_known_recreations(vec![job, database], with_data);
     assert_eq!(
         shown(&question(Vec::new(), Some(lossy))),
         [

@@ -30,6 +30,7 @@ use crate::event::{
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
+use crate::plan::Refusal;
 use conflicts::FieldConflicts;
 use objects_without_result::{ObjectsWithoutResult, Unfinished};
 use repeated_messages::{MessagesSoFar, TakenIn};
@@ -75,6 +76,7 @@ impl Reporter {
                 operation,
                 dry_run,
                 results: Vec::new(),
+                losses: Vec::new(),
                 waiting: None,
                 warnings: Vec::new(),
                 failures: Vec::new(),
@@ -101,6 +103,11 @@ impl Reporter {
             let line = header(&set_title(set), place, self.style.messages.columns_or_default());
             write_stderr(&format!("{}\n", line.text(self.style.colors)));
         }
+    }
+
+    /// Sets the losses of data that the user has agreed to.
+    pub fn set_losses(&mut self, losses: &[Refusal]) {
+        self.collected.losses = losses.to_vec();
     }
 
     /// Forgets the planned objects, because the run plans again before it has written anything.

@@ -55,7 +55,7 @@ impl Reporter {
             .collect();
         match end {
             _ if !counts.is_empty() => counts.join(", "),
-            RunEnd::Interrupted(_) => "nothing was done".to_owned(),
+            RunEnd::Interrupted(..) => "nothing was done".to_owned(),
             RunEnd::Complete | RunEnd::Failed(_) if self.has_parent_line => "nothing else to do".to_owned(),
             RunEnd::Complete | RunEnd::Failed(_) => "nothing to do".to_owned(),
         }
@@ -72,6 +72,7 @@ impl Reporter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Exit;
     use crate::event::{Operation, Resume};
     use crate::model::write_settings::DryRun;
     use crate::report::style::{Colors, Device, Format, Progress, Style, UnchangedLines};
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
-        let interrupted = RunEnd::Interrupted(Resume::SameCommand);
+        let interrupted = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
         for (created, has_parent_line, end, expected) in [
             (0, false, RunEnd::Complete, "nothing to do"),
             (0, true, RunEnd::Complete, "nothing else to do"),

@@ -1,10 +1,12 @@
 //! Faults of a parent: found, repaired where that is safe, and sound afterwards.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 
 use super::{Sound, WITHOUT_QUESTION, reported, rules, verify};
 use crate::support::{
-    GROUP_KINDS, ID, IS_PARENT_TYPE, NAMESPACES, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict,
+    Fault, GROUP_KINDS, ID, IS_PARENT_TYPE, NAMESPACES, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict,
     cluster, config_map, custom_resource, definition, fresh, kubectl_apply, namespace, secret, with,
 };
 
@@ -405,6 +407,25 @@ fn a_signal_stops_between_two_repairs_and_is_reported() {
     assert!(repaired.count() < 2, "{}", run.stderr);
     verify(&sound.set, &WITHOUT_QUESTION).expect(0);
     verify(&other, &WITHOUT_QUESTION).expect(0);
+}
+
+#[test]
+fn an_error_after_a_repair_hides_neither_what_was_found_nor_what_failed() {
+    let sound = Sound::new();
+    sound.spoil(&annotations(&[(GROUP_KINDS, Some("ConfigMap"))]));
+    let has_written = AtomicBool::new(false);
+    let proxy = Proxy::breaking(Fault::InternalError, move |sent| {
+        has_written.fetch_or(sent.is_write(), Ordering::SeqCst) || sent.is_write()
+    });
+    let run = super::verify_as(&proxy.kubeconfig(), &sound.set, &WITHOUT_QUESTION).expect(4);
+    assert!(!reported_of_the_set(&run).is_empty(), "{}", run.stderr);
+    let parent = sound.set.parent["metadata"]["name"].as_str().expect("a name");
+    assert!(
+        run.warnings().iter().any(|warning| warning.contains(parent)),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.document()["error"]["exitCode"], 4);
 }
 
 /// A proxy that has the parent changed just before each of the first writes.

@@ -30,12 +30,13 @@ pub struct Definition {
     short_names: Vec<String>,
     /// Names of all versions, served or not.
     versions: Vec<String>,
-    state: DefinitionState,
+    pub(super) state: DefinitionState,
 }
 
-/// The state of a definition. If several states apply, the last of them in this order counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DefinitionState {
+/// The state of a definition. If several states apply, the last of them in this order counts. If several definitions
+/// name one kind, the first counts: the server refuses the kind to the others, which are never established.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum DefinitionState {
     Served,
     NoVersionServed,
     NotEstablished,

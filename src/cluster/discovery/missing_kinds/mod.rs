@@ -73,7 +73,8 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
     };
     if let Some(definition) = definitions
         .iter()
-        .find(|definition| definition.is_named_by_entry(entry))
+        .filter(|definition| definition.is_named_by_entry(entry))
+        .min_by_key(|definition| definition.state)
     {
         return definition.missing_kind();
     }

@@ -73,6 +73,20 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
 }
 
 #[test]
+fn of_two_definitions_of_a_kind_the_one_that_serves_it_counts() {
+    let refused = definition(|object| {
+        object["metadata"]["name"] = json!("others.example.com");
+        object["status"]["conditions"][0]["status"] = json!("False");
+    });
+    let evidence = evidence(vec![refused, definition(|_| {})], vec![]);
+    let expected = ExpectedReason::Defined("widgets.example.com".to_owned());
+    assert_eq!(
+        judged("Widget.example.com", &evidence),
+        MissingKind::Expected(expected)
+    );
+}
+
+#[test]
 fn a_definition_that_serves_nothing_keeps_its_kind() {
     type Change = fn(&mut Value);
     let table: [(Change, KeptReason); 3] = [
