@@ -10,6 +10,7 @@ use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::report::{
     describe_unlisted_kinds, join_names, outcome_event, predict_disposition, report_unlisted_kinds,
 };
+use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::deletion::set::field_managers_not_keeping_parent;
 use crate::execute::former_parent::wait_until_members_are_gone::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_obstacles,
@@ -357,7 +358,8 @@ impl Execution<'_> {
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let mut driver = self.driver();
         let failed_before = members.failed;
-        let deleting = self.delete_waves_as_judged(&waves, judge, members, &mut driver, sink);
+        let deleting =
+            self.delete_waves_as_judged(&waves, judge, Freshness::default(), members, &mut driver, sink);
         let is_stopped = deleting.await.is_err();
         if self.interrupt.is_requested() {
             return Ending::Interrupted;

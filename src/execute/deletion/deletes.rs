@@ -113,10 +113,12 @@ impl Execution<'_> {
         };
         let mut judge = self.deletion_judge(&dependents, desired_uids);
         let detachments = self.needed_detachments(&dependents, &waves.owners);
-        let detached = self.detach_all(&detachments, &mut judge, driver, sink).await;
+        let freshness = Freshness::default();
+        let detaching = self.detach_all(&detachments, &mut judge, &freshness, driver, sink);
+        let detached = detaching.await;
         on_detached(&detached, sink);
         deleted.attached = dependents.without(&detached);
-        self.delete_waves_as_judged(waves, judge, deleted, driver, sink)
+        self.delete_waves_as_judged(waves, judge, freshness, deleted, driver, sink)
             .await
     }
 
@@ -125,6 +127,7 @@ impl Execution<'_> {
         &self,
         waves: &Waves<'_>,
         judge: Judge<'_>,
+        freshness: Freshness,
         deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
@@ -137,7 +140,7 @@ impl Execution<'_> {
             containers_to_keep: RefCell::default(),
             begun: RefCell::default(),
             deleted: RefCell::new(deleted),
-            freshness: Freshness::default(),
+            freshness,
             unread: RefCell::default(),
             without_outcome: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
         };

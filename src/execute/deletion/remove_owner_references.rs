@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiRequest, Patch, UnreachableWebhook};
 use crate::event::Event;
+use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_answer_about_uid, reread};
 use crate::execute::schedule::drive::{Driver, WriteAnswer};
@@ -59,11 +60,13 @@ pub fn warn_of_detached_objects<'d>(
 
 impl Execution<'_> {
     /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They
-    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it.
-    pub(in crate::execute) async fn detach_all<'d>(
+    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it. If one has
+    /// to wait for a webhook, the owner references of the others are outdated.
+    pub(super) async fn detach_all<'d>(
         &self,
         detachments: &'d [Detachment],
         judge: &mut Judge<'_>,
+        freshness: &Freshness,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
     ) -> BTreeSet<ObjectKey> {
@@ -86,7 +89,11 @@ impl Execution<'_> {
         };
         let writing =
             driver.run_independent(items, take_answer, sink, async |detachment: &&'d Detachment| {
-                self.detach(detachment).await
+                let answer = self.detach(detachment).await;
+                if answer.webhook.is_some() {
+                    freshness.mark_outdated();
+                }
+                answer
             });
         writing.await;
         for detachment in &detached {
