@@ -364,6 +364,11 @@ impl<'r> Work for Deletes<'r, '_> {
 impl Deletes<'_, '_> {
     /// Deletes an object, unless it is a container of an object that was kept, or one that has gained objects.
     async fn delete(&self, live: &Live) -> Answer {
+        // The first attempt was postponed because a webhook could not be called.
+        let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
+        if is_begun_again {
+            self.freshness.mark_outdated();
+        }
         if !self.refresh_dependents().await {
             return Answer::Unread;
         }
@@ -377,10 +382,8 @@ impl Deletes<'_, '_> {
             return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
         }
         let context = self.execution.delete_context(self.waves.action, &judge);
-        let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         if is_begun_again {
-            // The first attempt was postponed because a webhook could not be called. A container may have gained
-            // objects since then.
+            // A container may have gained objects since then.
             if let Some(outcome) = context.find_containers_to_keep(iter::once(live)).await.pop() {
                 return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
             }
