@@ -30,6 +30,12 @@ const RETURN: &str = r#"[JSONPatch{op: "add",
 const UNLABELING: &str = "oldObject != null && has(oldObject.metadata.labels) \
     && 'applyset.kubernetes.io/part-of' in oldObject.metadata.labels \
     && !(has(object.metadata.labels) && 'applyset.kubernetes.io/part-of' in object.metadata.labels)";
+/// Puts owner references back that a request removes.
+const OWNERS_RETURN: &str = r#"[JSONPatch{op: "add", path: "/metadata/ownerReferences",
+    value: oldObject.metadata.ownerReferences}]"#;
+/// Whether a request removes them.
+const DISOWNING: &str = "oldObject != null && has(oldObject.metadata.ownerReferences) \
+    && !has(object.metadata.ownerReferences)";
 
 /// An admission policy and its binding, which change the ConfigMap `bare` of one namespace.
 struct Policy([Value; 2]);
@@ -446,4 +452,34 @@ fn a_member_that_loses_its_label_with_an_owner_reference_fails() {
     );
     assert!(cluster().live(&objects[1]).is_some());
     set.assert_records(&objects);
+}
+
+#[test]
+fn an_owner_is_not_deleted_if_the_server_puts_the_owner_reference_back() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "bare", "1"), config_map(&home, "owner", "1")];
+    set.apply(&objects);
+    let owner = cluster().live(&objects[1]).expect("the owner");
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner["metadata"]["uid"]});
+    let owned = json!({"metadata": {"ownerReferences": [reference]}});
+    cluster().patch(&objects[0], &owned);
+    let probe = config_map(&home, "bare-probe", "1");
+    cluster().create(&with(probe.clone(), &owned));
+    let policy = Policy::new(&home, DISOWNING, OWNERS_RETURN, || {
+        let patched = json!({"metadata": {"ownerReferences": null}});
+        cluster().patch(&probe, &patched);
+        let live = cluster().live(&probe).expect("the probe");
+        let is_obeyed = live["metadata"].get("ownerReferences").is_some();
+        cluster().patch(&probe, &owned);
+        is_obeyed
+    });
+
+    let run = set.apply_with(&objects[..1], &["--allow-data-loss"]).expect(1);
+
+    policy.end();
+    assert_eq!(run.results("failed"), identities(&objects[1..]), "{}", run.stderr);
+    assert!(run.stderr.contains("the server put them back"), "{}", run.stderr);
+    set.assert_holds(&objects);
 }

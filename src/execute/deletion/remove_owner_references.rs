@@ -119,6 +119,12 @@ impl Execution<'_> {
             let request = self.patch_request(&dependent, &operations);
             match self.server.send(request).await {
                 Ok(reply) if is_answer_about_uid(&reply, &dependent.uid) => {
+                    let answer = reply.json_or_null();
+                    if without_owners(&answer, detachment) != answer {
+                        return ended(Some(removal_error(
+                            &"the server put them back; an admission policy or webhook may be the cause",
+                        )));
+                    }
                     let error = label_error_in(&reply, dependent.part_of.as_deref());
                     return ended(
                         error.map(|error| error.with_prefix("owner references were removed, but ")),
