@@ -24,7 +24,7 @@ use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::plan::{ActionId, DeleteAction, Dependents, Detachment, Graph, Judge};
+use crate::plan::{ActionId, DeleteAction, Dependents, Graph, Judge};
 
 /// Objects to delete, wave by wave.
 pub struct Waves<'l> {
@@ -151,16 +151,6 @@ impl Execution<'_> {
         Err(Stopped)
     }
 
-    async fn reread_dependents_if_deleting(
-        &self,
-        parent: Option<&Arc<Resource>>,
-    ) -> Result<Dependents, OwnerReferencesUnread> {
-        if self.plan.count_prunes() == 0 {
-            return Ok(self.plan.dependents.clone());
-        }
-        self.reread_dependents(parent).await
-    }
-
     /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.
     pub fn contents_when_planned(&self) -> &BTreeMap<ObjectKey, Contents> {
         &self.state.observed.contents
@@ -191,18 +181,6 @@ impl Execution<'_> {
             purpose: Purpose::Removal,
             preconditions: &self.plan.preconditions,
         }
-    }
-
-    /// Returns the detachments that are needed to delete these owners. A saved plan allows only the detachments that it
-    /// names.
-    fn needed_detachments(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
-        let is_saved_plan = self.plan.preconditions.is_of_saved_plan();
-        let detachments = dependents.detachments.iter();
-        let needed =
-            detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));
-        let allowed = needed
-            .filter(|detachment| !is_saved_plan || self.plan.dependents.includes_detachment(detachment));
-        allowed.cloned().collect()
     }
 }
 

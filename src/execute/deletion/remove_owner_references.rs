@@ -24,7 +24,7 @@ use crate::model::live::Presence;
 use crate::model::message::Message;
 use crate::model::text::listed;
 use crate::model::write_settings::DryRun;
-use crate::plan::{Dependent, Detachment, Judge};
+use crate::plan::{Dependent, Dependents, Detachment, Judge};
 use crate::read::METADATA;
 
 /// Limit of attempts to write an object that other clients keep writing.
@@ -59,6 +59,22 @@ pub fn warn_of_detached_objects<'d>(
 }
 
 impl Execution<'_> {
+    /// Returns the detachments that are needed to delete these owners. A saved plan allows only the detachments that it
+    /// names.
+    pub(super) fn needed_detachments(
+        &self,
+        dependents: &Dependents,
+        owners: &BTreeSet<&ObjectKey>,
+    ) -> Vec<Detachment> {
+        let is_saved_plan = self.plan.preconditions.is_of_saved_plan();
+        let detachments = dependents.detachments.iter();
+        let needed =
+            detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));
+        let allowed = needed
+            .filter(|detachment| !is_saved_plan || self.plan.dependents.includes_detachment(detachment));
+        allowed.cloned().collect()
+    }
+
     /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They
     /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it. If one has
     /// to wait for a webhook, the owner references of the others are outdated.
