@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::inventories::{by_helm, release};
 use crate::support::{
     Files, GROUP_KINDS, ID, PART_OF, Run, Set, cluster, config_map, eventually, fresh, identities, named,
     namespace, objects_file, secret, service, with,
@@ -175,22 +176,25 @@ fn an_object_that_does_not_keep_the_label_is_not_adopted() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    let objects = objects.map(|object| by_helm(object, &home, "web"));
     for object in &objects {
-        cluster().apply_as("kubectl", object);
+        cluster().apply_as("helm", object);
     }
-    let files = Files::new().with("objects.yaml", &objects_file(&objects));
-    let directory = files.directory().to_string_lossy().into_owned();
+    cluster().create(&release(&home, "web", 1, "deployed", &objects));
     let policy = Policy::removing(&home);
 
+    let before = cluster().live(&objects[0]);
     for flags in [&["--dry-run=server"][..], &[]] {
         let run = set
-            .invoke("adopt", &[&["-f", &*directory][..], flags].concat())
+            .invoke("adopt", &[&["--from", "helm/web"][..], flags].concat())
             .expect(1);
         assert_bare_failed(&run, &objects[0]);
         assert_eq!(run.results("adopted"), identities(&objects[1..]));
     }
 
     policy.end();
+    // Its fields have not moved without the label.
+    assert_eq!(cluster().live(&objects[0]), before);
     set.assert_records(&objects);
 }
 
