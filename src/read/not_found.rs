@@ -75,12 +75,6 @@ pub async fn list_as_served<T>(
     }
 }
 
-/// Returns whether this 404 for an object proves that the object does not exist: it is missing, or its kind is gone.
-pub async fn is_absent(server: &ApiServer, resource: &Resource, error: &ApiError) -> Result<bool, ApiError> {
-    let missing = find_missing(server, resource, error).await?;
-    Ok(matches!(missing, Some(Missing::Object | Missing::Kind)))
-}
-
 /// Returns what this error of a request for an object proves to be missing; `None` if it proves nothing.
 pub(super) async fn find_missing(
     server: &ApiServer,

@@ -356,3 +356,30 @@ async fn what_was_not_looked_at_when_another_object_fails_is_not_an_error() {
         "{messages:?}"
     );
 }
+
+/// A target that has to be gone, and that may have lost its label.
+fn going() -> Target {
+    Target {
+        uid: Some("u".to_owned()),
+        goal: Goal::Gone,
+        lookup: Lookup::LabelThenName,
+        ..target("a", "one")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_the_object_does_not_prove_that_it_is_gone() {
+    let reads = Reads::default();
+    let server = reads.build_server(|read, _, before| {
+        Some(match (read, before) {
+            (Read::List, _) => list(&[]),
+            (_, 0) => json!({"status": "ok"}),
+            (_, 1) => widget("a", "other", &ready(true)),
+            // Another object of the same name.
+            _ => widget("a", "one", &ready(true)),
+        })
+    });
+    let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited, NEVER).await;
+    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(reads.count(Read::Get), 3);
+}
