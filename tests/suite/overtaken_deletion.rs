@@ -115,6 +115,24 @@ fn the_namespace_of_a_parent_that_was_replaced_stays_recorded_or_is_named() {
     }
 }
 
+#[test]
+fn a_namespace_that_stays_without_its_parent_has_one_result() {
+    let home = fresh("home");
+    let own = namespace_object(&home);
+    let set = Set::secret(&home, "web");
+    set.apply(&[own.clone(), config_map(&home, "one", "1")]);
+    let parent = set.parent.clone();
+    let proxy = Proxy::before_write(1, move || {
+        cluster().create(&config_map(&home, "theirs", "1"));
+        cluster().delete(&parent);
+    });
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert_eq!(run.document()["summary"]["skipped"], 1, "{}", run.stderr);
+    cluster().delete(&own);
+}
+
 /// Fails all lists once the parent is deleted.
 struct BlindAfterwards(AtomicBool);
 

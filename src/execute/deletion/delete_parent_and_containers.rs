@@ -121,7 +121,7 @@ impl Execution<'_> {
             Ok(ParentOutcome::Ordinary) => ending,
             Ok(ParentOutcome::Replaced) => {
                 sink(Event::general_failure(format!(
-                    "{}: set not deleted: another run created it again",
+                    "{}: set not deleted: another client replaced or changed its parent",
                     self.set.parent
                 )));
                 Ending::Incomplete
@@ -346,10 +346,13 @@ impl Execution<'_> {
     /// Deletes the parent's containers. The parent is gone by now, so no record leads to a container that is kept: that
     /// is a failure.
     async fn delete_parent_containers(&self, members: &mut DeleteResults, sink: &mut Sink<'_>) -> Ending {
+        // A container that must not be deleted has been reported already.
+        let kept_objects = &members.kept_objects;
+        let is_deleted = |live: &&Live| self.contains_parent(live) && !kept_objects.contains(live);
         let waves = self.plan.prune_waves();
         let waves = Waves {
             deletes: waves
-                .map(|wave| wave.iter().filter(|live| self.contains_parent(live)).collect())
+                .map(|wave| wave.iter().filter(is_deleted).collect())
                 .collect(),
             owners: BTreeSet::new(),
             action: Action::Deleted,
