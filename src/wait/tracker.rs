@@ -163,7 +163,8 @@ pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
     }
 }
 
-/// Returns whether an object with this UID is not the target, but another one with its name. An empty UID proves nothing.
+/// Returns whether an object with this UID is not the target, but another one with its name. An empty UID proves
+/// nothing.
 fn is_another(target: &Target, uid: &str) -> bool {
     !uid.is_empty() && target.uid.as_deref().is_some_and(|known| known != uid)
 }

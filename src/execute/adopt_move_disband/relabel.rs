@@ -3,8 +3,8 @@
 //!
 //! One write changes the label and the ownership of fields of an object, so the object is always in exactly one set,
 //! and its fields never move without its label. The write has the resourceVersion that was judged as a precondition; an
-//! object that has changed since is judged again. An object that leaves another set, or whose fields move, is written in
-//! a dry run first: an admission webhook may remove the new label, and then nothing of the object must change.
+//! object that has changed since is judged again. An object that leaves another set, or whose fields move, is written
+//! in a dry run first: an admission webhook may remove the new label, and then nothing of the object must change.
 
 use std::collections::BTreeMap;
 

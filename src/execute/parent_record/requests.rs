@@ -205,8 +205,9 @@ impl ParentWriting<'_> {
     ///
     /// A parent without a manifest is created by POST, which fails if another run has created the parent first; an
     /// apply would overwrite the record of that run. A parent with a manifest is applied with the tooling annotation
-    /// alone and a version that makes the apply fail if the object exists, and gets its record in a second write. If the run is interrupted between the two writes, the next run
-    /// recognizes the parent by that annotation and continues.
+    /// alone and a version that makes the apply fail if the object exists, and gets its record in a second write. If
+    /// the run is interrupted between the two writes, the next run recognizes the parent by that annotation and
+    /// continues.
     pub async fn create(
         &self,
         new_annotations: &Value,
