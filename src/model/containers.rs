@@ -72,7 +72,7 @@ pub struct Containers {
 pub enum Owners {
     /// The UIDs of the owners.
     Known(Vec<String>),
-    /// The user may not read the container.
+    /// The user may not read the container, or the server does not say whether it exists.
     Forbidden,
 }
 

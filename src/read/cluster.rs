@@ -95,7 +95,7 @@ impl Cluster {
     pub async fn settle_kinds_of_manifests(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
         let definitions: Vec<Value> = manifests
             .iter()
-            .filter(|manifest| manifest.gvk.kind == GroupKind::custom_resource_definition().kind)
+            .filter(|manifest| manifest.gvk.group_kind() == GroupKind::custom_resource_definition())
             .map(|manifest| manifest.object.value())
             .collect();
         if !definitions.is_empty() {

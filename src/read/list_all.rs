@@ -84,13 +84,18 @@ pub async fn list_visible_everywhere<T>(
     all
 }
 
-/// Lists these collections with the fewest requests: each by itself, or each resource over all namespaces.
+/// Lists these collections with the fewest requests: each by itself, or each resource over all namespaces. Objects in
+/// other namespaces are left out, so that the result does not depend on how it was listed.
 pub async fn list_visible<T>(
     server: &ApiServer,
     places: &ListTargets,
     options: ListOptions<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let is_inside = places.has_namespace_of(resource, item);
+        is_inside.then(|| reduce(item, resource)).flatten()
+    };
     match places.cheapest_reach() {
         Reach::Cluster => {
             list_visible_everywhere(server, &places.resources, &places.namespaces, options, reduce).await

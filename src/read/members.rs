@@ -150,6 +150,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::METADATA_LIST;
+    use super::super::list_all::{ListOptions, list_visible};
     use super::*;
     use crate::model::identity::GroupKind;
     use crate::model::resource::Scope;
@@ -197,6 +198,9 @@ mod tests {
             let found = list_collections(&server, &places, &selector, 1, look).await;
             let seen = seen.lock().expect("no panic").clone();
             assert_eq!(found.expect("a list").len(), seen.len());
+            let options = ListOptions::new(&selector, 1);
+            let visible = list_visible(&server, &places, options, |_, _| Some(())).await;
+            assert_eq!(visible.found.len(), seen.len());
             seen
         };
         let text = |name: &str| Some(name.to_owned());

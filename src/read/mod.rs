@@ -56,7 +56,7 @@ pub use named_set::{
     NamedSet, ParentEligibility, determine_parent_eligibility, named_set, parent_identity, parent_resource,
 };
 pub use namespaces::{list_namespace_names, read_namespaces};
-pub use not_found::{is_absent, list_as_served};
+pub use not_found::list_as_served;
 pub use null_values::leave_out_forbidden_nulls;
 pub use objects::{metadata, object, read_metadata_of_each};
 pub use other_sets::parents_of_other_sets;

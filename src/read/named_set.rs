@@ -263,7 +263,7 @@ async fn check_parent_type(
 }
 
 fn is_labeled_definition(manifest: &Manifest, name: &str) -> bool {
-    manifest.gvk.kind == GroupKind::custom_resource_definition().kind
+    manifest.gvk.group_kind() == GroupKind::custom_resource_definition()
         && manifest.name == name
         && manifest
             .object

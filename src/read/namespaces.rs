@@ -124,6 +124,14 @@ mod tests {
         ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
     }
 
+    #[test]
+    fn metadata_with_nulls_can_be_read() {
+        let nulls = json!({"name": null, "namespace": null, "uid": null, "resourceVersion": null, "labels": null,
+            "annotations": null, "ownerReferences": null, "deletionTimestamp": null});
+        let read = ObjectMetadata::deserialize(&nulls).expect("metadata");
+        assert_eq!(read.namespace_state().owners, Vec::<String>::new());
+    }
+
     #[tokio::test]
     async fn namespaces_that_cannot_be_listed_are_read_one_by_one() {
         for others in [&[][..], &["c", "d", "e"]] {

@@ -93,12 +93,6 @@ async fn is_forbidden_since_gone(server: &ApiServer, namespace: Option<&str>, er
             .is_err_and(|error| error.is_missing_object())
 }
 
-/// Returns whether this 404 for an object proves that the object does not exist: it is missing, or its kind is gone.
-pub async fn is_absent(server: &ApiServer, resource: &Resource, error: &ApiError) -> Result<bool, ApiError> {
-    let missing = find_missing(server, resource, error).await?;
-    Ok(matches!(missing, Some(Missing::Object | Missing::Kind)))
-}
-
 /// Returns what this error of a request for an object proves to be missing; `None` if it proves nothing.
 pub(super) async fn find_missing(
     server: &ApiServer,

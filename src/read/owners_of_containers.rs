@@ -54,9 +54,55 @@ pub async fn owners_of_containers(
 async fn read_definition_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
     match metadata(server, &definition_path(resource)).await {
         Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owner_uids()))),
-        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Some(Owners::Forbidden)),
-        // The server does not serve CRDs.
-        Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(None),
+        // A 404 that does not name the definition proves nothing: a proxy may have cut off the answer.
+        Err(error) if error.is(StatusCode::FORBIDDEN) || error.is(StatusCode::NOT_FOUND) => {
+            Ok(Some(Owners::Forbidden))
+        }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::resource::Scope;
+
+    /// A server that gives this answer to all requests.
+    fn answering(code: u16, body: &Value) -> ApiServer {
+        let body = body.to_string();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let body = Body::from(body.clone().into_bytes());
+            let response = Response::builder().status(code).body(body);
+            async move { Ok::<_, Infallible>(response.expect("a valid response")) }
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn only_a_404_that_names_the_definition_proves_that_it_has_no_owners() {
+        let resource = Resource::with_regular_names("example.com", "v1", "Widget", Scope::Cluster);
+        let owned = json!({"metadata": {"name": "widgets.example.com", "uid": "u", "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Any", "name": "any", "uid": "owner"},
+        ]}});
+        let missing = json!({"message": "not found", "details": {"name": "widgets.example.com"}});
+        let none = json!({"message": "no"});
+        for (code, body, owners) in [
+            (200, &owned, Some(Owners::Known(vec!["owner".to_owned()]))),
+            (404, &missing, None),
+            (404, &none, Some(Owners::Forbidden)),
+            (403, &none, Some(Owners::Forbidden)),
+        ] {
+            let read = read_definition_owners(&answering(code, body), &resource).await;
+            assert_eq!(read.expect("an answer"), owners, "{code} {body}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
 use super::objects::{self, unreadable};
 use crate::cluster::apiserver::{ApiError, ApiServer, Reply};
+use crate::cluster::discovery::null_is_empty;
 use crate::compare::ownership;
 use crate::model::applyset::parent::{Pairs, ParentIdentity, read};
 use crate::model::applyset::{
@@ -43,13 +44,19 @@ struct Metadata {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ObjectMetadata {
+    #[serde(deserialize_with = "null_is_empty")]
     name: String,
     namespace: Option<String>,
+    #[serde(deserialize_with = "null_is_empty")]
     uid: String,
+    #[serde(deserialize_with = "null_is_empty")]
     resource_version: String,
     deletion_timestamp: Option<String>,
+    #[serde(deserialize_with = "null_is_empty")]
     pub(super) labels: BTreeMap<String, String>,
+    #[serde(deserialize_with = "null_is_empty")]
     annotations: BTreeMap<String, String>,
+    #[serde(deserialize_with = "null_is_empty")]
     owner_references: Vec<OwnerReference>,
 }
 

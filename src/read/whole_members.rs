@@ -7,10 +7,11 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::cluster::Cluster;
+use super::error::unknowable_kind;
 use super::list::{Selector, WHOLE_OBJECTS};
 use super::members::{list_collections, unique_by_uid};
 use super::objects::object;
-use crate::cluster::discovery::{KindLookup, Lookup};
+use crate::cluster::discovery::{Discovery, KindLookup, Lookup};
 use crate::compare::ownership::{APPLIERS, applied_version};
 use crate::error::Error;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
@@ -83,17 +84,24 @@ pub async fn whole_objects(
     manager: &str,
     concurrency: usize,
 ) -> Result<Vec<(ObjectKey, Value)>, Error> {
-    let reads = keys.filter_map(|key| match cluster.discovery.preferred(&key.group_kind) {
-        KindLookup::Found(resource) if resource.origin == Origin::Served => {
-            Some(read(cluster, key, resource))
-        }
-        // A kind that is not served yet has no objects.
-        KindLookup::Found(_) | KindLookup::Absent | KindLookup::GroupFailed(_) => None,
+    let reads = keys.map(async |key| match served_resource(&cluster.discovery, &key)? {
+        Some(resource) => read(cluster, key, resource).await,
+        None => Ok(None),
     });
     let read: Vec<_> = stream::iter(reads).buffered(concurrency).try_collect().await?;
     let mut found: Vec<_> = read.into_iter().flatten().collect();
     found.retain(|(_, object)| object["metadata"]["deletionTimestamp"].is_null());
     in_applied_versions(cluster, found, manager, concurrency).await
+}
+
+/// Returns the resource through which the object is read; `None` for a kind that is not served yet, and so has no
+/// objects.
+fn served_resource<'d>(discovery: &'d Discovery, key: &ObjectKey) -> Result<Option<&'d Resource>, Error> {
+    match discovery.preferred(&key.group_kind) {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => Ok(Some(resource)),
+        KindLookup::Found(_) | KindLookup::Absent => Ok(None),
+        KindLookup::GroupFailed(failure) => Err(unknowable_kind(&key.group_kind.to_string(), failure)),
+    }
 }
 
 /// Reads objects again that were applied in another version than they were listed in, if the server still serves that
@@ -135,4 +143,39 @@ fn with_type(mut object: Value, resource: &Resource) -> Value {
     object["apiVersion"] = json!(resource.api_version());
     object["kind"] = json!(resource.kind);
     object
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+    use crate::cluster::apiserver::ApiServer;
+    use crate::cluster::discovery;
+    use crate::plan::fixtures::live;
+
+    #[tokio::test]
+    async fn an_object_of_a_group_that_cannot_be_discovered_is_an_error() {
+        let stale = json!({"metadata": {"name": "down.example.com"}, "versions": [
+            {"version": "v1", "freshness": "Stale", "resources": []},
+        ]});
+        let core = json!({"metadata": {}, "versions": [{"version": "v1", "resources": []}]});
+        let root = json!({"kind": "APIGroupDiscoveryList", "items": [core, stale]}).to_string();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let body = Body::from(root.clone().into_bytes());
+            async move { Ok::<_, Infallible>(Response::new(body)) }
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+        let discovery = discovery::fetch(&server).await.expect("a discovery");
+        let resource =
+            |kind| served_resource(&discovery, &live(kind, None, "a").key).map(|found| found.is_some());
+        assert!(matches!(resource("Widget.other.example.com"), Ok(false)));
+        assert!(resource("Widget.down.example.com").is_err());
+    }
 }

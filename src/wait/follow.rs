@@ -245,7 +245,7 @@ impl Follow<'_> {
     }
 
     /// Lists once a collection whose path the server does not know. If the kind is proved to be gone, all targets are.
-    /// If it is served in another version, that version is listed, and targets that it does not show count as gone.
+    /// If it is served in another version, targets that a list in that version does not show count as gone.
     async fn list_as_served(
         &self,
         group: &Group,
@@ -253,13 +253,13 @@ impl Follow<'_> {
         selector: &Selector,
         followed: &mut [Followed<'_>],
     ) {
+        let may_lack_label = group.lookup == Lookup::LabelThenName;
+        let unlabeled = may_lack_label.then(|| Selector::new("", WHOLE_OBJECTS));
+        let selector = unlabeled.as_ref().unwrap_or(selector);
         let listed = read::list_as_served(self.server, place, selector, |object, _| {
             let position = find_position(followed, object)?;
-            let target = followed[position].target;
-            Some((
-                position,
-                self.judge_object(object, target, group.others_of_kind()),
-            ))
+            let (target, others) = (followed[position].target, group.others_of_kind());
+            Some((position, self.judge_object(object, target, others)))
         })
         .await;
         let mut seen: BTreeMap<usize, ObservedStatus> = match listed {

@@ -1,26 +1,17 @@
 //! Reads single objects: those without the set's label, and those that may have lost it.
 
-use serde_json::Value;
-
 use super::follow::{Follow, Group};
 use super::{Lookup, ObservedStatus, Target};
 use crate::compare::status::OthersOfKind;
-use crate::read::{self, WHOLE_OBJECTS};
+use crate::read;
 
 impl Follow<'_> {
     /// Reads one object by its name. `others` says whether other objects of its kind have a status.
     pub(super) async fn read_object(&self, target: &Target, others: OthersOfKind) -> ObservedStatus {
-        let key = &target.key;
-        let path = target.resource.path_of(key);
-        match self.server.get(&path, WHOLE_OBJECTS).await {
-            Ok(reply) => match reply.json::<Value>() {
-                Ok(object) => self.judge_object(&object, target, others),
-                Err(error) => ObservedStatus::Unread(error.to_string()),
-            },
-            Err(error) => match read::is_absent(self.server, &target.resource, &error).await {
-                Ok(true) => ObservedStatus::Absent,
-                Ok(false) | Err(_) => ObservedStatus::Unread(error.kind.to_string()),
-            },
+        match read::object(self.server, &target.resource, &target.key).await {
+            Ok(Some(object)) => self.judge_object(&object, target, others),
+            Ok(None) => ObservedStatus::Absent,
+            Err(error) => ObservedStatus::Unread(error.kind.to_string()),
         }
     }
 

@@ -356,3 +356,64 @@ async fn what_was_not_looked_at_when_another_object_fails_is_not_an_error() {
         "{messages:?}"
     );
 }
+
+/// A target that has to be gone, and that may have lost its label.
+fn going() -> Target {
+    Target {
+        uid: Some("u".to_owned()),
+        goal: Goal::Gone,
+        lookup: Lookup::LabelThenName,
+        ..target("a", "one")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_without_the_object_does_not_prove_that_it_is_gone() {
+    let reads = Reads::default();
+    let server = reads.build_server(|read, _, before| {
+        Some(match (read, before) {
+            (Read::List, _) => list(&[]),
+            (_, 0) => json!({"status": "ok"}),
+            (_, 1) => widget("a", "other", &ready(true)),
+            // Another object of the same name.
+            _ => widget("a", "one", &ready(true)),
+        })
+    });
+    let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited, NEVER).await;
+    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(reads.count(Read::Get), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_lost_its_label_is_found_in_the_version_that_is_served_now() {
+    let lists = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&lists);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let is_labeled = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.contains("part-of"));
+        let (code, body) = match request.uri().path() {
+            path if path.contains("customresourcedefinitions") => {
+                let versions = [("v1", false), ("v2", true)];
+                let versions = versions.map(|(name, served)| json!({"name": name, "served": served}));
+                (200, json!({"spec": {"versions": versions}}))
+            }
+            path if path.contains("/v1/") => (404, json!({"kind": "Status", "code": 404})),
+            _ if is_labeled || counter.fetch_add(1, Ordering::SeqCst) > 0 => (200, list(&[])),
+            _ => {
+                let mut held = widget("a", "one", &ready(true));
+                held["metadata"]["uid"] = json!("u");
+                (200, list(&[held]))
+            }
+        };
+        let answer = Response::builder().status(code);
+        let answer = answer.body(Full::new(Bytes::from(body.to_string())));
+        async move { answer }
+    });
+    let client = kube::Client::new(service, "default");
+    let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+    let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited, NEVER).await;
+    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(lists.load(Ordering::SeqCst), 2);
+}

@@ -163,9 +163,10 @@ pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
     }
 }
 
-/// Returns whether an object with this UID is not the target, but another one with its name.
+/// Returns whether an object with this UID is not the target, but another one with its name. An empty UID proves
+/// nothing.
 fn is_another(target: &Target, uid: &str) -> bool {
-    target.uid.as_deref().is_some_and(|known| known != uid)
+    !uid.is_empty() && target.uid.as_deref().is_some_and(|known| known != uid)
 }
 
 /// Returns the status to report for an observation: an object that is to be gone is Current once it is.
@@ -229,6 +230,7 @@ mod tests {
             (Goal::Gone, ObservedStatus::Absent, true, Current),
             (Goal::Gone, present("other", Current), true, Current),
             (Goal::Gone, present("u", Current), false, InProgress),
+            (Goal::Gone, present("", Current), false, InProgress),
             (Goal::Gone, present("u", Failed), false, InProgress),
             (Goal::Gone, present("u", Terminating), false, Terminating),
             (

@@ -280,8 +280,8 @@ fn a_run_that_was_killed_anywhere_is_finished_by_the_same_run() {
         }
         assert_left(&set, &home);
         if end == ProgramEnd::Finished {
-            // The parent twice, and one patch for the label and the fields.
-            assert_eq!(writes, 3);
+            // The parent twice, and one patch for the label and the fields with its dry run.
+            assert_eq!(writes, 4);
             return;
         }
     }

@@ -74,6 +74,18 @@ fn a_first_apply_finds_members_of_a_lost_parent_in_other_namespaces() {
 }
 
 #[test]
+fn an_apply_of_nothing_without_a_parent_searches_each_kind_once() {
+    let (set, members) = in_a_namespace_made_again();
+    let proxy = Proxy::transparent();
+    let run = set.apply_through(&proxy, &[], &["--allow-prune-all"]).expect(0);
+    assert_eq!(run.results("pruned"), identities(&members[1..]));
+    // Nothing but the search lists this kind.
+    let lists = proxy.sent().into_iter();
+    let lists = lists.filter(|sent| sent.path.starts_with("/api/v1/services?"));
+    assert_eq!(lists.count(), 1, "{}", run.stderr);
+}
+
+#[test]
 fn a_list_of_all_namespaces_that_fails_ends_a_first_apply_before_it_writes() {
     let (set, [one, two]) = in_a_namespace_made_again();
     let away = two["metadata"]["namespace"].as_str().expect("a namespace");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Fault, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition,
-    fresh, identities, namespace, secret, service, with,
+    fresh, identities, namespace, namespace_object, secret, service, with,
 };
 
 /// Deletes the set, and applies these objects before one of its writes.
@@ -81,6 +81,56 @@ fn a_parent_that_only_loses_its_record_gets_it_back() {
         .expect(1);
     assert_eq!(set.members(), identities([&newcomer]));
     assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
+
+#[test]
+fn the_namespace_of_a_parent_that_was_replaced_stays_recorded_or_is_named() {
+    for is_parent_again in [true, false] {
+        let home = fresh("home");
+        let (own, one) = (namespace_object(&home), config_map(&home, "one", "1"));
+        let set = Set::secret(&home, "web");
+        set.apply(&[own.clone(), one]);
+        let (other, parent) = (set.clone(), set.parent.clone());
+        let proxy = Proxy::before_write(1, move || {
+            cluster().delete(&parent);
+            if is_parent_again {
+                other.apply(&[service(&home, "new", 80)]);
+            } else {
+                cluster().create(&secret(&home, "web"));
+            }
+        });
+
+        let run = set
+            .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+            .expect(1);
+
+        assert!(set.members().contains(&identities([&own])[0]), "{}", run.stderr);
+        if is_parent_again {
+            assert_eq!(set.unrecorded(), Vec::<String>::new(), "{}", run.stderr);
+        } else {
+            let named = format!("nothing records the remaining namespace/{}", set.namespace);
+            assert!(run.stderr.contains(&named), "{}", run.stderr);
+        }
+        cluster().delete(&own);
+    }
+}
+
+#[test]
+fn a_namespace_that_stays_without_its_parent_has_one_result() {
+    let home = fresh("home");
+    let own = namespace_object(&home);
+    let set = Set::secret(&home, "web");
+    set.apply(&[own.clone(), config_map(&home, "one", "1")]);
+    let parent = set.parent.clone();
+    let proxy = Proxy::before_write(1, move || {
+        cluster().create(&config_map(&home, "theirs", "1"));
+        cluster().delete(&parent);
+    });
+    let run = set
+        .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
+        .expect(1);
+    assert_eq!(run.document()["summary"]["skipped"], 1, "{}", run.stderr);
+    cluster().delete(&own);
 }
 
 /// Fails all lists once the parent is deleted.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, ID, NAMESPACES, PART_OF, Program, Set, cluster, config_map, custom_resource, definition, fresh,
-    identities, namespace, namespace_object, objects_file, secret, with,
+    Files, ID, NAMESPACES, PART_OF, Program, Proxy, Set, cluster, config_map, custom_resource, definition,
+    fresh, identities, namespace, namespace_object, objects_file, secret, with,
 };
 
 #[test]
@@ -97,6 +97,20 @@ fn a_parent_among_the_manifests_is_reported_although_it_is_not_a_result() {
     let run = apply("2");
     assert!(run.stderr.contains(&reported("configured")), "{}", run.stderr);
     assert!(!run.stderr.contains("nothing to do"), "{}", run.stderr);
+}
+
+#[test]
+fn an_object_that_is_created_in_the_place_of_the_parent_is_not_taken_over() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let theirs = config_map(&home, "web", "1");
+    let created = theirs.clone();
+    let proxy = Proxy::before_write(0, move || drop(cluster().create_as("kubectl", &created)));
+    let objects = [theirs.clone(), config_map(&home, "one", "1")];
+    let run = set.apply_through(&proxy, &objects, &[]).expect(3);
+    let live = cluster().live(&theirs).expect("their object");
+    assert_eq!(live["metadata"]["annotations"], Value::Null, "{}", run.stderr);
+    assert_eq!(cluster().live(&objects[1]), None);
 }
 
 #[test]

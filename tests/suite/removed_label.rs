@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::inventories::{by_helm, release};
 use crate::support::{
     Files, GROUP_KINDS, ID, PART_OF, Run, Set, cluster, config_map, eventually, fresh, identities, named,
     namespace, objects_file, secret, service, with,
@@ -30,6 +31,12 @@ const RETURN: &str = r#"[JSONPatch{op: "add",
 const UNLABELING: &str = "oldObject != null && has(oldObject.metadata.labels) \
     && 'applyset.kubernetes.io/part-of' in oldObject.metadata.labels \
     && !(has(object.metadata.labels) && 'applyset.kubernetes.io/part-of' in object.metadata.labels)";
+/// Puts owner references back that a request removes.
+const OWNERS_RETURN: &str = r#"[JSONPatch{op: "add", path: "/metadata/ownerReferences",
+    value: oldObject.metadata.ownerReferences}]"#;
+/// Whether a request removes them.
+const DISOWNING: &str = "oldObject != null && has(oldObject.metadata.ownerReferences) \
+    && !has(object.metadata.ownerReferences)";
 
 /// An admission policy and its binding, which change the ConfigMap `bare` of one namespace.
 struct Policy([Value; 2]);
@@ -169,22 +176,25 @@ fn an_object_that_does_not_keep_the_label_is_not_adopted() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    let objects = objects.map(|object| by_helm(object, &home, "web"));
     for object in &objects {
-        cluster().apply_as("kubectl", object);
+        cluster().apply_as("helm", object);
     }
-    let files = Files::new().with("objects.yaml", &objects_file(&objects));
-    let directory = files.directory().to_string_lossy().into_owned();
+    cluster().create(&release(&home, "web", 1, "deployed", &objects));
     let policy = Policy::removing(&home);
 
+    let before = cluster().live(&objects[0]);
     for flags in [&["--dry-run=server"][..], &[]] {
         let run = set
-            .invoke("adopt", &[&["-f", &*directory][..], flags].concat())
+            .invoke("adopt", &[&["--from", "helm/web"][..], flags].concat())
             .expect(1);
         assert_bare_failed(&run, &objects[0]);
         assert_eq!(run.results("adopted"), identities(&objects[1..]));
     }
 
     policy.end();
+    // Its fields have not moved without the label.
+    assert_eq!(cluster().live(&objects[0]), before);
     set.assert_records(&objects);
 }
 
@@ -446,4 +456,34 @@ fn a_member_that_loses_its_label_with_an_owner_reference_fails() {
     );
     assert!(cluster().live(&objects[1]).is_some());
     set.assert_records(&objects);
+}
+
+#[test]
+fn an_owner_is_not_deleted_if_the_server_puts_the_owner_reference_back() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "bare", "1"), config_map(&home, "owner", "1")];
+    set.apply(&objects);
+    let owner = cluster().live(&objects[1]).expect("the owner");
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner["metadata"]["uid"]});
+    let owned = json!({"metadata": {"ownerReferences": [reference]}});
+    cluster().patch(&objects[0], &owned);
+    let probe = config_map(&home, "bare-probe", "1");
+    cluster().create(&with(probe.clone(), &owned));
+    let policy = Policy::new(&home, DISOWNING, OWNERS_RETURN, || {
+        let patched = json!({"metadata": {"ownerReferences": null}});
+        cluster().patch(&probe, &patched);
+        let live = cluster().live(&probe).expect("the probe");
+        let is_obeyed = live["metadata"].get("ownerReferences").is_some();
+        cluster().patch(&probe, &owned);
+        is_obeyed
+    });
+
+    let run = set.apply_with(&objects[..1], &["--allow-data-loss"]).expect(1);
+
+    policy.end();
+    assert_eq!(run.results("failed"), identities(&objects[1..]), "{}", run.stderr);
+    assert!(run.stderr.contains("the server put them back"), "{}", run.stderr);
+    set.assert_holds(&objects);
 }

@@ -401,14 +401,20 @@ fn owners_are_judged_again_after_a_wait_for_a_webhook() {
     let address = unused_address();
     let owner = judged(config_map(&home, "owner", "1"));
     let kept = config_map(&home, "kept", "1");
-    set.apply(&[owner.clone(), kept.clone()]);
+    // Its delete begins after the first attempt to delete the owner, and before the second one.
+    let second = config_map(&home, "second", "1");
+    set.apply(&[owner.clone(), second.clone(), kept.clone()]);
     let webhook = asked_about(
         at(&home, address),
         &json!(["CREATE", "DELETE"]),
         &json!({"matchLabels": {"judged": "yes"}}),
     );
     register(&webhook, &judged(config_map(&home, "any", "1")));
-    let running = start(&set, std::slice::from_ref(&kept), &["--timeout=5m"]);
+    let flags = ["--timeout=5m", "--concurrency=1"];
+    let running = start(&set, std::slice::from_ref(&kept), &flags);
+    eventually("the second object is gone", || {
+        cluster().live(&second).is_none().then_some(())
+    });
     let uid = cluster().live(&owner).expect("the owner")["metadata"]["uid"].clone();
     let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid});
     cluster().patch(&kept, &json!({"metadata": {"ownerReferences": [reference]}}));
@@ -416,5 +422,34 @@ fn owners_are_judged_again_after_a_wait_for_a_webhook() {
     let run = running.finish().expect(1);
     assert_eq!(run.results("failed"), identities([&owner]));
     set.assert_holds_at_least(&[owner, kept]);
+    cluster().delete(&webhook);
+}
+
+#[test]
+fn owners_are_judged_again_after_the_removal_of_references_has_waited_for_a_webhook() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let owner = config_map(&home, "owner", "1");
+    let kept = with(
+        judged(config_map(&home, "kept", "1")),
+        &json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}),
+    );
+    let desired = config_map(&home, "desired", "1");
+    let members = [owner.clone(), kept.clone(), desired.clone()];
+    set.apply(&members);
+    let uid = cluster().live(&owner).expect("the owner")["metadata"]["uid"].clone();
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid});
+    let owned = json!({"metadata": {"ownerReferences": [reference]}});
+    cluster().patch(&kept, &owned);
+    let webhook = at(&home, address);
+    register(&webhook, &judged(config_map(&home, "any", "1")));
+    let flags = ["--timeout=5m", "--allow-data-loss"];
+    let running = start(&set, std::slice::from_ref(&desired), &flags);
+    cluster().patch(&desired, &owned);
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    let run = running.finish().expect(1);
+    assert_eq!(run.results("failed"), identities([&owner]));
+    set.assert_holds_at_least(&members);
     cluster().delete(&webhook);
 }

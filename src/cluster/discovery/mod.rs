@@ -24,6 +24,7 @@ pub use missing_kinds::{
     AggregatedApi, Definition, Evidence, ExpectedReason, Forbidden, KeptKind, KeptReason, MissingKind,
     judge as judge_missing_kind,
 };
+pub use parse::null_is_empty;
 
 /// The resources that the server serves, and the group-versions that could not be read.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 //!
 //! One write changes the label and the ownership of fields of an object, so the object is always in exactly one set,
 //! and its fields never move without its label. The write has the resourceVersion that was judged as a precondition; an
-//! object that has changed since is judged again. An object that leaves another set is written in a dry run first: if
-//! an admission webhook removes the new label, the object would be in no set after the write.
+//! object that has changed since is judged again. An object that leaves another set, or whose fields move, is written
+//! in a dry run first: an admission webhook may remove the new label, and then nothing of the object must change.
 
 use std::collections::BTreeMap;
 
@@ -130,15 +130,15 @@ impl LabelWriter<'_> {
         failed("too many conflicting updates; run the same command again".into())
     }
 
-    /// Writes the label. If the object leaves another set, sends a dry run first, and does not write the label if the
-    /// dry run's answer does not show it.
+    /// Writes the label. If the object leaves another set or its fields move, sends a dry run first, and does not write
+    /// the label if the dry run's answer does not show it.
     async fn write_unless_label_is_dropped(
         &self,
         live: &Live,
         fields: &FieldOwnership,
     ) -> Result<Answer, ApiError> {
-        let leaves_set = self.part_of.is_some() && live.part_of.is_some();
-        if leaves_set && self.writing.dry_run == DryRun::None {
+        let loses_set_or_fields = live.part_of.is_some() || *fields != FieldOwnership::Kept;
+        if self.part_of.is_some() && loses_set_or_fields && self.writing.dry_run == DryRun::None {
             // Any other failure of the dry run is ignored here: the write fails, too, and reports it.
             let predicted = self.send(live, fields, DryRun::Server).await;
             if let Ok(Answer::LabelChanged(_)) = predicted {

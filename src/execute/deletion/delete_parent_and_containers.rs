@@ -10,6 +10,7 @@ use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::report::{
     describe_unlisted_kinds, join_names, outcome_event, predict_disposition, report_unlisted_kinds,
 };
+use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::deletion::set::field_managers_not_keeping_parent;
 use crate::execute::former_parent::wait_until_members_are_gone::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_obstacles,
@@ -120,7 +121,7 @@ impl Execution<'_> {
             Ok(ParentOutcome::Ordinary) => ending,
             Ok(ParentOutcome::Replaced) => {
                 sink(Event::general_failure(format!(
-                    "{}: set not deleted: another run created it again",
+                    "{}: set not deleted: another client replaced or changed its parent",
                     self.set.parent
                 )));
                 Ending::Incomplete
@@ -345,10 +346,13 @@ impl Execution<'_> {
     /// Deletes the parent's containers. The parent is gone by now, so no record leads to a container that is kept: that
     /// is a failure.
     async fn delete_parent_containers(&self, members: &mut DeleteResults, sink: &mut Sink<'_>) -> Ending {
+        // A container that must not be deleted has been reported already.
+        let kept_objects = &members.kept_objects;
+        let is_deleted = |live: &&Live| self.contains_parent(live) && !kept_objects.contains(live);
         let waves = self.plan.prune_waves();
         let waves = Waves {
             deletes: waves
-                .map(|wave| wave.iter().filter(|live| self.contains_parent(live)).collect())
+                .map(|wave| wave.iter().filter(is_deleted).collect())
                 .collect(),
             owners: BTreeSet::new(),
             action: Action::Deleted,
@@ -357,7 +361,8 @@ impl Execution<'_> {
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let mut driver = self.driver();
         let failed_before = members.failed;
-        let deleting = self.delete_waves_as_judged(&waves, judge, members, &mut driver, sink);
+        let deleting =
+            self.delete_waves_as_judged(&waves, judge, Freshness::default(), members, &mut driver, sink);
         let is_stopped = deleting.await.is_err();
         if self.interrupt.is_requested() {
             return Ending::Interrupted;

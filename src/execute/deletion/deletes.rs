@@ -24,7 +24,7 @@ use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::plan::{ActionId, DeleteAction, Dependents, Detachment, Graph, Judge};
+use crate::plan::{ActionId, DeleteAction, Dependents, Graph, Judge};
 
 /// Objects to delete, wave by wave.
 pub struct Waves<'l> {
@@ -113,10 +113,12 @@ impl Execution<'_> {
         };
         let mut judge = self.deletion_judge(&dependents, desired_uids);
         let detachments = self.needed_detachments(&dependents, &waves.owners);
-        let detached = self.detach_all(&detachments, &mut judge, driver, sink).await;
+        let freshness = Freshness::default();
+        let detaching = self.detach_all(&detachments, &mut judge, &freshness, driver, sink);
+        let detached = detaching.await;
         on_detached(&detached, sink);
         deleted.attached = dependents.without(&detached);
-        self.delete_waves_as_judged(waves, judge, deleted, driver, sink)
+        self.delete_waves_as_judged(waves, judge, freshness, deleted, driver, sink)
             .await
     }
 
@@ -125,6 +127,7 @@ impl Execution<'_> {
         &self,
         waves: &Waves<'_>,
         judge: Judge<'_>,
+        freshness: Freshness,
         deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
@@ -137,7 +140,7 @@ impl Execution<'_> {
             containers_to_keep: RefCell::default(),
             begun: RefCell::default(),
             deleted: RefCell::new(deleted),
-            freshness: Freshness::default(),
+            freshness,
             unread: RefCell::default(),
             without_outcome: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
         };
@@ -146,16 +149,6 @@ impl Execution<'_> {
         let Some(unread) = unread else { return Ok(()) };
         deleted.report_owner_references_unread(&unread, objects, waves.action, sink);
         Err(Stopped)
-    }
-
-    async fn reread_dependents_if_deleting(
-        &self,
-        parent: Option<&Arc<Resource>>,
-    ) -> Result<Dependents, OwnerReferencesUnread> {
-        if self.plan.count_prunes() == 0 {
-            return Ok(self.plan.dependents.clone());
-        }
-        self.reread_dependents(parent, Vec::new()).await
     }
 
     /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.
@@ -188,18 +181,6 @@ impl Execution<'_> {
             purpose: Purpose::Removal,
             preconditions: &self.plan.preconditions,
         }
-    }
-
-    /// Returns the detachments that are needed to delete these owners. A saved plan allows only the detachments that it
-    /// names.
-    fn needed_detachments(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
-        let is_saved_plan = self.plan.preconditions.is_of_saved_plan();
-        let detachments = dependents.detachments.iter();
-        let needed =
-            detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));
-        let allowed = needed
-            .filter(|detachment| !is_saved_plan || self.plan.dependents.includes_detachment(detachment));
-        allowed.cloned().collect()
     }
 }
 
@@ -361,6 +342,11 @@ impl<'r> Work for Deletes<'r, '_> {
 impl Deletes<'_, '_> {
     /// Deletes an object, unless it is a container of an object that was kept, or one that has gained objects.
     async fn delete(&self, live: &Live) -> Answer {
+        // The first attempt was postponed because a webhook could not be called.
+        let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
+        if is_begun_again {
+            self.freshness.mark_outdated();
+        }
         if !self.refresh_dependents().await {
             return Answer::Unread;
         }
@@ -374,10 +360,8 @@ impl Deletes<'_, '_> {
             return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
         }
         let context = self.execution.delete_context(self.waves.action, &judge);
-        let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         if is_begun_again {
-            // The first attempt was postponed because a webhook could not be called. A container may have gained
-            // objects since then.
+            // A container may have gained objects since then.
             if let Some(outcome) = context.find_containers_to_keep(iter::once(live)).await.pop() {
                 return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
             }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiRequest, Patch, UnreachableWebhook};
 use crate::event::Event;
+use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_answer_about_uid, reread};
 use crate::execute::schedule::drive::{Driver, WriteAnswer};
@@ -23,7 +24,7 @@ use crate::model::live::Presence;
 use crate::model::message::Message;
 use crate::model::text::listed;
 use crate::model::write_settings::DryRun;
-use crate::plan::{Dependent, Detachment, Judge};
+use crate::plan::{Dependent, Dependents, Detachment, Judge};
 use crate::read::METADATA;
 
 /// Limit of attempts to write an object that other clients keep writing.
@@ -58,12 +59,30 @@ pub fn warn_of_detached_objects<'d>(
 }
 
 impl Execution<'_> {
+    /// Returns the detachments that are needed to delete these owners. A saved plan allows only the detachments that it
+    /// names.
+    pub(super) fn needed_detachments(
+        &self,
+        dependents: &Dependents,
+        owners: &BTreeSet<&ObjectKey>,
+    ) -> Vec<Detachment> {
+        let is_saved_plan = self.plan.preconditions.is_of_saved_plan();
+        let detachments = dependents.detachments.iter();
+        let needed =
+            detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));
+        let allowed = needed
+            .filter(|detachment| !is_saved_plan || self.plan.dependents.includes_detachment(detachment));
+        allowed.cloned().collect()
+    }
+
     /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They
-    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it.
-    pub(in crate::execute) async fn detach_all<'d>(
+    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it. If one has
+    /// to wait for a webhook, the owner references of the others are outdated.
+    pub(super) async fn detach_all<'d>(
         &self,
         detachments: &'d [Detachment],
         judge: &mut Judge<'_>,
+        freshness: &Freshness,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
     ) -> BTreeSet<ObjectKey> {
@@ -86,7 +105,11 @@ impl Execution<'_> {
         };
         let writing =
             driver.run_independent(items, take_answer, sink, async |detachment: &&'d Detachment| {
-                self.detach(detachment).await
+                let answer = self.detach(detachment).await;
+                if answer.webhook.is_some() {
+                    freshness.mark_outdated();
+                }
+                answer
             });
         writing.await;
         for detachment in &detached {
@@ -112,6 +135,12 @@ impl Execution<'_> {
             let request = self.patch_request(&dependent, &operations);
             match self.server.send(request).await {
                 Ok(reply) if is_answer_about_uid(&reply, &dependent.uid) => {
+                    let answer = reply.json_or_null();
+                    if without_owners(&answer, detachment) != answer {
+                        return ended(Some(removal_error(
+                            &"the server put them back; an admission policy or webhook may be the cause",
+                        )));
+                    }
                     let error = label_error_in(&reply, dependent.part_of.as_deref());
                     return ended(
                         error.map(|error| error.with_prefix("owner references were removed, but ")),

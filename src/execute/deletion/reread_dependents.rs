@@ -56,6 +56,17 @@ impl Freshness {
 }
 
 impl Execution<'_> {
+    /// Finds the current dependents of prunes; those of the plan if there are no prunes.
+    pub(super) async fn reread_dependents_if_deleting(
+        &self,
+        parent: Option<&Arc<Resource>>,
+    ) -> Result<Dependents, OwnerReferencesUnread> {
+        if self.plan.count_prunes() == 0 {
+            return Ok(self.plan.dependents.clone());
+        }
+        self.reread_dependents(parent, Vec::new()).await
+    }
+
     /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
     /// if there is one. `unlabeled` are desired objects that may not have the label of the set yet: none, once all of
     /// them are applied. Namespaces in which pruned objects cannot have dependents are not read.

@@ -98,7 +98,8 @@ impl Execution<'_> {
             ..object.clone()
         };
         // An aggregated API may ignore `dryRun`, and would then really create the stand-in.
-        let reply = if self.server.is_known_to_honor_dry_run(&object.resource).await {
+        let is_complete = !self.has_unknown_value(object);
+        let reply = if is_complete && self.server.is_known_to_honor_dry_run(&object.resource).await {
             let request = self.creation_dry_run_request(&stand_in);
             self.server.send(request).await.ok()
         } else {

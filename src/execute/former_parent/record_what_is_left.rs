@@ -54,6 +54,8 @@ impl ParentRelease<'_> {
             let reason = "it changed during the run and is no longer this set's parent";
             self.report_parent(Action::Skipped, reason, sink);
         }
+        // They hold the object, so the run does not delete them: the list shows them as left.
+        self.remaining.parent_containers.clear();
         let found = self.list_without_parent(sink).await?;
         if self.has_anything_left(&found) {
             self.widen_record(Some(object), &found, sink).await?;
@@ -94,10 +96,14 @@ impl ParentRelease<'_> {
         };
         match writing.widen(current, &self.record_of(found), sink).await {
             Ok(()) => Ok(()),
-            Err(error) => Err(ReleaseError::Unrecorded {
-                left: describe_what_is_left(found.remains.all(), &self.unlisted),
-                error,
-            }),
+            Err(error) => {
+                let parent_containers = self.remaining.parent_containers.iter().copied();
+                let left = found.remains.all().chain(parent_containers);
+                Err(ReleaseError::Unrecorded {
+                    left: describe_what_is_left(left, &self.unlisted),
+                    error,
+                })
+            }
         }
     }
 

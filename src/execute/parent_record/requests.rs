@@ -13,6 +13,7 @@ use crate::event::{Event, Subject};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served};
 use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::parse_written;
+use crate::execute::members::apply_as_read::with_version_of_no_object;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::manifest::desired::DesiredObject;
@@ -204,8 +205,9 @@ impl ParentWriting<'_> {
     ///
     /// A parent without a manifest is created by POST, which fails if another run has created the parent first; an
     /// apply would overwrite the record of that run. A parent with a manifest is applied with the tooling annotation
-    /// alone, and gets its record in a second write. If the run is interrupted between the two writes, the next run
-    /// recognizes the parent by that annotation and continues.
+    /// alone and a version that makes the apply fail if the object exists, and gets its record in a second write. If
+    /// the run is interrupted between the two writes, the next run recognizes the parent by that annotation and
+    /// continues.
     pub async fn create(
         &self,
         new_annotations: &Value,
@@ -229,18 +231,20 @@ impl ParentWriting<'_> {
                 }
             }
         }
-        let mut object = manifest.object.value();
+        let mut object = with_version_of_no_object(manifest).object.value();
         let metadata = &mut object["metadata"];
         if !metadata["annotations"].is_object() {
             metadata["annotations"] = json!({});
         }
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
         let request = manifest_request(manifest, apply_body(&object), &self.member_parameters());
-        let reply = self.send(request, sink).await?;
-        if reply.status != StatusCode::CREATED {
-            // Another run has created it, and may have recorded a set on it.
-            return Ok(Written::Overtaken);
-        }
+        let reply = match self.send(request, sink).await {
+            Ok(reply) if reply.status == StatusCode::CREATED => reply,
+            // Another client has created it, and may have recorded a set on it. A manifest with `metadata.uid` gets a
+            // conflict, too.
+            Err(error) if !is_overtaken(&error) || self.read().await?.is_none() => return Err(error.into()),
+            _ => return Ok(Written::Overtaken),
+        };
         let created = parse_written(&reply)?.metadata;
         self.write_record((&created.uid, &created.resource_version), new_annotations, sink)
             .await

@@ -118,7 +118,7 @@ pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) 
 
 /// Returns the kind that a CRD defines; `None` for any other object.
 pub fn defined_kind(object: &DesiredObject) -> Option<GroupKind> {
-    if object.key.group_kind.kind != "CustomResourceDefinition" {
+    if object.key.group_kind != GroupKind::custom_resource_definition() {
         return None;
     }
     let value = object.object.value();

@@ -61,11 +61,22 @@ fn after(object: DesiredObject, before: &[&DesiredObject]) -> DesiredObject {
 }
 
 fn definition_of_widgets() -> DesiredObject {
+    definition_in("apiextensions.k8s.io")
+}
+
+fn definition_in(group: &str) -> DesiredObject {
     let definition = json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}});
     DesiredObject {
         object: Object::from(&definition),
-        ..object("CustomResourceDefinition.apiextensions.k8s.io", None, "widgets")
+        ..object(&format!("CustomResourceDefinition.{group}"), None, "widgets")
     }
+}
+
+#[test]
+fn a_kind_of_the_same_name_in_another_group_defines_no_kind() {
+    let widget = GroupKind::new("example.com", "Widget");
+    assert_eq!(defined_kind(&definition_of_widgets()), Some(widget));
+    assert_eq!(defined_kind(&definition_in("example.com")), None);
 }
 
 #[test]

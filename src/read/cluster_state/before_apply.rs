@@ -184,7 +184,7 @@ async fn read_members(
     search_members(cluster, named, scoped, (desired, rules, former), warnings).await
 }
 
-/// Searches members in the whole cluster, reads them, and compares each with its manifest.
+/// Searches members in the whole cluster, unless that was done before; reads them, and compares each with its manifest.
 async fn search_members(
     cluster: &mut Cluster,
     named: &NamedSet,
@@ -192,7 +192,10 @@ async fn search_members(
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Compared, Error> {
-    let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search_rules()).await?;
+    let found = match scoped.orphans.take() {
+        Some(found) => found,
+        None => orphans::find(cluster, named, &mut scoped.member_scope, rules.search_rules()).await?,
+    };
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
     let count = compared.members.len();

@@ -221,9 +221,23 @@ fn find_fault(item: &Value, resource: &Resource, namespace: Option<&str>) -> Opt
         Some("has an item of another namespace")
     } else if read_owners(&item["metadata"]).is_err() {
         Some("has an item whose owner references cannot be read")
+    } else if ["labels", "annotations"]
+        .iter()
+        .any(|field| !has_texts(&item["metadata"][field]))
+    {
+        Some("has an item whose labels or annotations cannot be read")
     } else {
         None
     }
+}
+
+/// Returns whether labels or annotations are a map of texts, or null.
+fn has_texts(pairs: &Value) -> bool {
+    let is_null = pairs.is_null();
+    is_null
+        || pairs
+            .as_object()
+            .is_some_and(|pairs| pairs.values().all(Value::is_string))
 }
 
 /// Reads all pages, of at most `max_page_items` objects each. Lowers that limit if a page turns out to be too large.

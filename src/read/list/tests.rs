@@ -162,6 +162,16 @@ fn items_have_to_be_what_was_asked_for() {
         item(json!({"namespace": "m"})),
         Some("has an item of another namespace")
     );
+    for field in ["labels", "annotations"] {
+        assert_eq!(item(json!({(field): null})), None);
+        for pairs in [json!([]), json!("x"), json!({"a": 1})] {
+            let fault = item(json!({(field): pairs}));
+            assert_eq!(
+                fault,
+                Some("has an item whose labels or annotations cannot be read")
+            );
+        }
+    }
     for owners in [json!({}), json!("x"), json!([{"name": "owner"}])] {
         assert_eq!(
             item(json!({"ownerReferences": owners})),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Plan;
 use crate::support::{
-    Program, Proxy, Run, Set, cluster, config_map, deployment, identities, named, namespace, with,
+    Program, Proxy, Run, Sent, Set, cluster, config_map, deployment, identities, named, namespace, with,
 };
 
 impl Plan {
@@ -139,6 +139,37 @@ fn values_of_secrets_are_compared_by_their_digests() {
     cluster().delete(&objects[0]);
     let run = plan.assert_codes(1, [1, 1, 0]);
     assert_eq!(run.results("created"), identities([&objects[0]]));
+}
+
+#[test]
+fn a_secret_that_is_being_deleted_is_not_sent_without_its_values() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [login(&home), config_map(&home, "one", "1")];
+    let plan = Plan::saved(&set, &objects, &["--recreate=Secret"]);
+    plan.apply().expect(0);
+    // The plan has only a digest of the value that the Secret had.
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}, "data": {"password": "aW4tdGhlLWZ1dHVyZQ=="}});
+    cluster().patch(&objects[0], &held);
+    cluster().delete(&objects[0]);
+    let proxy = Proxy::transparent();
+    let run = plan.compare_by(Program::with_kubeconfig(&proxy.kubeconfig()), &[]);
+    assert_eq!(
+        run.results("recreated"),
+        identities([&objects[0]]),
+        "{}",
+        run.stderr
+    );
+    let writes = proxy.sent().into_iter().filter(Sent::is_write);
+    let paths: Vec<String> = writes.map(|sent| sent.path).collect();
+    // The parent is a Secret, too.
+    assert!(
+        paths
+            .iter()
+            .all(|path| !path.contains("/secrets") || path.contains("/secrets/web")),
+        "{paths:?}"
+    );
+    cluster().patch(&objects[0], &json!({"metadata": {"finalizers": null}}));
 }
 
 #[test]

@@ -332,11 +332,11 @@ struct ListedResource {
     verbs: Vec<String>,
 }
 
-/// A list that Go may have written as `null`.
-fn null_is_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+/// Reads a list, map or text that Go may have written as `null`.
+pub fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de>,
+    T: Deserialize<'de> + Default,
 {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
