@@ -36,9 +36,11 @@ pub mod internals {
     pub use crate::cluster::connection::{Connection, ConnectionOptions};
     pub use crate::cluster::discovery::fetch as fetch_discovery;
     pub use crate::compare::changes::{CrdVersion, Verdict, compare};
-    pub use crate::compare::ignore::{Purpose, body, may_be_ignored};
+    pub use crate::compare::ignore::{Purpose, body_with_live_values, may_be_ignored};
     pub use crate::manifest::{Recursion, Source, read_with_standard_input};
-    pub use crate::model::applyset::parent::{Pairs, Reading, RecordedKinds, annotations, labels, read};
+    pub use crate::model::applyset::parent::{
+        Pairs, Reading, RecordedKinds, annotations, labels, read_labels_and_annotations,
+    };
     pub use crate::model::applyset::{
         ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
         ID_LABEL, ParentIdentity, Record, TOOLING_ANNOTATION, Tooling,
@@ -48,5 +50,5 @@ pub mod internals {
     pub use crate::model::object::Object;
     pub use crate::model::pointer::Pointer;
     pub use crate::model::resource::{Resource, Scope};
-    pub use crate::read::parents as read_parents;
+    pub use crate::read::list_parents as read_parents;
 }

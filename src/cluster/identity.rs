@@ -19,7 +19,7 @@ impl ClusterUid {
 
     /// Asks the server for the UID. If that fails, the UID stays unknown, which is not an error: no decision depends on
     /// it.
-    pub async fn ask(&self, server: &ApiServer) {
+    pub async fn fill_from_server(&self, server: &ApiServer) {
         let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}");
         let Ok(reply) = server.get(&path, "application/json").await else {
             return;
@@ -51,7 +51,7 @@ mod tests {
         let client = kube::Client::new(service, "default");
         let server = ApiServer::new(client, "https://example.com", Duration::from_secs(1));
         let uid = ClusterUid::default();
-        uid.clone().ask(&server).await;
+        uid.clone().fill_from_server(&server).await;
         uid.get().map(str::to_owned)
     }
 

@@ -29,7 +29,7 @@ use crate::settings::{self, ApplyOptions};
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
     if let Some(file) = &arguments.plan {
-        return run_plan(file, arguments, shared).await;
+        return run_saved_plan(file, arguments, shared).await;
     }
     let options = ApplyOptions::new(arguments, shared)?;
     if let Some(file) = &options.undo_out {
@@ -40,7 +40,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
-        read_style(arguments, shared),
+        style_for_apply(arguments, shared),
         options.writing.dry_run,
         questions,
     );
@@ -67,8 +67,8 @@ async fn run_script(
     run.finish(outcome.map_err(Error::with_rbac_hint))
 }
 
-fn read_style(arguments: &Apply, shared: &GlobalFlags) -> Style {
-    let style = settings::style_with_markdown(shared, &arguments.markdown);
+fn style_for_apply(arguments: &Apply, shared: &GlobalFlags) -> Style {
+    let style = settings::read_style_with_markdown(shared, &arguments.markdown);
     Style {
         unchanged: if arguments.show_unchanged {
             UnchangedLines::Shown
@@ -80,7 +80,7 @@ fn read_style(arguments: &Apply, shared: &GlobalFlags) -> Style {
 }
 
 /// Runs `apply --plan`.
-async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
+async fn run_saved_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
     let plan = saved_plan::read(file)?;
     let options = ApplyOptions::from_plan(&plan, arguments, shared)?;
     if let Some(file) = &options.undo_out {
@@ -90,7 +90,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
-        read_style(arguments, shared),
+        style_for_apply(arguments, shared),
         options.writing.dry_run,
         questions,
     );
@@ -124,11 +124,12 @@ impl Script for ApplyScript<'_> {
             self.has_undo_file = false;
         }
         let prepared = match self.saved {
-            None => prepare::to_write(run, self.shared, self.options, outdated).await?,
+            None => prepare::plan_to_write(run, self.shared, self.options, outdated).await?,
             // The cluster may have changed since the plan was saved, so the cluster is read again and compared with the
             // plan.
             Some(saved) => {
-                let prepared = saved_plan::plan_again(run, self.shared, self.options, saved).await?;
+                let prepared =
+                    saved_plan::plan_again_and_compare(run, self.shared, self.options, saved).await?;
                 check_permissions(&prepared).await?;
                 prepared
             }
@@ -157,13 +158,17 @@ impl Script for ApplyScript<'_> {
         )
     }
 
-    async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {
+    async fn report_and_check_permissions(
+        &mut self,
+        run: &mut CommandRun,
+        prepared: &mut Prepared,
+    ) -> Result<(), Error> {
         // The checks and reports of a saved plan are part of its approval, in `plan`.
         if self.saved.is_some() {
             return Ok(());
         }
         prepared.plan.accept();
-        prepare::report(run, prepared);
+        prepare::report_notes_and_warnings(run, prepared);
         check_permissions(prepared).await
     }
 
@@ -173,7 +178,7 @@ impl Script for ApplyScript<'_> {
             let interrupt = run.interrupt.clone();
             let exported = tokio::select! {
                 biased;
-                () = interrupt.requested() => return Ok(Ending::Interrupted),
+                () = interrupt.wait_until_requested() => return Ok(Ending::Interrupted),
                 exported = build_undo_text(prepared, self.shared) => exported?,
             };
             manifest_files::write_file(UNDO_OUT, file, &exported)?;
@@ -284,9 +289,9 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
     let work = async {
         let mut sink = |event| {
             if wait.is_some() {
-                written.borrow_mut().record(&event);
+                written.borrow_mut().add_from_event(&event);
             }
-            reporter.event(event);
+            reporter.take_event(event);
         };
         Ok(execution.run(&mut sink).await?)
     };

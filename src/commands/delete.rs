@@ -12,7 +12,8 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, read_cluster_state,
+    resolve_named_set,
 };
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
@@ -31,7 +32,7 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
     let mut run = CommandRun::begin(
         Operation::Delete,
         SetDocument::named(&options.set.name),
-        settings::style(shared),
+        settings::read_style(shared),
         options.writing.dry_run,
         questions,
     );
@@ -67,7 +68,7 @@ impl Script for DeleteScript<'_> {
                 outdated.cluster
             }
         };
-        let mut named = named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
+        let mut named = resolve_named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read_state(&mut cluster, &mut named, options).await {
             Err(error) if error.kind == ErrorKind::NoSuchSet && options.ignore_not_found => {
@@ -109,7 +110,11 @@ impl Script for DeleteScript<'_> {
         prepared.outline()
     }
 
-    async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {
+    async fn report_and_check_permissions(
+        &mut self,
+        run: &mut CommandRun,
+        prepared: &mut Prepared,
+    ) -> Result<(), Error> {
         prepared.plan.accept();
         let Prepared {
             cluster,
@@ -158,17 +163,17 @@ async fn execute_deletion(
     let work = async {
         if is_dry {
             return Ok(deletion
-                .predict_deletion_of_set(&mut |event| run.reporter.event(event))
+                .report_predicted_set_deletion(&mut |event| run.reporter.take_event(event))
                 .await);
         }
         let mut deletion_run = deletion
-            .begin_deletion(&mut |event| run.reporter.event(event))
+            .begin_deletion(&mut |event| run.reporter.take_event(event))
             .await?;
         if let Some(patience) = options.waiting.patience {
             let waiting = delete_and_wait(run, prepared, (&deletion, &mut deletion_run), patience);
             return Ok::<_, Error>(waiting.await);
         }
-        let mut sink = |event| run.reporter.event(event);
+        let mut sink = |event| run.reporter.take_event(event);
         let members = deletion.delete_members(&mut deletion_run, &mut sink).await;
         Ok(match members.ending {
             Ending::Done => {
@@ -184,7 +189,7 @@ async fn execute_deletion(
     // Objects that the user may list, but not delete, and that are probably members.
     let likely_members_left = prepared.state.likely_members_left;
     if ending == Ending::Done && likely_members_left > 0 {
-        run.reporter.event(Event::general_failure(format!(
+        run.reporter.take_event(Event::general_failure(format!(
             "{} not deleted: probably members of the set, but you cannot delete them; run the same command as a user who can",
             counted(likely_members_left, "object"),
         )));
@@ -204,8 +209,8 @@ async fn delete_and_wait(
     let reporter = &mut run.reporter;
     let mut written = waits::WrittenObjects::default();
     let mut sink = |event| {
-        written.record(&event);
-        reporter.event(event);
+        written.add_from_event(&event);
+        reporter.take_event(event);
     };
     let members = deletion.delete_members(deletion_run, &mut sink).await;
     if members.ending != Ending::Done {
@@ -225,12 +230,12 @@ async fn delete_and_wait(
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
     let terminating = deletion
-        .deleted_or_terminating()
+        .members_to_be_gone_before_parent()
         .filter(|live| written.is_being_deleted(live));
     let targets = terminating.map(|live| written.deletion_target(live)).collect();
-    let mut report = |event| reporter.event(event);
+    let mut report = |event| reporter.take_event(event);
     let awaited = waiting.run(targets, &mut report);
-    let outcome = deletion_run.while_renewing(awaited).await;
+    let outcome = deletion_run.work_while_renewing(awaited).await;
     if outcome == Outcome::Interrupted {
         return deletion_run.end(None, Ending::Interrupted, &mut report).await;
     }
@@ -241,8 +246,8 @@ async fn delete_and_wait(
             members.deleted,
             TerminatingObjects::Reported,
             &mut |event| {
-                written.record(&event);
-                reporter.event(event);
+                written.add_from_event(&event);
+                reporter.take_event(event);
             },
         )
         .await;
@@ -259,7 +264,7 @@ async fn delete_and_wait(
         .chain(parent_containers)
         .filter(|target| written.has_deleted(target));
     let outcome = waiting
-        .run(last.collect(), &mut |event| reporter.event(event))
+        .run(last.collect(), &mut |event| reporter.take_event(event))
         .await;
     waits::ending_after_wait(outcome, ending)
 }
@@ -278,5 +283,5 @@ async fn read_state(
         concurrency: options.writing.concurrency,
     };
     let goal = Goal::Delete(&options.policy, field_managers_not_keeping_parent(manager));
-    cluster_state(cluster, named, goal, rules).await
+    read_cluster_state(cluster, named, goal, rules).await
 }

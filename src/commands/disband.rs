@@ -14,7 +14,7 @@ use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
-use crate::read::{Cluster, NamedSet, Wanted, named_set, no_such_set};
+use crate::read::{Cluster, NamedSet, Wanted, no_such_set, resolve_named_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -66,11 +66,12 @@ impl Script for DisbandScript<'_> {
                 outdated.cluster
             }
         };
-        let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+        let named = resolve_named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let concurrency = membership.writing.concurrency;
         let mut read =
-            adopt_move_disband::read_existing(&mut cluster, named, Operation::Disband, membership).await?;
+            adopt_move_disband::read_set_to_leave(&mut cluster, named, Operation::Disband, membership)
+                .await?;
         let Some(parent) = read.parent().cloned() else {
             return Err(no_such_set(&read.named.set.parent));
         };
@@ -104,7 +105,11 @@ impl Script for DisbandScript<'_> {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<(), Error> {
+    async fn report_and_check_permissions(
+        &mut self,
+        run: &mut CommandRun,
+        planned: &mut PlannedDisband,
+    ) -> Result<(), Error> {
         let read = &planned.read;
         run.report_warnings(&read.state.warnings);
         let mut needed = permissions::needed_to_relabel(&planned.plan.changes);
@@ -136,7 +141,7 @@ impl Script for DisbandScript<'_> {
             selector: None,
             judge: &|_, live| plan::judge_release(live, &read.named.set),
         };
-        let mut sink = |event| run.reporter.event(event);
+        let mut sink = |event| run.reporter.take_event(event);
         let ending = run
             .interrupt
             .run_command_until_insisted(execution.run(&mut sink))

@@ -17,7 +17,7 @@ use crate::settings::{self, SetReference};
 
 /// Runs `export`.
 pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let style = settings::style(shared);
+    let style = settings::read_style(shared);
     let reference = SetReference::new(&arguments.set)?;
     if let Some(directory) = &arguments.out {
         if !matches!(style.format, Format::Lines | Format::Yaml) {
@@ -36,16 +36,16 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
         left_out,
     } = exported;
     for line in &left_out {
-        report::note(line, style);
+        report::print_note(line, style);
     }
     let Some(directory) = &arguments.out else {
         let file = manifest_file(&set.parent, &flags, &left_out, &manifests);
-        report::manifests(&manifests, &file, style);
+        report::print_exported_manifests(&manifests, &file, style);
         warn_of_secrets(&manifests, style);
         return Ok(Exit::Done);
     };
     if manifests.is_empty() {
-        report::note(
+        report::print_note(
             &format!("{} has no members: no file is written", set.parent),
             style,
         );
@@ -55,10 +55,10 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
     let directory = shell_word(&directory.to_string_lossy());
     let command = format!(
         "kubectl applyset apply {} -f {directory}{flags}",
-        set.parent.argument()
+        set.parent.shell_arguments()
     );
     let count = counted(manifests.len(), "manifest");
-    report::note(&format!("{count} written; apply them with `{command}`"), style);
+    report::print_note(&format!("{count} written; apply them with `{command}`"), style);
     Ok(Exit::Done)
 }
 
@@ -68,7 +68,7 @@ fn warn_of_secrets(manifests: &[ManifestText], style: Style) {
     let is_shown = matches!(style.output, Device::Terminal { .. }) && style.format != Format::Names;
     if secrets > 0 && is_shown {
         let count = counted(secrets, "Secret");
-        report::warning(
+        report::print_warning(
             &format!("the values of {count} are on the screen; write them to files with --out DIR"),
             style,
         );
@@ -105,7 +105,7 @@ async fn read_and_export(
         let text = format!(
             "{parent}: not exported: its record is faulty, or names a kind that the server does not list"
         );
-        let hint = format!("see `kubectl applyset verify {}`", parent.argument());
+        let hint = format!("see `kubectl applyset verify {}`", parent.shell_arguments());
         return Err(Error::new(ErrorKind::Cluster, text).with_hint(hint));
     }
     let tooling = found

@@ -11,14 +11,14 @@ use crate::settings::{self, SetReference};
 
 /// Runs `history`.
 pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let style = settings::style(shared);
+    let style = settings::read_style(shared);
     let reference = SetReference::new(set)?;
     let mut known = SetAndPlace::from_name(&reference.name);
     let found = unless_stopped(&listen(), read_history(&reference, shared, &mut known)).await;
     let document = match found {
         // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(
+            report::print_json_or_yaml(
                 &HistoryDocument::from_error(known.set, &error),
                 &known.place,
                 style,
@@ -28,7 +28,7 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
         found => found?,
     };
     if document.runs.is_empty() {
-        report::note(
+        report::print_note(
             &format!(
                 "{}: no run is recorded; runs without changes are not recorded",
                 document.set.reference()
@@ -36,7 +36,7 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
             style,
         );
     }
-    report::listing(&document, &known.place, style);
+    report::print_listing(&document, &known.place, style);
     Ok(Exit::Done)
 }
 

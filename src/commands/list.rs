@@ -12,11 +12,11 @@ use crate::report::{self, ContextAndServer, ListDocument, SetListing, Style};
 use crate::session::connect;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings;
-use crate::verify::doubts;
+use crate::verify::record_doubts_of_sets;
 
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let style = settings::style(shared);
+    let style = settings::read_style(shared);
     let mut place = ContextAndServer::default();
     let listed = unless_stopped(
         &listen(),
@@ -27,7 +27,7 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {
-        report::document(&ListDocument::from_error(error), &place, style);
+        report::print_json_or_yaml(&ListDocument::from_error(error), &place, style);
     }
     listed.map(|()| Exit::Done)
 }
@@ -54,7 +54,7 @@ async fn read_and_print_sets(
     let mut unread = Vec::new();
     let lists = kinds
         .iter()
-        .map(|kind| read::parents(&server, slice::from_ref(kind), namespace));
+        .map(|kind| read::list_parents(&server, slice::from_ref(kind), namespace));
     for listed in join_all(lists).await {
         // If the user may not list one kind, the sets with parents of other kinds are still shown.
         match listed {
@@ -65,7 +65,7 @@ async fn read_and_print_sets(
     // A script would take an empty list for the fact that there are no sets, but there may be parents that the user may
     // not list.
     if parents.is_empty()
-        && let Some(position) = read::find_unread_built_in_parents(&unread)
+        && let Some(position) = read::position_of_unread_built_in_kind(&unread)
     {
         return Err(unread.swap_remove(position).into());
     }
@@ -79,12 +79,12 @@ async fn read_and_print_sets(
         .collect();
     cluster.settle_kinds_of_shown_sets(&sets).await;
     let concurrency = usize::from(shared.concurrency);
-    read::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
-    warnings.extend(doubts(&sets, &cluster.discovery));
+    read::add_visible_members_to_sets(&cluster, &mut sets, concurrency, &mut warnings).await;
+    warnings.extend(record_doubts_of_sets(&sets, &cluster.discovery));
     let listings = sets.iter().map(|set| SetListing::new(set, &cluster.discovery));
     let document = ListDocument::new(listings.collect(), warnings);
     for warning in &document.warnings {
-        report::warning(warning, style);
+        report::print_warning(warning, style);
     }
     if document.sets.is_empty() {
         let searched = namespace.map_or_else(String::new, |namespace| {
@@ -95,8 +95,8 @@ async fn read_and_print_sets(
         } else {
             "no sets found among those that you can list"
         };
-        report::note(&format!("{found}{searched}"), style);
+        report::print_note(&format!("{found}{searched}"), style);
     }
-    report::listing(&document, place, style);
+    report::print_listing(&document, place, style);
     Ok(())
 }

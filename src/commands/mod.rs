@@ -37,7 +37,7 @@ pub fn run(cli: &Cli) -> Exit {
 
 fn run_command(line: &Cli) -> Exit {
     if let Some(error) = find_unsuitable_output_flag(line) {
-        report::error(&error, settings::style(&line.shared).colors);
+        report::print_error(&error, settings::read_style(&line.shared).colors);
         return error.exit();
     }
     let outcome = match &line.command {
@@ -73,7 +73,7 @@ fn run_command(line: &Cli) -> Exit {
         Command::View(arguments) => within_runtime(view::run(arguments, &line.shared)),
     };
     outcome.unwrap_or_else(|error| {
-        report::error(&error, settings::style(&line.shared).colors);
+        report::print_error(&error, settings::read_style(&line.shared).colors);
         error.exit()
     })
 }

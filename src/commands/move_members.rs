@@ -20,7 +20,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, MembershipKeepReason, MembershipPlan, MembershipSkip, Proposal};
-use crate::read::{Cluster, NamedSet, members_without_label, named_set, no_set_to_move};
+use crate::read::{Cluster, NamedSet, members_without_label, no_set_to_move, resolve_named_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -118,7 +118,11 @@ impl Script for MoveScript<'_> {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<(), Error> {
+    async fn report_and_check_permissions(
+        &mut self,
+        run: &mut CommandRun,
+        planned: &mut PlannedMove,
+    ) -> Result<(), Error> {
         let membership = &self.options.membership;
         let concurrency = membership.writing.concurrency;
         let PlannedMove {
@@ -142,7 +146,7 @@ impl Script for MoveScript<'_> {
         }
         let obstacles = Obstacles {
             unlisted: from.state.observed.record_to_keep.clone(),
-            owned: find_object_owned_by_parent(&from.named.set, &members_of_new_set, into),
+            owned: find_object_owned_by_old_parent(&from.named.set, &members_of_new_set, into),
             members: remaining,
         };
         planned.members_before = members_of_new_set.len();
@@ -184,7 +188,7 @@ async fn execute_move(
         },
         judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
     };
-    let mut sink = |event| run.reporter.event(event);
+    let mut sink = |event| run.reporter.take_event(event);
     let ending = run
         .interrupt
         .run_command_until_insisted(execution.run(&mut sink))
@@ -234,20 +238,20 @@ async fn read_and_plan(
     options: &MoveOptions,
 ) -> Result<PlannedMove, Error> {
     let membership = &options.membership;
-    let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-    let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
+    let old = resolve_named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let new = resolve_named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
     check_names(&old, &new, options)?;
-    let from = adopt_move_disband::read_existing(&mut cluster, old, Operation::Move, membership).await?;
+    let from = adopt_move_disband::read_set_to_leave(&mut cluster, old, Operation::Move, membership).await?;
     let Some(former) = from.parent().cloned() else {
         return Err(no_set_to_move(&from.named.set.parent));
     };
     let into =
-        adopt_move_disband::read_target(&mut cluster, &options.new, membership, Operation::Move).await?;
+        adopt_move_disband::read_set_to_join(&mut cluster, &options.new, membership, Operation::Move).await?;
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 
-    let requested = find_requested(&cluster, &into, manifests.clone(), &options.selection)?;
+    let requested = requested_as_skips(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
         MembersToMove::Labels(labels) => Some(labels.as_str()),
         MembersToMove::All | MembersToMove::Manifests(..) => None,
@@ -269,7 +273,7 @@ async fn read_and_plan(
             "list the members with `kubectl applyset view SET`",
         ));
     }
-    let (record, too_large) = into.record_with(&plan.record_to_write(new_set));
+    let (record, too_large) = into.widened_record_and_refusal(&plan.record_to_write(new_set));
     plan.refusals.extend(too_large);
     Ok(PlannedMove {
         cluster,
@@ -397,17 +401,22 @@ fn find_remaining(
 
 /// Returns a member of the new set, or its parent, that names the old parent as its owner. If the old parent were
 /// deleted, the garbage collector would delete that object.
-fn find_object_owned_by_parent(from: &Set, members: &[Live], into: &SetRead) -> Option<ObjectKey> {
-    if let Some(member) = members.iter().find(|live| from.is_owner(&live.owners)) {
+fn find_object_owned_by_old_parent(from: &Set, members: &[Live], into: &SetRead) -> Option<ObjectKey> {
+    if let Some(member) = members
+        .iter()
+        .find(|live| from.is_parent_among_owners(&live.owners))
+    {
         return Some(member.key.clone());
     }
-    let parent = into.parent().filter(|parent| from.is_owner(&parent.owners));
+    let parent = into
+        .parent()
+        .filter(|parent| from.is_parent_among_owners(&parent.owners));
     parent.map(|_| into.named.set.parent.clone())
 }
 
 /// Returns the objects of the manifests, if manifests name the members to move. Each has the reason that
 /// is reported if the object turns out not to be a member.
-fn find_requested(
+fn requested_as_skips(
     cluster: &Cluster,
     into: &SetRead,
     manifests: Manifests,

@@ -14,7 +14,7 @@ use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
 use crate::plan::{self, Refusal};
 use crate::read::found_set::{self, FoundSet};
-use crate::read::{Cluster, NamedSet, find_members, named_set};
+use crate::read::{Cluster, NamedSet, add_members_to_sets, resolve_named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_and_read_manifests, unlimited_kind_waits};
 use crate::session::prepare::resolve_recreate_kinds;
@@ -28,7 +28,7 @@ pub(super) async fn run(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, 
 }
 
 async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let style = settings::style(shared);
+    let style = settings::read_style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = connect_as_oneself(shared).await?;
     let (mut cluster, manifests) = discover_and_read_manifests(
@@ -36,11 +36,11 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
         options.sources,
         options.recursion,
         unlimited_kind_waits(style),
-        |manifests| Manifests::separate_hooks(manifests, options.hooks),
+        |manifests| Manifests::with_hooks_separated(manifests, options.hooks),
         None,
     )
     .await?;
-    let named = named_set(
+    let named = resolve_named_set(
         &mut cluster,
         &options.set,
         Tooling::this_program(),
@@ -75,7 +75,7 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
     needed.extend(permissions::needed_to_recreate(&desired, &recreate));
     notes.extend(list_remarks(&needed, &desired));
     for note in &notes {
-        report::note(note, style);
+        report::print_note(note, style);
     }
     let name = permissions::name_for_set(&named.set.parent);
     let namespace = named
@@ -85,7 +85,7 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
         .as_deref()
         .unwrap_or(&cluster.namespace);
     let objects = permissions::objects_that_grant(&name, &needed, &options.subjects, namespace);
-    report::objects(&objects, style);
+    report::print_objects(&objects, style);
     Ok(Exit::Done)
 }
 
@@ -109,7 +109,7 @@ async fn read_past(
     let record = sets[0].recorded();
     let undiscovered =
         record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));
-    find_members(cluster, &mut sets, concurrency).await?;
+    add_members_to_sets(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
     let past = Past {
         places,

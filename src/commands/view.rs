@@ -13,11 +13,11 @@ use crate::report::{self, ViewDocument};
 use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
-use crate::verify::doubts;
+use crate::verify::record_doubts_of_sets;
 
 /// Runs `view`.
 pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let style = settings::style(shared);
+    let style = settings::read_style(shared);
     let reference = SetReference::new(&arguments.set)?;
     let mut known = SetAndPlace::from_name(&reference.name);
     let rules = settings::read_status_rules(arguments.wait_rules.as_deref())?;
@@ -25,15 +25,15 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let document = match viewed {
         // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(&ViewDocument::from_error(known.set, &error), &known.place, style);
+            report::print_json_or_yaml(&ViewDocument::from_error(known.set, &error), &known.place, style);
             return Err(error);
         }
         viewed => viewed?,
     };
     for warning in &document.warnings {
-        report::warning(warning, style);
+        report::print_warning(warning, style);
     }
-    report::listing(&document, &known.place, style);
+    report::print_listing(&document, &known.place, style);
     Ok(Exit::Done)
 }
 
@@ -64,7 +64,7 @@ async fn read_view(
     if let Some(own) = &rules.own {
         warnings.extend(own.warn_of_unknown_kinds(&cluster.discovery));
     }
-    warnings.extend(doubts(slice::from_ref(&set), &cluster.discovery));
+    warnings.extend(record_doubts_of_sets(slice::from_ref(&set), &cluster.discovery));
     let mut states = states.into_inner();
     MemberState::correct_by_others_of_kind(&mut states);
     Ok(ViewDocument::new(&set, &cluster.discovery, &states, warnings))

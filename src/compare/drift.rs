@@ -21,7 +21,7 @@ use super::ownership::{apply_entry, entries, is_apply_of};
 
 /// A field that another manager has changed since the set's last apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenField {
+pub struct DriftedField {
     /// The field as a manifest has it, such as `spec.replicas`.
     pub field: String,
     /// The manager that owns the field now.
@@ -29,7 +29,7 @@ pub struct TakenField {
 }
 
 /// Returns the fields that an apply by `manager` would take back. `predicted` is the object after that apply.
-pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<TakenField> {
+pub fn drifted_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<DriftedField> {
     let [Some(ours), Some(after)] = [live, predicted].map(|object| apply_entry(&object["metadata"], manager))
     else {
         return Vec::new();
@@ -42,7 +42,7 @@ pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<Taken
             }
             let owner =
                 entries_written_since(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
-            Some(TakenField {
+            Some(DriftedField {
                 field: readable(path.iter().map(String::as_str)),
                 manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
             })
@@ -52,11 +52,11 @@ pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<Taken
 
 /// Returns the fields of a conflict that their owners have written since the last apply by `manager`.
 /// Fields and owners are written as the server does in its refusal: `.spec.replicas`, `"kubectl"`.
-pub fn taken_fields_of_conflict<'c>(
+pub fn drifted_fields_of_conflict<'c>(
     live: &Value,
     conflicts: impl IntoIterator<Item = (&'c str, &'c str)>,
     manager: &str,
-) -> Vec<TakenField> {
+) -> Vec<DriftedField> {
     let Some(ours) = apply_entry(&live["metadata"], manager) else {
         return Vec::new();
     };
@@ -68,7 +68,7 @@ pub fn taken_fields_of_conflict<'c>(
         .filter_map(|(field, owner)| {
             // The text may be `"kubectl" with subresource "scale"`; only the name at its beginning is read.
             let owner: String = Deserializer::from_str(owner).into_iter().next()?.ok()?;
-            writers.contains(owner.as_str()).then(|| TakenField {
+            writers.contains(owner.as_str()).then(|| DriftedField {
                 field: field.trim_start_matches('.').to_owned(),
                 manager: owner,
             })
@@ -183,7 +183,7 @@ mod tests {
             ),
         ];
         for (case, live, is_drift) in table {
-            let found = taken_fields(&live, &all, "us");
+            let found = drifted_fields(&live, &all, "us");
             assert_eq!(!found.is_empty(), is_drift, "{case}");
             if let Some(taken) = found.first() {
                 assert_eq!(taken.field, "data.b", "{case}");
@@ -204,12 +204,12 @@ mod tests {
             entry("us", "Apply", THEN, &fields(&json!({".": {}, "f:name": {}}))),
             entry("kubectl-set", "Update", SINCE, &fields(&json!({"f:image": {}}))),
         ];
-        let found = taken_fields(
+        let found = drifted_fields(
             &object("2", &live),
             &object("1", &[entry("us", "Apply", THEN, &whole)]),
             "us",
         );
-        let expected = TakenField {
+        let expected = DriftedField {
             field: "spec[name=web].image".to_owned(),
             manager: "kubectl-set".to_owned(),
         };
@@ -224,10 +224,13 @@ mod tests {
                 &json!({}),
                 &[ours(&["a"]), entry("kubectl", "Update", time, &fields(&["b"]))],
             );
-            let found = taken_fields_of_conflict(&live, [(".data.b", owner)], "us");
+            let found = drifted_fields_of_conflict(&live, [(".data.b", owner)], "us");
             assert_eq!(!found.is_empty(), is_drift, "{time}");
         }
         let strange = object(&json!({}), &[entry("kubectl", "Update", SINCE, &fields(&["b"]))]);
-        assert_eq!(taken_fields_of_conflict(&strange, [(".data.b", owner)], "us"), []);
+        assert_eq!(
+            drifted_fields_of_conflict(&strange, [(".data.b", owner)], "us"),
+            []
+        );
     }
 }

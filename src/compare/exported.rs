@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::changes::CrdVersion;
 use super::field_paths::has_other_fields;
 use super::ownership::{
-    LAST_APPLIED, ReplicasPath, manifest_applied_by, manifest_applied_by_any, manifest_of,
-    manifest_of_all_managers, manifest_to_restore, was_created_by,
+    LAST_APPLIED, ReplicasPath, manifest_applied_by, manifest_applied_by_any, manifest_of_all_managers,
+    manifest_owned_by, manifest_to_restore, was_created_by,
 };
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::history_annotation::HISTORY_ANNOTATION;
@@ -55,12 +55,12 @@ pub fn export(
     desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
-    if !is_applied(object, manager) {
+    if !was_applied_or_created_by(object, manager) {
         return export_live(object);
     }
     let manifest = match desired {
         Some(desired) => manifest_to_restore(object, manager, desired, definition),
-        None => manifest_of(object, manager, definition),
+        None => manifest_owned_by(object, manager, definition),
     };
     Exported {
         manifest: without_applyset_metadata(manifest),
@@ -76,7 +76,7 @@ pub fn export_before_deletion(
     desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
-    if !is_applied(object, manager) {
+    if !was_applied_or_created_by(object, manager) {
         return export_live(object);
     }
     let mut fields = manifest_of_all_managers(object, definition);
@@ -129,7 +129,7 @@ fn add_missing(manifest: &mut Value, applied: Value) {
 }
 
 /// Returns whether `manager` has applied or created the object, and not only labeled it.
-fn is_applied(object: &Value, manager: &str) -> bool {
+fn was_applied_or_created_by(object: &Value, manager: &str) -> bool {
     has_more_than_identity(&without_applyset_metadata(manifest_applied_by(object, manager)))
         || was_created_by(&object["metadata"], manager)
 }

@@ -56,7 +56,7 @@ pub(super) struct RuleFormat {
 
 impl RuleFormat {
     /// Calls `read_rule` for each rule of a file, in the order of the file. Fails at the first fault.
-    pub(super) fn read_rules<F>(
+    pub(super) fn for_each_rule<F>(
         &self,
         text: &str,
         mut read_rule: impl FnMut(&Node) -> Result<(), RuleFileError<F>>,
@@ -115,7 +115,7 @@ impl RuleFormat {
 
 /// Returns an error if a rule has a field that is not in `fields`. `known` is a sentence for the message, which lists
 /// the known fields.
-pub(super) fn check_fields<F>(
+pub(super) fn check_no_unknown_field<F>(
     item: &Node,
     fields: &[&str],
     known: &'static str,

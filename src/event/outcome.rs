@@ -160,7 +160,7 @@ impl ObjectOutcome {
     }
 
     /// Creates the outcome of an object that failed.
-    pub fn failed(subject: Subject, error: impl Into<Message>) -> Self {
+    pub fn from_error(subject: Subject, error: impl Into<Message>) -> Self {
         Self {
             error: Some(Box::new(error.into())),
             ..Self::new(subject, Action::Failed)

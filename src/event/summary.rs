@@ -15,7 +15,7 @@ impl ActionCounts {
     }
 
     /// Counts an object for the action `now` that was counted for the action `before`.
-    pub fn recount(&mut self, before: Action, now: Action) {
+    pub fn recount_one(&mut self, before: Action, now: Action) {
         if let Some(count) = self.0.get_mut(&before) {
             *count = count.saturating_sub(1);
         }

@@ -10,7 +10,7 @@ use crate::cluster::apiserver::UnreachableWebhook;
 use crate::compare::status::Written;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
 use crate::execute::kinds::NewAndChangedKinds;
-use crate::execute::kinds::establish::NotServed;
+use crate::execute::kinds::await_served::NotServed;
 use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
@@ -149,7 +149,7 @@ impl<'r> Work for Applies<'r, '_> {
             }
             ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),
             ApplyAction::AwaitSchema(applies) => {
-                execution.await_schema_of_kind(applies, self.kinds).await;
+                execution.await_new_schema_of_kind(applies, self.kinds).await;
                 Answer::SchemaAwaited
             }
             // Never called: `wait_together` carries out these waits.
@@ -248,7 +248,7 @@ impl<'r> Work for Applies<'r, '_> {
         }
     }
 
-    fn report_resumed(&self, total: usize, sink: &mut Sink<'_>) {
+    fn report_writes_after_wait(&self, total: usize, sink: &mut Sink<'_>) {
         sink(Event::Phase {
             phase: Phase::Applying,
             total,
@@ -345,7 +345,7 @@ impl Applies<'_, '_> {
         let not_current = match self.execution.dependencies {
             Some(waits) => {
                 let dependencies = self.execution.find_dependencies_by_key(&keys);
-                waits.current(dependencies, &mut noting).await
+                waits.wait_until_current(dependencies, &mut noting).await
             }
             // A run without waits writes nothing, so nothing becomes Current.
             None => keys.iter().copied().cloned().collect(),

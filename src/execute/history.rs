@@ -12,11 +12,11 @@ use crate::read;
 
 /// The history entry of a run, as far as it is known.
 #[derive(Debug, Default)]
-pub struct HistoryEntry {
+pub struct ChangeCounter {
     changes: RefCell<Changes>,
 }
 
-impl HistoryEntry {
+impl ChangeCounter {
     /// Returns a sink that counts the changes among events, and passes all events on.
     pub fn counting_sink(&self, sink: &mut Sink<'_>) -> impl FnMut(Event) {
         |event| {
@@ -79,7 +79,7 @@ impl Changes {
                 self.objects.add(outcome.action);
                 self.has_half_recreated |= outcome.was_deleted;
             }
-            Event::Revised { before, now } => self.objects.recount(*before, now.action),
+            Event::Revised { before, now } => self.objects.recount_one(*before, now.action),
             Event::Parent(..) => self.has_parent = true,
             _ => {}
         }
@@ -107,7 +107,7 @@ impl Changes {
 impl Execution<'_> {
     /// Returns the entry of this run while it is under way.
     pub(super) async fn entry_under_way(&self) -> Run {
-        let run = entry_under_way(self.server, RunOperation::Apply).await;
+        let run = new_running_entry(self.server, RunOperation::Apply).await;
         Run {
             manifests: desired::digest(self.desired),
             ..run
@@ -117,7 +117,7 @@ impl Execution<'_> {
 
 /// Returns the entry of a run that begins now. Asks the server for the name of the user; if the server does not say it,
 /// the entry has no name.
-pub(super) async fn entry_under_way(server: &ApiServer, operation: RunOperation) -> Run {
+pub(super) async fn new_running_entry(server: &ApiServer, operation: RunOperation) -> Run {
     let user = read::user_name(server).await;
     Run {
         time: timestamp(server),

@@ -119,7 +119,7 @@ impl Interrupt {
     }
 
     /// Waits until the run has to stop.
-    pub async fn requested(&self) {
+    pub async fn wait_until_requested(&self) {
         self.wait_until_at_least(Urgency::Stop).await;
     }
 

@@ -5,7 +5,7 @@
 
 mod adopt_move_disband;
 mod applies;
-mod begin_and_end;
+mod begin_and_end_on_parent;
 mod deletion;
 mod dry_run;
 mod former_parent;
@@ -27,7 +27,7 @@ mod waits_of_run;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_others};
+pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_unwritten_objects};
 pub use deletion::set::field_managers_not_keeping_parent;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 pub use former_parent::ParentAim;
@@ -38,7 +38,7 @@ pub use parent_record::begin::refusal_of_run_under_way;
 pub use parent_record::repair::Repaired;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 pub use parent_record::run::RunOnParent;
-pub use schedule::concurrency_limit::soon_under_way;
+pub use schedule::concurrency_limit::count_soon_under_way;
 use schedule::drive::Driver;
 pub use wait_notes::WaitNotes;
 pub use waits_of_run::{Dependency, EndOfWait, Membership, WaitsForDependencies, WaitsOfRun};
@@ -204,7 +204,10 @@ impl Execution<'_> {
                 return Ok(ending);
             }
         }
-        match self.begin(&mut run.entry.counting_sink(sink)).await? {
+        match self
+            .begin_on_parent_if_needed(&mut run.entry.counting_sink(sink))
+            .await?
+        {
             Ok(known) => run.known = Some(known),
             Err(ending) => return Ok(ending),
         }
@@ -219,7 +222,7 @@ impl Execution<'_> {
             return Ok(Ending::Incomplete);
         }
         let working = run.count_changes_while_renewing(sink, async |sink| {
-            let ending = self.write_members(&mut run_state, sink).await;
+            let ending = self.apply_and_prune_members(&mut run_state, sink).await;
             // Before the wait: the record is narrowed even if an object does not become ready.
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
             (self.wait_for_all(ending, sink).await, is_all_done)
@@ -244,7 +247,7 @@ impl Execution<'_> {
     }
 
     /// Applies the members, and prunes.
-    async fn write_members(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
+    async fn apply_and_prune_members(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut prerequisites: &[Vec<Apply>] = &[];
         if self.parent().is_some() {
             self.report_unchanged(&mut run_state.applied, sink);
@@ -261,7 +264,7 @@ impl Execution<'_> {
         let Some(waits) = self.waits.filter(|_| ending == Ending::Done) else {
             return ending;
         };
-        match waits.all(sink).await {
+        match waits.wait_for_all(sink).await {
             EndOfWait::Reached => Ending::Done,
             EndOfWait::NotReached => Ending::Incomplete,
             EndOfWait::Interrupted => Ending::Interrupted,

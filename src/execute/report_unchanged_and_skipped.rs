@@ -63,7 +63,7 @@ impl Execution<'_> {
                 )
             }
         });
-        let pruned = self.plan.all_prunes().map(delete::untouched);
+        let pruned = self.plan.all_prunes().map(delete::untouched_outcome);
         self.unchanged_outcomes()
             .chain(applied)
             .chain(self.kept_outcomes())
@@ -134,7 +134,7 @@ impl Execution<'_> {
     pub(super) fn kept_outcomes(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.reported_skips().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
-            ..delete::untouched(&skip.live)
+            ..delete::untouched_outcome(&skip.live)
         })
     }
 

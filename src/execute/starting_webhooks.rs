@@ -90,9 +90,9 @@ impl<'a> StartingWebhooks<'a> {
         let Some(webhook) = webhook else {
             return false;
         };
-        let next = self.next_attempt(Instant::now(), failed_attempts, iter::once(&webhook.name));
+        let next = self.next_attempt_time(Instant::now(), failed_attempts, iter::once(&webhook.name));
         tokio::select! {
-            () = self.interrupt.requested() => false,
+            () = self.interrupt.wait_until_requested() => false,
             () = sleep_until(next) => true,
         }
     }
@@ -123,7 +123,7 @@ impl<'a> StartingWebhooks<'a> {
 
     /// Returns the time of the next attempt, if the latest one ended at `last_failure` after `failed_attempts` others.
     /// The next attempt is made at the latest when the time limit of one of these webhooks is over.
-    pub fn next_attempt<'n>(
+    pub fn next_attempt_time<'n>(
         &self,
         last_failure: Instant,
         failed_attempts: u32,
@@ -195,11 +195,11 @@ mod tests {
         webhooks.start_clock();
         let (now, both) = (Instant::now(), [one.name.clone(), two.name.clone()]);
         for (failed_attempts, pause) in [(0, 250), (1, 500), (3, 2_000), (9, 4_000)] {
-            let next = webhooks.next_attempt(now, failed_attempts, both.iter());
+            let next = webhooks.next_attempt_time(now, failed_attempts, both.iter());
             assert_eq!(next - now, Duration::from_millis(pause), "{failed_attempts}");
         }
         advance(Duration::from_secs(29)).await;
-        let last = webhooks.next_attempt(Instant::now(), 9, both.iter());
+        let last = webhooks.next_attempt_time(Instant::now(), 9, both.iter());
         assert_eq!(last - now, Duration::from_secs(30));
         advance(Duration::from_secs(1)).await;
         assert_eq!(
@@ -208,7 +208,7 @@ mod tests {
         );
         let mut count = 0;
         let mut counted = |event| count += usize::from(matches!(event, Event::Note(_)));
-        notes.report_during(async {}, &mut counted).await;
+        notes.work_while_reporting(async {}, &mut counted).await;
         assert_eq!(count, 2);
     }
 }

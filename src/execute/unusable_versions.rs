@@ -36,7 +36,7 @@ fn is_message_of_unusable_version(message: &str) -> bool {
 /// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the live
 /// object or the `desired` one. `None` if all versions can hold both, or if the user may not read the CRD. The CRD is
 /// read only if managed fields name another version than that of the resource.
-pub async fn rewrite_unusable_versions(
+pub async fn managed_fields_without_unusable_versions(
     server: &ApiServer,
     metadata: &Value,
     (key, resource): (&ObjectKey, &Resource),
@@ -48,9 +48,9 @@ pub async fn rewrite_unusable_versions(
     let Some(definition) = read::read_definition_if_allowed(server, resource).await? else {
         return Ok(None);
     };
-    let live = read::object(server, resource, key).await?;
+    let live = read::read_object(server, resource, key).await?;
     let contents: Vec<&Value> = live.iter().chain(desired).collect();
-    Ok(ownership::replace_unusable_versions(
+    Ok(ownership::managed_fields_with_usable_versions(
         metadata,
         resource,
         &definition,

@@ -28,7 +28,11 @@ impl WaitNotes {
     }
 
     /// Does some work, and reports the notes that it adds as soon as it waits.
-    pub(super) async fn report_during<T>(&self, work: impl Future<Output = T>, sink: &mut Sink<'_>) -> T {
+    pub(super) async fn work_while_reporting<T>(
+        &self,
+        work: impl Future<Output = T>,
+        sink: &mut Sink<'_>,
+    ) -> T {
         let mut work = pin!(work);
         poll_fn(|context| {
             let done = work.as_mut().poll(context);

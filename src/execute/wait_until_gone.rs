@@ -70,7 +70,7 @@ impl<'a> WaitUntilGone<'a> {
         }
         let until_limit = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(waited));
         tokio::select! {
-            () = self.interrupt.requested(), if self.stops_with == StopsWith::Interrupt => {}
+            () = self.interrupt.wait_until_requested(), if self.stops_with == StopsWith::Interrupt => {}
             () = sleep(self.next_pause.min(until_limit)) => {}
         }
         self.next_pause = LONGEST_PAUSE.min(self.next_pause * 2);
@@ -86,7 +86,7 @@ impl<'a> WaitUntilGone<'a> {
 }
 
 /// Returns the text of a note about a wait for these objects.
-pub(super) fn report_of<'l>(objects: impl IntoIterator<Item = &'l Live>) -> String {
+pub(super) fn waiting_note<'l>(objects: impl IntoIterator<Item = &'l Live>) -> String {
     let objects = listed(objects.into_iter().map(with_reasons));
     format!("waiting for {objects} to be deleted")
 }

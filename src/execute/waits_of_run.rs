@@ -20,14 +20,14 @@ pub trait WaitsForDependencies {
 
     /// Waits until each of these objects is Current or has failed, or the time is over. Returns those that are not
     /// Current.
-    fn current<'g>(
+    fn wait_until_current<'g>(
         &'g self,
         objects: Vec<Dependency>,
         sink: &'g mut Sink<'_>,
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>>;
 
     /// Waits until these objects are gone, and returns those that still exist when the wait is over.
-    fn gone<'g>(
+    fn wait_until_gone<'g>(
         &'g self,
         objects: Vec<&'g Live>,
         sink: &'g mut Sink<'_>,
@@ -55,13 +55,13 @@ pub enum Membership {
 /// Waits for the objects of a run, between its writes and at its end.
 pub trait WaitsOfRun {
     /// Waits until all objects of the manifests are Current.
-    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
+    fn wait_until_ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 
     /// Waits for everything after the last write, unless the run has waited between its writes.
-    fn all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
+    fn wait_for_all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 
     /// Waits until everything that was pruned is gone.
-    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
+    fn wait_until_pruned_are_gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 }
 
 /// Outcome of a wait.

@@ -56,7 +56,7 @@ const OWN_CLUSTER_NAME: &str = "in-cluster";
 
 /// Reads the objects of an application whose destination is the cluster of Argo CD itself. Hooks are left out: Argo CD
 /// creates them again in each sync.
-pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
+pub(super) fn read_objects(application: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     let destination = |field: &str| {
         let text = application.pointer(&format!("/spec/destination/{field}"));
         text.and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -186,14 +186,14 @@ mod tests {
             {"version": "v1", "kind": "Namespace", "name": "shop", "status": "OutOfSync", "requiresPruning": true},
             {"group": "batch", "version": "v1", "kind": "Job", "namespace": "shop", "name": "migrate", "hook": true},
         ]}});
-        let names: Vec<String> = read(&application)
+        let names: Vec<String> = read_objects(&application)
             .expect("an application")
             .iter()
             .map(ToString::to_string)
             .collect();
         assert_eq!(names, ["deployment.apps/web in namespace shop", "namespace/shop"]);
         for application in [json!({}), json!({"status": {"resources": [{}]}})] {
-            assert!(read(&application).is_err(), "{application}");
+            assert!(read_objects(&application).is_err(), "{application}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
         ];
         for (destination, is_here) in table {
             let application = json!({"spec": {"destination": destination}, "status": {"resources": []}});
-            match read(&application) {
+            match read_objects(&application) {
                 Ok(_) => assert!(is_here, "{destination}"),
                 Err(error) => {
                     assert!(!is_here, "{destination}");

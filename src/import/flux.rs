@@ -18,7 +18,7 @@ pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
 }
 
 /// Reads `status.inventory.entries`, in which objects have the ids of cli-utils.
-pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
+pub(super) fn read_objects(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     // With a kubeconfig of its own, the object is applied to the cluster of that kubeconfig.
     if !object["spec"]["kubeConfig"].is_null() {
         return Err(InventoryError::InAnotherCluster("its spec.kubeConfig".to_owned()));
@@ -72,7 +72,7 @@ mod tests {
             {"id": "shop_web_apps_Deployment", "v": "v1"}, {"id": "_shop__Namespace", "v": "v1"},
         ]}});
         let names = |object: &Value| -> Vec<String> {
-            let keys = read(object).expect("an inventory");
+            let keys = read_objects(object).expect("an inventory");
             keys.iter().map(ToString::to_string).collect()
         };
         for spec in [json!({}), json!({"kubeConfig": null})] {
@@ -85,10 +85,13 @@ mod tests {
             json!({}),
             json!({"status": {"inventory": {"entries": [{"id": "x"}]}}}),
         ] {
-            assert!(read(&status).is_err(), "{status}");
+            assert!(read_objects(&status).is_err(), "{status}");
         }
         let remote = json!({"spec": {"kubeConfig": {"secretRef": {"name": "prod"}}}, "status": status});
-        assert!(matches!(read(&remote), Err(InventoryError::InAnotherCluster(_))));
+        assert!(matches!(
+            read_objects(&remote),
+            Err(InventoryError::InAnotherCluster(_))
+        ));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) fn places(app: &str) -> Vec<Place> {
 }
 
 /// Reads the label selector and the kinds of the app's objects.
-pub(super) fn read(config_map: &Value) -> Result<Inventory, InventoryError> {
+pub(super) fn read_selector_and_kinds(config_map: &Value) -> Result<Inventory, InventoryError> {
     let meta = read_meta(config_map)?;
     let kinds = meta.used_kinds.map(|kinds| {
         kinds
@@ -150,14 +150,14 @@ mod tests {
                 GroupKind::new("apps", "Deployment"),
             ]),
         };
-        assert_eq!(read(&app(spec)), Ok(inventory));
+        assert_eq!(read_selector_and_kinds(&app(spec)), Ok(inventory));
     }
 
     #[test]
     fn old_apps_name_no_kinds() {
         let spec = r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1","usedGVs":[]}"#;
         assert!(matches!(
-            read(&app(spec)),
+            read_selector_and_kinds(&app(spec)),
             Ok(Inventory::Selector { kinds: None, .. })
         ));
     }
@@ -220,7 +220,7 @@ mod tests {
             app(r#"{"labelKey":"kapp.k14s.io/app,app","labelValue":"1"}"#),
             json!({"data": {"spec": r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1"}"#}}),
         ] {
-            assert!(read(&object).is_err(), "{object}");
+            assert!(read_selector_and_kinds(&object).is_err(), "{object}");
         }
     }
 }

@@ -28,7 +28,7 @@ struct ResourceGroupEntry {
 }
 
 /// Reads a `ResourceGroup` (`spec.resources`) or a `ConfigMap` (keys of `data`).
-pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
+pub(super) fn read_objects(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     if inventory_id(object).is_none() {
         return Err(InventoryError::new(format!(
             "it has no label {INVENTORY_LABEL}, so it is not an inventory"
@@ -112,19 +112,19 @@ mod tests {
             ]},
         });
         assert_eq!(
-            names(read(&object)),
+            names(read_objects(&object)),
             ["deployment.apps/web in namespace shop", "namespace/shop"]
         );
         let of = |spec: Value| {
             let labels = json!({INVENTORY_LABEL: "x"});
-            read(&json!({"metadata": {"labels": labels}, "spec": spec}))
+            read_objects(&json!({"metadata": {"labels": labels}, "spec": spec}))
         };
         assert_eq!(names(of(json!({}))), Vec::<String>::new());
         assert!(of(json!({"resources": [{"kind": 1}]})).is_err());
         for labels in [json!({}), json!({INVENTORY_LABEL: ""})] {
             let mut object = object.clone();
             object["metadata"]["labels"] = labels;
-            assert!(read(&object).is_err(), "{object}");
+            assert!(read_objects(&object).is_err(), "{object}");
         }
     }
 
@@ -135,10 +135,10 @@ mod tests {
             "data": {"shop_one__ConfigMap": "", "_shop__Namespace": "{\"strategy\":\"Apply\"}"},
         });
         assert_eq!(
-            names(read(&object)),
+            names(read_objects(&object)),
             ["namespace/shop", "configmap/one in namespace shop"]
         );
-        assert!(read(&json!({"metadata": {}, "data": {"shop_one__ConfigMap": ""}})).is_err());
+        assert!(read_objects(&json!({"metadata": {}, "data": {"shop_one__ConfigMap": ""}})).is_err());
     }
 
     #[test]

@@ -206,11 +206,11 @@ impl Tool {
     pub fn read(self, found: &FoundInventory) -> Result<Inventory, InventoryError> {
         let object = found.first_object()?;
         match self {
-            Self::Helm => helm::read(found).map(Inventory::Objects),
-            Self::Kapp => kapp::read(object),
-            Self::Kpt => kpt::read(object).map(Inventory::Objects),
-            Self::Flux => flux::read(object).map(Inventory::Objects),
-            Self::ArgoCd => argocd::read(object).map(Inventory::Objects),
+            Self::Helm => helm::read_deployed_objects(found).map(Inventory::Objects),
+            Self::Kapp => kapp::read_selector_and_kinds(object),
+            Self::Kpt => kpt::read_objects(object).map(Inventory::Objects),
+            Self::Flux => flux::read_objects(object).map(Inventory::Objects),
+            Self::ArgoCd => argocd::read_objects(object).map(Inventory::Objects),
         }
     }
 

@@ -111,7 +111,7 @@ impl Manifests {
     }
 
     /// Separates the manifests of hooks from the others. Tests and excluded objects are never applied.
-    pub fn separate_hooks(manifests: Vec<Manifest>, hooks: Hooks) -> Self {
+    pub fn with_hooks_separated(manifests: Vec<Manifest>, hooks: Hooks) -> Self {
         let mut separated = Self::default();
         for manifest in manifests {
             let hook = Hook::from_object(&manifest.object);
@@ -274,7 +274,7 @@ mod tests {
                 manifest("excluded", &json!({ARGO_CD_HOOK: "Skip"})),
                 manifest("definition", &json!({HELM_HOOK: "crd-install"})),
             ];
-            let separated = Manifests::separate_hooks(manifests, hooks);
+            let separated = Manifests::with_hooks_separated(manifests, hooks);
             let names: Vec<&str> = separated
                 .applied
                 .iter()
@@ -294,11 +294,13 @@ mod tests {
         let manifests = || vec![manifest("ordinary", &json!({})), generated.clone()];
         assert_eq!(Manifests::keep_hooks(manifests()).all().count(), 1);
         assert_eq!(
-            Manifests::separate_hooks(manifests(), Hooks::Skipped).hooks.len(),
+            Manifests::with_hooks_separated(manifests(), Hooks::Skipped)
+                .hooks
+                .len(),
             1
         );
         assert_eq!(
-            Manifests::separate_hooks(manifests(), Hooks::Applied)
+            Manifests::with_hooks_separated(manifests(), Hooks::Applied)
                 .applied
                 .len(),
             2

@@ -56,7 +56,7 @@ pub(super) fn is_kustomization_file(path: &Path) -> bool {
 const GROUP: &str = "kustomize.config.k8s.io/";
 
 /// Renders a kustomization: a text of documents divided by `---`.
-pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
+pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
     for (program, subcommand) in PROGRAMS {
         let mut command = match find_program::to_command(program) {
             Ok(command) => command,

@@ -26,7 +26,7 @@ pub fn line_of_field(position: &Position, path: &str) -> Option<usize> {
 fn find_line(text: &str, line: usize, path: &str) -> Option<usize> {
     let (text, lines_before) = from_document_of(text, line);
     let documents = kubernetes_yaml::documents(text).filter_map(Result::ok);
-    let mut objects = documents.flat_map(list::objects).filter_map(Result::ok);
+    let mut objects = documents.flat_map(list::flatten_lists).filter_map(Result::ok);
     let object = objects.find(|object| object.position().line() + lines_before == line)?;
     // The `stringData` of a Secret is sent as `data`, and replaces the value of `data` if both have the key.
     let key = path.strip_prefix('.').unwrap_or(path).strip_prefix("data.");

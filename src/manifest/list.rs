@@ -13,7 +13,7 @@ use super::error::{Fault, Problem};
 /// of their List (`FlattenListVisitor`), and an item that has neither `apiVersion` nor `kind` gets those that the List
 /// implies. But an object with a name and empty `items` is a fault: kubectl skips such an object. If we skipped it,
 /// apply would prune it.
-pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
+pub(super) fn flatten_lists(document: Node) -> Vec<Result<Node, Fault>> {
     let mut objects = Vec::new();
     let mut lists = VecDeque::from([document]);
     while let Some(node) = lists.pop_front() {

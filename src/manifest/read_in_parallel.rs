@@ -114,7 +114,7 @@ pub(super) fn to_manifests(
     document: Result<Node, Errors>,
 ) -> impl Iterator<Item = Result<Manifest, Vec<Fault>>> {
     let (objects, faults) = match document {
-        Ok(document) => (list::objects(document), None),
+        Ok(document) => (list::flatten_lists(document), None),
         Err(errors) => {
             let faults = errors
                 .into_iter()

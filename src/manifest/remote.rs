@@ -165,7 +165,7 @@ fn follow_redirects(
     for _ in 0..=MAX_REDIRECTS {
         let response = get(&agents.for_uri(&target.uri)?, &target, deadline)?;
         match location_of_redirect(&response) {
-            Some(location) => target = target.redirect(&location)?,
+            Some(location) => target = target.resolve_redirect(&location)?,
             None => return read_manifest(response),
         }
     }

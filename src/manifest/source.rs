@@ -139,7 +139,7 @@ pub(super) fn read_text(source: &Source, standard_input: &mut impl Read) -> Resu
         Source::Path(path) => read_stream(fs::File::open(path)?)?,
         Source::StandardInput => read_stream(standard_input)?,
         Source::Url(url) => remote::fetch(url)?,
-        Source::Kustomization { directory, .. } => kustomize::build(directory)?,
+        Source::Kustomization { directory, .. } => kustomize::render(directory)?,
     };
     Ok(kubernetes_yaml::decode(bytes)?)
 }

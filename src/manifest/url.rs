@@ -39,7 +39,7 @@ impl UrlWithCredentials {
 
     /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses a redirect from https to http. The result
     /// has the credentials of the header, else those of this URL if scheme, host and port are the same.
-    pub(super) fn redirect(&self, location: &str) -> Result<Self, RemoteError> {
+    pub(super) fn resolve_redirect(&self, location: &str) -> Result<Self, RemoteError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let next = if has_scheme(location) {
@@ -204,7 +204,7 @@ mod tests {
         ];
         let target = UrlWithCredentials::parse("https://a.b/x/y?z=1").expect("an address");
         for (location, expected) in table {
-            let next = target.redirect(location);
+            let next = target.resolve_redirect(location);
             let next = next.map_or("refused".to_owned(), |next| next.uri.to_string());
             assert_eq!(next, expected, "{location:?}");
         }
@@ -224,7 +224,7 @@ mod tests {
         ];
         let target = UrlWithCredentials::parse("https://u:p%40@a.b/x").expect("an address");
         for (location, expected) in table {
-            let next = target.redirect(location).expect("an address");
+            let next = target.resolve_redirect(location).expect("an address");
             assert_eq!(
                 next.credentials.as_deref(),
                 expected.map(str::as_bytes),
@@ -232,7 +232,7 @@ mod tests {
             );
         }
         let plain = UrlWithCredentials::parse("http://u:p@a.b").expect("an address");
-        let encrypted = plain.redirect("https://a.b/").expect("an address");
+        let encrypted = plain.resolve_redirect("https://a.b/").expect("an address");
         assert_eq!(encrypted.credentials, None);
     }
 }

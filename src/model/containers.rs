@@ -89,12 +89,12 @@ impl Owners {
 impl Containers {
     /// Returns the key of a namespace.
     pub fn namespace_key(name: &str) -> ObjectKey {
-        cluster_key(GroupKind::namespace(), name.to_owned())
+        cluster_key(GroupKind::for_namespaces(), name.to_owned())
     }
 
     /// Returns the key of the CRD of a resource, if it has one.
     pub fn definition_key(resource: &Resource) -> ObjectKey {
-        let name = resource.definition_name();
+        let name = resource.crd_name();
         cluster_key(GroupKind::custom_resource_definition(), name)
     }
 }

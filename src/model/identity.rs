@@ -31,7 +31,7 @@ impl GroupKind {
     }
 
     /// Returns the kind `Namespace` of the core group.
-    pub fn namespace() -> Self {
+    pub fn for_namespaces() -> Self {
         Self::new("", "Namespace")
     }
 
@@ -137,7 +137,7 @@ impl ObjectKey {
     }
 
     /// Writes the object as arguments of a command, quoted for a shell: `deployment.apps/web -n shop`.
-    pub fn argument(&self) -> String {
+    pub fn shell_arguments(&self) -> String {
         let name = shell_word(&self.object_name());
         match &self.namespace {
             Some(namespace) => format!("{name} -n {namespace}"),

@@ -98,23 +98,23 @@ impl ListTargets {
     }
 
     /// Returns the collections to list.
-    pub fn lists(&self, reach: Reach) -> Vec<ListTarget> {
+    pub fn each_collection(&self, reach: Reach) -> Vec<ListTarget> {
         self.resources
             .iter()
-            .flat_map(|resource| self.lists_of(resource, reach))
+            .flat_map(|resource| self.each_collection_of(resource, reach))
             .collect()
     }
 
     /// Returns whether an item in a list of this resource is in one of the namespaces. A LIST of the whole cluster
     /// returns items of other namespaces, too. Items of cluster-scoped resources and items without `metadata.namespace`
     /// count as being in one of the namespaces.
-    pub fn has_namespace_of(&self, resource: &Resource, item: &Value) -> bool {
+    pub fn includes_namespace_of_item(&self, resource: &Resource, item: &Value) -> bool {
         let namespace = item["metadata"]["namespace"].as_str();
         resource.scope == Scope::Cluster
             || namespace.is_none_or(|namespace| self.namespaces.contains(namespace))
     }
 
-    fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<ListTarget> {
+    fn each_collection_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<ListTarget> {
         let target = |namespace| ListTarget {
             resource: Arc::clone(resource),
             namespace,
@@ -147,7 +147,9 @@ mod tests {
         };
         let lists = |record: &Record| -> Vec<String> {
             let outside = targets.outside_of_record(record, Some("own"));
-            let lists = outside.iter().flat_map(|targets| targets.lists(Reach::Namespace));
+            let lists = outside
+                .iter()
+                .flat_map(|targets| targets.each_collection(Reach::Namespace));
             lists
                 .map(|list| {
                     let namespace = list.namespace.unwrap_or_default();

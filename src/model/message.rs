@@ -58,7 +58,7 @@ impl Message {
     /// Returns the message with these words before its text. They become part of the name of its group: equal messages
     /// with other words before them are another group.
     #[must_use]
-    pub fn after_words(mut self, words: &str) -> Self {
+    pub fn with_words_before(mut self, words: &str) -> Self {
         self.text.insert_str(0, words);
         if let Some(group) = self.group.take() {
             return self.in_group(format!("{words}{group}"));
@@ -95,7 +95,7 @@ impl Message {
 
     /// Returns the message with the hint to recreate objects of this kind.
     #[must_use]
-    pub fn with_recreation(mut self, kind: RecreatableKind) -> Self {
+    pub fn with_recreation_hint(mut self, kind: RecreatableKind) -> Self {
         self.hints.push(kind.hint());
         self.recreatable = Some(Box::new(kind));
         self
@@ -193,8 +193,8 @@ impl RecreatableKind {
     }
 }
 
-/// Returns a kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be omitted: if
-/// a kind has no group, built-in kinds come first.
+/// Returns a kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be omitted:
+/// if a kind has no group, built-in kinds come first.
 pub fn recreate_flag_value(kind: &GroupKind) -> String {
     if kind.group.contains('.') {
         kind.to_string()

@@ -3,7 +3,6 @@
 pub mod applyset;
 pub mod built_in_kinds;
 pub mod containers;
-pub mod dependency_ranks;
 pub mod depends_on;
 pub mod digest;
 pub mod generated_name;
@@ -19,5 +18,6 @@ pub mod resource;
 pub mod secret_value;
 pub mod set;
 pub mod text;
+pub mod topological_ranks;
 pub mod user_annotations;
 pub mod write_settings;

@@ -148,7 +148,7 @@ fn push_separator(text: &mut Vec<u8>) {
 }
 
 /// Writes the body of a server-side apply of this value.
-pub fn apply_body(value: &Value) -> Bytes {
+pub fn to_yaml_safe_json(value: &Value) -> Bytes {
     let mut text = Vec::with_capacity(256);
     write_json(&mut text, value);
     text.into()
@@ -262,7 +262,7 @@ mod tests {
             let object = Object::from(&value);
             assert_eq!(object.body(), expected);
             assert_eq!(object.value(), value);
-            assert_eq!(apply_body(&value), expected);
+            assert_eq!(to_yaml_safe_json(&value), expected);
             let metadata = value["metadata"].as_object().expect("a mapping");
             assert_eq!(object.with_metadata(metadata).body(), expected);
         }

@@ -69,7 +69,7 @@ pub struct Permission {
 
 impl Permission {
     /// Creates the permission on all objects of a resource in a namespace; `None` as for [`Self::namespace`].
-    pub fn on(verb: Verb, resource: &Resource, namespace: Option<&str>) -> Self {
+    pub fn on_all_objects(verb: Verb, resource: &Resource, namespace: Option<&str>) -> Self {
         Self {
             namespace: namespace.map(str::to_owned),
             group: resource.group.clone(),
@@ -83,7 +83,7 @@ impl Permission {
     pub fn on_object(verb: Verb, resource: &Resource, key: &ObjectKey) -> Self {
         Self {
             name: Some(key.name.clone()),
-            ..Self::on(verb, resource, key.namespace.as_deref())
+            ..Self::on_all_objects(verb, resource, key.namespace.as_deref())
         }
     }
 

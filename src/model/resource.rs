@@ -85,13 +85,13 @@ impl Resource {
     }
 
     /// Returns the resource of CRDs.
-    pub fn definitions() -> Self {
+    pub fn crd_resource() -> Self {
         let GroupKind { group, kind } = GroupKind::custom_resource_definition();
         Self::with_regular_names(&group, "v1", &kind, Scope::Cluster)
     }
 
     /// Returns the name that the CRD of this resource has, if a CRD defines it: `widgets.example.com`.
-    pub fn definition_name(&self) -> String {
+    pub fn crd_name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
 

@@ -32,7 +32,7 @@ impl Set {
 
     /// Returns whether one of these owner references names the parent. Once the parent is deleted, the garbage
     /// collector would delete an object that has such a reference.
-    pub fn is_owner(&self, owners: &[OwnerReference]) -> bool {
+    pub fn is_parent_among_owners(&self, owners: &[OwnerReference]) -> bool {
         owners
             .iter()
             .any(|owner| self.parent_uid.as_ref() == Some(&owner.uid))
@@ -74,14 +74,14 @@ impl ParentObject {
 
     /// Returns the runs under way that may add members, except the run with this id. While there are any, no run
     /// removes kinds or namespaces from the record, since new members may need them.
-    pub fn adding_beside<'p>(&'p self, id: &'p str) -> impl Iterator<Item = &'p Run> {
+    pub fn adding_runs_beside<'p>(&'p self, id: &'p str) -> impl Iterator<Item = &'p Run> {
         let running = self.running.iter();
         running.filter(move |run| !run.takes_out && !run.has_id(id))
     }
 
     /// Returns whether any run that may add members is under way.
     pub fn is_being_added_to(&self) -> bool {
-        self.adding_beside("").next().is_some()
+        self.adding_runs_beside("").next().is_some()
     }
 
     /// Returns whether the parent has this tooling and exactly this record.

@@ -30,7 +30,7 @@ pub fn first_listed<T: ToString>(limit: usize, names: impl IntoIterator<Item = T
 }
 
 /// Returns the first ten lines, and one more with the number of the others, if there are any.
-pub fn with_more<T: ToString>(lines: impl IntoIterator<Item = T>) -> Vec<String> {
+pub fn first_lines_and_more<T: ToString>(lines: impl IntoIterator<Item = T>) -> Vec<String> {
     let mut lines = lines.into_iter();
     let mut shown: Vec<String> = lines
         .by_ref()
@@ -58,7 +58,7 @@ pub fn os_cause(error: &dyn std::fmt::Display) -> String {
 }
 
 /// Writes the warning that members may be among the objects of these resources, which cannot be listed.
-pub fn members_missed(hidden: &[String]) -> String {
+pub fn members_missed_warning(hidden: &[String]) -> String {
     format!(
         "cannot list {} in all namespaces, so members may be missed: {}",
         counted(hidden.len(), "resource"),
@@ -70,7 +70,7 @@ pub fn members_missed(hidden: &[String]) -> String {
 ///
 /// Names, messages and annotations come from clusters and files that others may have written. All output passes through
 /// this function or [`printable_text`].
-pub fn one_line(text: &str) -> String {
+pub fn escape_as_one_line(text: &str) -> String {
     escape_runner_commands(with_escapes(text, is_hostile))
 }
 
@@ -322,7 +322,7 @@ mod tests {
             ("a::b ## c", "a::b ## c"),
         ];
         for (text, expected) in table {
-            assert_eq!(one_line(text), expected);
+            assert_eq!(escape_as_one_line(text), expected);
         }
     }
 

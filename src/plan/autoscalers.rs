@@ -89,9 +89,7 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
 
 /// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers` has the scaled objects as
 /// keys.
-pub fn describe_replicas_left_to_autoscalers(
-    autoscalers: &BTreeMap<&ObjectKey, &ObjectKey>,
-) -> Option<String> {
+pub fn left_to_autoscalers_note(autoscalers: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
     let objects = autoscalers
         .iter()
         .map(|(key, autoscaler)| format!("{key} to {}", autoscaler.object_name()));
@@ -100,7 +98,7 @@ pub fn describe_replicas_left_to_autoscalers(
 
 /// Returns the warning about a number of replicas that is removed, since no autoscaler targets the object. `position`
 /// is the position of its manifest. `None` if the number is the default of a built-in kind already.
-pub fn warn_of_removed_replicas(
+pub fn removed_replicas_warning(
     position: &impl fmt::Display,
     key: &ObjectKey,
     path: &ReplicasPath,
@@ -120,7 +118,7 @@ pub fn warn_of_removed_replicas(
 }
 
 /// Returns the warning about a number of replicas that is kept because autoscalers cannot be listed.
-pub fn describe_kept_replicas(
+pub fn kept_replicas_warning(
     position: &impl fmt::Display,
     key: &ObjectKey,
     path: &ReplicasPath,
@@ -242,7 +240,7 @@ mod tests {
         };
         let path = ReplicasPath::default();
         let warning = |group: &str, value: u32| {
-            warn_of_removed_replicas(&"web.yaml:3", &key(group), &path, &json!(value))
+            removed_replicas_warning(&"web.yaml:3", &key(group), &path, &json!(value))
         };
         assert_eq!(warning("apps", 1), None);
         let text = warning("apps", 5).expect("a warning");

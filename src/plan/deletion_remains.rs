@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::model::live::{OwnerReference, Presence};
     use crate::plan::fixtures::{live, policy, set};
-    use crate::plan::parent_after_members_are_gone::ParentKeptReason;
+    use crate::plan::parent_disposition::ParentKeptReason;
 
     fn owned_by(uid: &str, mut live: Live) -> Live {
         live.owners.push(OwnerReference {

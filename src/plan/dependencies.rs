@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::apply_order_of_kinds::Wave;
 use super::{Apply, Plan};
 use crate::manifest::desired::{self, Desired, DesiredObject};
-use crate::model::dependency_ranks::Rank;
 use crate::model::depends_on::{DEPENDS_ON, Dependencies};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
+use crate::model::topological_ranks::Rank;
 
 /// Objects that the manifests depend on, as they were read before the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn list_live_dependencies<'l>(
 
 /// Returns the warnings about dependencies of a live object that are ignored: a reference that cannot be parsed, and a
 /// dependency on itself.
-pub(super) fn warn_of_ignored(live: &Live) -> Vec<String> {
+pub(super) fn ignored_dependency_warnings(live: &Live) -> Vec<String> {
     let Dependencies { objects, fault } = &live.dependencies;
     let mut warnings = Vec::new();
     if let Some(fault) = fault {

@@ -107,7 +107,7 @@ pub(super) fn refuse_members_of_other_sets(
 /// later run prunes the object once the manifests no longer hold it.
 ///
 /// `live` is the object as it was read, without the label of a member.
-pub fn describe_taken_in_object(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
+pub fn taken_in_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
     const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
     // The object as it will be after the apply.
     let member = Live {
@@ -143,7 +143,7 @@ pub fn find_newcomers_to_read<T>(
         let namespace = object.key.namespace.as_ref();
         if !known.contains(&object.key)
             && namespace.is_none_or(|namespace| namespaces.contains_key(namespace))
-            && let Some(resource) = object.readable_through(served)
+            && let Some(resource) = object.resource_to_read(served)
         {
             newcomers.push((object.key.clone(), Arc::clone(resource)));
         }
@@ -270,7 +270,7 @@ mod tests {
         found.part_of = None;
         found.part_of_writers.clear();
         change(&mut found);
-        describe_taken_in_object(&desired(kind, namespace, name), &found, &set(), &policy())
+        taken_in_reason(&desired(kind, namespace, name), &found, &set(), &policy())
     }
 
     #[test]

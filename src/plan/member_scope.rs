@@ -97,7 +97,7 @@ pub fn member_scope(
         record_to_keep: Record::default(),
     };
     if let ParentStatus::Recorded(applyset_record) = parent_status {
-        let kinds = sort_recorded_kinds(set, applyset_record, discovery, &mut scope)?;
+        let kinds = separate_served_kinds(set, applyset_record, discovery, &mut scope)?;
         let kept_kinds = scope.kept.iter().map(|(kind, _)| kind.clone());
         scope.recorded.group_kinds = kinds.keys().cloned().chain(kept_kinds.clone()).collect();
         if !scope.kept.is_empty() {
@@ -144,7 +144,7 @@ fn find_served_kinds_of_manifests(desired: &Desired, discovery: &Discovery) -> K
         }
     }
     for kind in not_yet_served {
-        if let KindLookup::Found(resource) = discovery.preferred(kind)
+        if let KindLookup::Found(resource) = discovery.find_preferred(kind)
             && resource.origin == Origin::Served
         {
             kinds
@@ -156,7 +156,7 @@ fn find_served_kinds_of_manifests(desired: &Desired, discovery: &Discovery) -> K
 }
 
 /// Returns the recorded kinds that the server serves. Adds the others to `scope`, as vanished or kept.
-fn sort_recorded_kinds(
+fn separate_served_kinds(
     set: &Set,
     applyset_record: &ParentAnnotations,
     discovery: &Discovery,

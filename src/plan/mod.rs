@@ -23,7 +23,7 @@ mod judge;
 mod member_scope;
 mod nested_parents;
 mod observed;
-mod parent_after_members_are_gone;
+mod parent_disposition;
 mod parent_judgement;
 pub mod permissions;
 mod planned_items;
@@ -44,15 +44,15 @@ use std::sync::Arc;
 
 pub use adopt_move_disband::{
     Candidate, FieldOwnership, FoundBy, MembershipChange, MembershipKeepReason, MembershipPlan,
-    MembershipSkip, judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move,
-    plan_release,
+    MembershipSkip, judge_adoption, judge_move, judge_release, plan_adoption, plan_move, plan_release,
+    refuse_inventory,
 };
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_sort_key;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, describe_kept_replicas, describe_replicas_left_to_autoscalers,
-    find_leaving_autoscalers, read_scale_target, warn_of_removed_replicas,
+    autoscaler_kinds, autoscalers_by_target, find_leaving_autoscalers, kept_replicas_warning,
+    left_to_autoscalers_note, read_scale_target, removed_replicas_warning,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{
@@ -64,14 +64,14 @@ pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
 pub use existing_objects::{
-    OtherParent, OtherParents, describe_taken_in_object, find_newcomers_to_read, scope_of_newcomers,
+    OtherParent, OtherParents, find_newcomers_to_read, scope_of_newcomers, taken_in_reason,
 };
 pub use graph::{ActionId, Barrier, EdgeKind, Graph};
 pub use judge::Judge;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use nested_parents::apply_may_remove_record;
 pub use observed::Observed;
-pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
+pub use parent_disposition::{ParentDisposition, parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge_parent, judge_parent_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
@@ -79,7 +79,9 @@ pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::StateAfterWait;
-pub use recreation::{Recreate, RecreationObstacle, claims_after_recreation, data_of_volumes, loses_data};
+pub use recreation::{
+    Recreate, RecreationObstacle, claims_after_recreation, loses_data, lost_volume_data_words,
+};
 pub use refusal::{
     Refusal, describe_released_copies, list_with_keep_annotations, refuse_hooks, refuse_large_annotations,
 };
@@ -118,7 +120,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let warnings = with_dependencies
         .iter()
         .copied()
-        .flat_map(dependencies::warn_of_ignored);
+        .flat_map(dependencies::ignored_dependency_warnings);
     steps.ignored.extend(warnings);
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
@@ -142,7 +144,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         preconditions: Preconditions::default(),
         refusals: Vec::new(),
     };
-    plan.refusals = refusal::find(&plan, &judge, set, desired, observed, policy);
+    plan.refusals = refusal::find_refusals(&plan, &judge, set, desired, observed, policy);
     if policy.data_loss == Risk::Allowed {
         plan.accepted = plan
             .all_prunes()

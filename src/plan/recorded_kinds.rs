@@ -70,7 +70,7 @@ pub fn classify_recorded_kinds<'d>(
 
 /// Returns the state of one entry of the form `Kind.group`.
 pub fn classify_kind<'d>(kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
-    classify_lookup(discovery.preferred(kind), kind, discovery)
+    classify_lookup(discovery.find_preferred(kind), kind, discovery)
 }
 
 fn classify_lookup<'d>(
@@ -99,7 +99,7 @@ fn classify_lookup<'d>(
 /// Finds a served kind that the entry spells differently: as a resource (`configmaps`), in other case, or with a
 /// version between kind and group (`Deployment.v1.apps`).
 fn find_meant_resource<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
-    let named = |text: &str| match discovery.resource_argument(text) {
+    let named = |text: &str| match discovery.find_by_argument(text) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
         _ => None,
     };

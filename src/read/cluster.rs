@@ -109,7 +109,7 @@ impl Cluster {
             kinds
                 .iter()
                 .filter(|kind| may_be_custom(&kind.group))
-                .filter(|kind| discovery.preferred(kind) == KindLookup::Absent)
+                .filter(|kind| discovery.find_preferred(kind) == KindLookup::Absent)
                 .cloned()
                 .chain(discovery.not_yet_served_kinds())
                 .collect()
@@ -119,7 +119,9 @@ impl Cluster {
         let not_applicable = manifests
             .iter()
             .map(|manifest| &manifest.gvk)
-            .filter(|gvk| may_be_custom(&gvk.group) && !desired::is_applicable(gvk, &self.discovery))
+            .filter(|gvk| {
+                may_be_custom(&gvk.group) && !desired::is_served_with_member_verbs(gvk, &self.discovery)
+            })
             .map(GroupVersionKind::group_kind)
             .collect();
         let states = missing_kinds::find_kept_kinds(&self.server, &not_applicable).await?;
@@ -207,7 +209,10 @@ impl Cluster {
     ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
         let wait = self.kind_waits.start();
         let discovery = &mut self.discovery;
-        Ok(super::contents(&self.server, discovery, containers, concurrency, &wait).await?)
+        Ok(
+            super::list_contents_of_containers(&self.server, discovery, containers, concurrency, &wait)
+                .await?,
+        )
     }
 }
 

@@ -13,7 +13,7 @@ use super::kinds_missing_from_discovery::{
     KindWait, UnsettledError, await_all_kinds, describe_kinds_behind_permission,
 };
 use super::list::{EVERYTHING, ListError, list_in_one_page};
-use super::not_found::list_as_served;
+use super::served_version::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::error::Error;
@@ -36,7 +36,7 @@ const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
 /// an error if the cluster cannot be reached, or refuses the user.
 ///
 /// A namespace may hold objects of a kind that discovery does not list yet, so this function waits for such kinds.
-pub async fn contents(
+pub async fn list_contents_of_containers(
     server: &ApiServer,
     discovery: &mut Discovery,
     containers: &[Live],
@@ -98,7 +98,7 @@ async fn list_contents(
     for live in containers {
         let held = contents.entry(live.key.clone()).or_default();
         match &live.defines {
-            Some(kind) => match discovery.preferred(kind) {
+            Some(kind) => match discovery.find_preferred(kind) {
                 KindLookup::Found(resource) => list_everywhere(server, resource, held).await,
                 KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
                 // The CRD exists, so its objects may exist, too.

@@ -26,11 +26,11 @@ const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.i
 const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
 
 /// Reads the definitions whose names are relevant. The inner error is a missing permission of the user.
-pub(super) async fn definitions(
+pub(super) async fn list_definitions(
     server: &ApiServer,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Result<Vec<Definition>, Forbidden>, ListError> {
-    let resource = Resource::definitions();
+    let resource = Resource::crd_resource();
     let names = list(server, &resource, None, &EVERYTHING, |item| {
         let name = item.pointer("/metadata/name")?.as_str()?;
         is_relevant(name).then(|| name.to_owned())
@@ -89,7 +89,7 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
 
 /// Lists the aggregated APIs; none if the server does not serve APIServices at all. The inner error is a missing
 /// permission of the user.
-pub(super) async fn aggregated_apis(
+pub(super) async fn list_aggregated_apis(
     server: &ApiServer,
     discovery: &Discovery,
 ) -> Result<Result<Vec<AggregatedApi>, Forbidden>, ListError> {

@@ -60,7 +60,7 @@ pub(super) struct EarlyNamespaces {
 
 impl EarlyNamespaces {
     /// Returns the answer if exactly the namespaces `wanted` were read.
-    pub(super) fn into_answer_for(
+    pub(super) fn into_answer_if_read_exactly(
         self,
         wanted: &BTreeSet<&str>,
     ) -> Option<Result<NamespaceStates, (ListTarget, ListError)>> {
@@ -120,7 +120,7 @@ impl EarlyReads {
     #[must_use]
     pub fn with_request_count(self, server: &ApiServer) -> Self {
         Self {
-            requests_sent: server.requests(),
+            requests_sent: server.request_count(),
             ..self
         }
     }
@@ -128,7 +128,7 @@ impl EarlyReads {
     /// Returns the answers if the run has sent nothing since and they are recent; otherwise none, so that the run reads
     /// again.
     pub(super) fn only_if_current(self, server: &ApiServer) -> Self {
-        if server.requests() == self.requests_sent && self.started_at.is_some_and(is_recent) {
+        if server.request_count() == self.requests_sent && self.started_at.is_some_and(is_recent) {
             self
         } else {
             Self::default()

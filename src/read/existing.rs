@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::list::{EVERYTHING, ListError};
-use super::not_found::list_as_served;
-use super::objects::metadata;
+use super::served_version::list_as_served;
+use super::single_objects::read_metadata;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTarget;
@@ -71,7 +71,7 @@ fn plan_requests(wanted: &[(ObjectKey, Arc<Resource>)]) -> Vec<ObjectRequest> {
 impl ObjectRequest {
     async fn send(self, server: &ApiServer) -> Result<Vec<Live>, (ListTarget, ListError)> {
         match self {
-            Self::Object(key, resource) => match metadata(server, &resource, &key).await {
+            Self::Object(key, resource) => match read_metadata(server, &resource, &key).await {
                 Ok(object) => Ok(object
                     .and_then(|object| Live::from_object(&object, &resource))
                     .into_iter()

@@ -122,7 +122,7 @@ impl FoundSet {
         if self.unread.is_empty() && !has_unknowable {
             return Visibility::Whole;
         }
-        let collections = places(slice::from_ref(self), discovery).lists(Reach::Namespace);
+        let collections = places(slice::from_ref(self), discovery).each_collection(Reach::Namespace);
         if self.members.is_empty() && self.unread.len() == collections.len() {
             Visibility::Nothing
         } else {
@@ -158,7 +158,12 @@ pub fn places(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
 
 /// Assigns to each set its members among all found ones, and its own collections among those that could
 /// not be read.
-pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarget], discovery: &Discovery) {
+pub fn assign_members(
+    sets: &mut [FoundSet],
+    mut members: Vec<Live>,
+    unread: &[ListTarget],
+    discovery: &Discovery,
+) {
     members.sort_by_cached_key(|live| {
         let ObjectKey {
             group_kind,
@@ -190,7 +195,7 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
             |live| live,
             |key| kinds.contains(&key.group_kind),
         );
-        let own = places(slice::from_ref(set), discovery).lists(Reach::Namespace);
+        let own = places(slice::from_ref(set), discovery).each_collection(Reach::Namespace);
         set.unread = own.into_iter().filter(|place| unread.contains(place)).collect();
     }
 }
@@ -299,7 +304,7 @@ mod tests {
 
     fn live(kind_text: &str, namespace: &str, uid: &str, presence: Presence) -> Live {
         let discovery = discovery();
-        let KindLookup::Found(resource) = discovery.preferred(&kind(kind_text)) else {
+        let KindLookup::Found(resource) = discovery.find_preferred(&kind(kind_text)) else {
             panic!("no {kind_text}");
         };
         let metadata = serde_json::json!({
@@ -319,7 +324,7 @@ mod tests {
 
     /// Returns the set after its members were listed.
     fn looked_at(mut set: FoundSet, members: &[Live], unread: &[ListTarget]) -> FoundSet {
-        assign(slice::from_mut(&mut set), members.to_vec(), unread, &discovery());
+        assign_members(slice::from_mut(&mut set), members.to_vec(), unread, &discovery());
         set
     }
 
@@ -357,7 +362,11 @@ mod tests {
             let set = looked_at(set, &members, &[]);
             assert_eq!(set.status(&discovery()), status, "case {index}");
             let is_invalid = status == Invalid;
-            assert_eq!(!set.doubts(&discovery()).is_empty(), is_invalid, "case {index}");
+            assert_eq!(
+                !set.record_doubts(&discovery()).is_empty(),
+                is_invalid,
+                "case {index}"
+            );
             assert_eq!(set.visibility(&discovery()), Visibility::Whole, "case {index}");
         }
     }
@@ -367,7 +376,7 @@ mod tests {
         let member = live("ConfigMap", "home", "1", Presence::Present);
         let set = looked_at(set(&["ConfigMap", "Gone.example.com"], &[]), &[member], &[]);
         assert_eq!(set.status(&discovery()), RecordStatus::Unfinished);
-        assert_eq!(set.doubts(&discovery()).len(), 1);
+        assert_eq!(set.record_doubts(&discovery()).len(), 1);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::list::{ListError, METADATA_LIST, Selector};
-use super::list_all::{ListOptions, ListResults, list_visible};
-use super::members::{list_collections, unique_by_uid};
+use super::list_collections::{list_collections, unique_by_uid};
+use super::list_visible::{ListOptions, ListResults, list_visible};
 use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::cluster::Cluster;
 use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
-use super::list_all::{ListOptions, list_visible};
-use super::members::list_collections;
+use super::list_collections::list_collections;
+use super::list_visible::{ListOptions, list_visible};
 use crate::compare::ownership;
 use crate::compare::status::{self, OthersOfKind, Readiness, State, StatusRules, Surroundings};
 use crate::error::Error;
@@ -23,7 +23,11 @@ use crate::model::resource::Resource;
 use crate::model::text::listed;
 
 /// Finds the members of all these sets, with one LIST for each kind and namespace.
-pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency: usize) -> Result<(), Error> {
+pub async fn add_members_to_sets(
+    cluster: &Cluster,
+    sets: &mut [FoundSet],
+    concurrency: usize,
+) -> Result<(), Error> {
     let places = found_set::places(sets, &cluster.discovery);
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let ids = collect_ids(sets);
@@ -35,13 +39,13 @@ pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency:
         |item, resource| keep_member(Live::from_object(item, resource)?, &ids),
     )
     .await?;
-    found_set::assign(sets, found, &[], &cluster.discovery);
+    found_set::assign_members(sets, found, &[], &cluster.discovery);
     Ok(())
 }
 
 /// Finds the members that the user may list. Warns of collections that cannot be listed, and notes them in the sets;
 /// the other collections are read all the same.
-pub async fn find_visible_members(
+pub async fn add_visible_members_to_sets(
     cluster: &Cluster,
     sets: &mut [FoundSet],
     concurrency: usize,
@@ -61,8 +65,8 @@ pub async fn find_visible_members(
 /// The selector of members, and the function that reduces each of them.
 type Look<'a> = (&'a Selector, &'a dyn Fn(&Value, &Arc<Resource>) -> Option<Live>);
 
-/// Finds the members of one set that the user may list, like [`find_visible_members`], but as whole objects. Calls
-/// `see` with each object before the object is dropped.
+/// Finds the members of one set that the user may list, like [`add_visible_members_to_sets`], but as whole objects.
+/// Calls `see` with each object before the object is dropped.
 pub async fn find_whole_members(
     cluster: &Cluster,
     set: &mut FoundSet,
@@ -95,7 +99,7 @@ async fn find_members_by(
     })
     .await;
     let unread: Vec<ListTarget> = look.unread.iter().map(|(place, _)| place.clone()).collect();
-    found_set::assign(sets, look.found, &unread, &cluster.discovery);
+    found_set::assign_members(sets, look.found, &unread, &cluster.discovery);
     let appliers = ownership::APPLIERS.into_iter().map(str::to_owned).collect();
     for set in sets.iter_mut() {
         let parent_uid = Some(&*set.parent_uid);

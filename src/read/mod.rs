@@ -1,4 +1,4 @@
-//! Reads from the cluster what a plan needs to know: `cluster_state` is the only way from a parent to
+//! Reads from the cluster what a plan needs to know: `read_cluster_state` is the only way from a parent to
 //! the state of its set.
 //!
 //! Its rules, such as those about the parent and the scope, are pure and in `plan`, which does not
@@ -14,16 +14,14 @@ mod existing;
 pub mod found_set;
 mod kinds_missing_from_discovery;
 mod list;
-mod list_all;
+mod list_collections;
+mod list_visible;
 mod live;
 mod lost_members;
-mod members;
 mod members_to_show;
 mod named_set;
 mod namespaces;
-mod not_found;
 mod null_values;
-mod objects;
 mod orphans;
 mod other_sets;
 mod owners_of_containers;
@@ -31,11 +29,13 @@ mod page;
 mod parent;
 mod parent_kinds;
 mod permissions;
+mod served_version;
+mod single_objects;
 mod whole_members;
 
 pub use cluster::{Cluster, KindWaits};
-pub use cluster_state::{ClusterState, Goal, ReadSettings, WithLiveFields, cluster_state};
-pub use contents::{ContentsError, contents};
+pub use cluster_state::{ClusterState, Goal, ReadSettings, WithLiveFields, read_cluster_state};
+pub use contents::{ContentsError, list_contents_of_containers};
 pub use definitions::{Definitions, definitions_by_kind};
 pub use early_reads::{EarlyReads, Wanted};
 pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
@@ -44,30 +44,32 @@ pub use kinds_missing_from_discovery::{
     KindWait, UnsettledError, describe_kinds_behind_permission, settle_missing_kinds,
 };
 pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_with_version, watch};
-pub use list_all::{
+pub use list_collections::{list_collections, list_in_all_namespaces, list_labeled_objects, unique_by_uid};
+pub use list_visible::{
     ListOptions, ListResults, ParentCandidate, list_visible, list_visible_everywhere, read_parent_candidate,
 };
 pub use lost_members::{list_lost_members, members_without_label, warning_of_unlabeled};
-pub use members::{list_collections, list_in_all_namespaces, list_labeled_objects, unique_by_uid};
 pub use members_to_show::{
-    MemberState, find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings,
+    MemberState, add_members_to_sets, add_visible_members_to_sets, find_whole_members, unread_reasons,
+    unread_warnings,
 };
 pub use named_set::{
-    NamedSet, ParentEligibility, determine_parent_eligibility, named_set, parent_identity, parent_resource,
+    NamedSet, ParentEligibility, determine_parent_eligibility, parent_identity, parent_resource,
+    resolve_named_set,
 };
 pub use namespaces::{list_namespace_names, read_namespaces};
-pub use not_found::list_as_served;
 pub use null_values::leave_out_forbidden_nulls;
-pub use objects::{metadata, object, read_metadata_of_each};
-pub use other_sets::parents_of_other_sets;
-pub use owners_of_containers::owners_of_containers;
+pub use other_sets::find_parents_of_sets;
+pub use owners_of_containers::read_owners_of_containers;
 pub use parent::{
-    LiveParent, custom_parent_kinds, parent, parents, read_definition_if_allowed, read_live_parent,
+    LiveParent, custom_parent_kinds, list_parents, read_definition_if_allowed, read_live_parent, read_parent,
 };
-pub use parent::{METADATA, parent_of_answer};
-pub use parent_kinds::{find_unread_built_in_parents, parent_kinds};
+pub use parent::{METADATA, parse_parent_answer};
+pub use parent_kinds::{parent_kinds, position_of_unread_built_in_kind};
 pub use permissions::{Administrator, ask_whether_administrator, missing_permissions, user_name};
-pub use whole_members::{whole_members, whole_objects};
+pub use served_version::list_as_served;
+pub use single_objects::{read_metadata, read_metadata_of_each, read_object};
+pub use whole_members::{list_whole_members, whole_objects};
 
 pub use crate::model::containers::NamespaceState;
 pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};

@@ -87,7 +87,7 @@ impl NamedSet {
             .early_namespaces
             .take()
             .filter(|_| self.are_early_reads_recent());
-        let read = match early.and_then(|early| early.into_answer_for(names)) {
+        let read = match early.and_then(|early| early.into_answer_if_read_exactly(names)) {
             Some(read) => read,
             None => read_namespaces(server, names).await,
         };
@@ -102,7 +102,7 @@ impl NamedSet {
 }
 
 /// Resolves a set reference to an object, and checks that it may be a parent.
-pub async fn named_set(
+pub async fn resolve_named_set(
     cluster: &mut Cluster,
     reference: &SetReference,
     tooling: Tooling,
@@ -166,7 +166,7 @@ pub async fn parent_resource(
             kept.reason
         )));
     }
-    match cluster.discovery.resource_argument(text) {
+    match cluster.discovery.find_by_argument(text) {
         KindLookup::Found(resource) => Ok(Arc::new(resource.clone())),
         KindLookup::GroupFailed(failure) => Err(unknowable_kind(text, failure)),
         KindLookup::Absent => Err(Error::usage(
@@ -232,7 +232,7 @@ async fn check_parent_type(
     resource: &Resource,
     manifests: &[Manifest],
 ) -> Result<Option<String>, Error> {
-    let definition = resource.definition_name();
+    let definition = resource.crd_name();
     if manifests
         .iter()
         .any(|manifest| is_labeled_definition(manifest, &definition))

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::Deserialize as _;
 
 use super::list::{EVERYTHING, ListError, list};
-use super::parent::{ObjectMetadata, metadata};
+use super::parent::{ObjectMetadata, read_metadata_at};
 use crate::cluster::apiserver::ApiServer;
 use crate::model::containers::NamespaceState;
 use crate::model::list_targets::ListTarget;
@@ -63,7 +63,7 @@ async fn get_each(
 ) -> Result<BTreeMap<String, NamespaceState>, ListError> {
     let resource = namespace_resource();
     let gets = names.iter().map(async |name| {
-        let state = match metadata(server, &resource.path(None, Some(name))).await {
+        let state = match read_metadata_at(server, &resource.path(None, Some(name))).await {
             Ok(fields) => fields.map(|fields| fields.namespace_state()),
             Err(error) if error.is(StatusCode::FORBIDDEN) => Some(ASSUMED_PRESENT),
             Err(error) => return Err(ListError::Request(error)),

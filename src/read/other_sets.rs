@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::Cluster;
 use super::list::{METADATA_LIST, Selector};
-use super::list_all::{ListOptions, list_visible_everywhere};
-use super::members::list_collections;
+use super::list_collections::list_collections;
+use super::list_visible::{ListOptions, list_visible_everywhere};
 use super::named_set::NamedSet;
 use super::parent::custom_parent_kinds;
 use super::parent_kinds::parent_kinds;
@@ -38,7 +38,7 @@ pub(super) async fn members_of_other_sets(
 /// set itself has members, or if `places` do not cover the manifests: then the members have to be listed as whole
 /// objects. A set without a parent hardly ever has members, so usually one LIST for each kind and namespace is enough
 /// instead of two.
-pub(super) async fn members_if_all_of_other_sets(
+pub(super) async fn members_if_none_are_ours(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
@@ -72,12 +72,12 @@ pub(super) async fn parents_of_members(
         .collect();
     let of_members = wanted.iter().filter_map(|key| key.namespace.clone());
     let namespaces = of_members.chain(named.set.parent.namespace.clone()).collect();
-    parents_of_other_sets(cluster, &ids, namespaces, concurrency, warnings).await
+    find_parents_of_sets(cluster, &ids, namespaces, concurrency, warnings).await
 }
 
 /// Finds the parents of the sets with these ids. If the user may not list all namespaces, searches `namespaces` and
 /// that of the connection, where the other sets probably are.
-pub async fn parents_of_other_sets(
+pub async fn find_parents_of_sets(
     cluster: &Cluster,
     ids: &BTreeSet<&str>,
     mut namespaces: BTreeSet<String>,

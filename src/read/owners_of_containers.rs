@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use super::list::ListError;
 use super::namespaces::read_namespaces;
-use super::parent::{definition_path, metadata};
+use super::parent::{definition_path, read_metadata_at};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
@@ -20,7 +20,7 @@ const CONCURRENCY: usize = 16;
 
 /// Reads the owners of the containers that exist. The states of namespaces in `read` were read before, and are not read
 /// again.
-pub async fn owners_of_containers(
+pub async fn read_owners_of_containers(
     server: &ApiServer,
     containers: &Containers,
     read: &BTreeMap<String, NamespaceState>,
@@ -43,7 +43,7 @@ pub async fn owners_of_containers(
         .try_collect()
         .await
         .map_err(|error| {
-            let definitions = Arc::new(Resource::definitions());
+            let definitions = Arc::new(Resource::crd_resource());
             (ListTarget::new(&definitions, None), ListError::Request(error))
         })?;
     owners.extend(definitions.into_iter().flatten());
@@ -52,7 +52,7 @@ pub async fn owners_of_containers(
 
 /// Reads the owners of the definition of a resource; `None` if it has no definition.
 async fn read_definition_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
-    match metadata(server, &definition_path(resource)).await {
+    match read_metadata_at(server, &definition_path(resource)).await {
         Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owner_uids()))),
         // A 404 that does not name the definition proves nothing: a proxy may have cut off the answer.
         Err(error) if error.is(StatusCode::FORBIDDEN) || error.is(StatusCode::NOT_FOUND) => {

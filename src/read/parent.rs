@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
-use super::objects::{self, unreadable};
+use super::single_objects::{self, unreadable};
 use crate::cluster::apiserver::{ApiError, ApiServer, Reply};
 use crate::cluster::discovery::null_is_empty;
 use crate::compare::ownership;
-use crate::model::applyset::parent::{Pairs, ParentIdentity, read};
+use crate::model::applyset::parent::{Pairs, ParentIdentity, read_labels_and_annotations};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     IS_PARENT_TYPE_LABEL, PART_OF_LABEL,
@@ -61,12 +61,12 @@ pub(super) struct ObjectMetadata {
 }
 
 /// Reads the parent; `None` if it does not exist.
-pub async fn parent(
+pub async fn read_parent(
     server: &ApiServer,
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
 ) -> Result<Option<ParentObject>, ApiError> {
-    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+    let Some(object) = single_objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
     let fields = ObjectMetadata::deserialize(&object["metadata"])
@@ -75,7 +75,7 @@ pub async fn parent(
 }
 
 /// Reads the parent and its labels from the answer to a write of the parent. `now` is the time by the server's clock.
-pub fn parent_of_answer(
+pub fn parse_parent_answer(
     answer: &Reply,
     identity: &ParentIdentity,
     now: Timestamp,
@@ -104,7 +104,7 @@ pub async fn read_live_parent(
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
 ) -> Result<Option<LiveParent>, ApiError> {
-    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+    let Some(object) = single_objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
     let fields = ObjectMetadata::deserialize(&object["metadata"])
@@ -133,12 +133,12 @@ pub async fn read_definition_if_allowed(
 }
 
 pub(super) fn definition_path(resource: &Resource) -> String {
-    Resource::definitions().path(None, Some(&resource.definition_name()))
+    Resource::crd_resource().path(None, Some(&resource.crd_name()))
 }
 
 /// Lists the objects of these kinds that have an id label, in all namespaces or in `namespace`. Cluster-scoped kinds
 /// are left out for one `namespace`. `ParentObject::reading` shows whether such an object is a valid parent.
-pub async fn parents(
+pub async fn list_parents(
     server: &ApiServer,
     kinds: &[Arc<Resource>],
     namespace: Option<&str>,
@@ -174,7 +174,7 @@ pub async fn parents(
 /// Lists the kinds whose CRDs have the label that permits their objects to be parents.
 pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
     let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
-    let definitions = Resource::definitions();
+    let definitions = Resource::crd_resource();
     list(server, &definitions, None, &selector, |item| {
         let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
         Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
@@ -222,7 +222,7 @@ impl ParentObject {
         Self {
             running: history.running_beside("").cloned().collect(),
             abandoned,
-            reading: read(identity, &fields.labels, &fields.annotations),
+            reading: read_labels_and_annotations(identity, &fields.labels, &fields.annotations),
             presence: fields.presence(),
             part_of: fields.labels.get(PART_OF_LABEL).cloned(),
             uid: fields.uid,
@@ -247,14 +247,17 @@ pub async fn definition_labels(
     server: &ApiServer,
     resource: &Resource,
 ) -> Result<Option<DefinitionLabels>, ApiError> {
-    let fields = metadata(server, &definition_path(resource)).await?;
+    let fields = read_metadata_at(server, &definition_path(resource)).await?;
     Ok(fields.map(|fields| DefinitionLabels {
         is_parent_type: fields.labels.contains_key(IS_PARENT_TYPE_LABEL),
         part_of: fields.labels.get(PART_OF_LABEL).cloned(),
     }))
 }
 
-pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<ObjectMetadata>, ApiError> {
+pub(super) async fn read_metadata_at(
+    server: &ApiServer,
+    path: &str,
+) -> Result<Option<ObjectMetadata>, ApiError> {
     let reply = match server.get(path, METADATA).await {
         Ok(reply) => reply,
         Err(error) if error.is_missing_object() => return Ok(None),

@@ -40,7 +40,7 @@ pub async fn parent_kinds(
     }
     let mut resources = Vec::new();
     for kind in &kinds {
-        let hidden_reason = match discovery.preferred(kind) {
+        let hidden_reason = match discovery.find_preferred(kind) {
             KindLookup::Found(resource) if resource.origin == Origin::Served => {
                 resources.push(Arc::new(resource.clone()));
                 None
@@ -64,7 +64,7 @@ pub async fn parent_kinds(
 /// Returns the position of the first failed list of Secrets or ConfigMaps in `unread`. If one failed, most sets may be
 /// hidden, and finding no set does not mean that there is none. Custom resources are parents so rarely that a failed
 /// list of them is only a warning.
-pub fn find_unread_built_in_parents(unread: &[(ListTarget, ListError)]) -> Option<usize> {
+pub fn position_of_unread_built_in_kind(unread: &[(ListTarget, ListError)]) -> Option<usize> {
     unread
         .iter()
         .position(|(place, _)| place.resource.group.is_empty())
@@ -73,7 +73,7 @@ pub fn find_unread_built_in_parents(unread: &[(ListTarget, ListError)]) -> Optio
 /// Returns whether this discovery does not list the kind as served, although its group was discovered: the server may
 /// serve the kind all the same.
 fn is_missing(discovery: &Discovery, kind: &GroupKind) -> bool {
-    match discovery.preferred(kind) {
+    match discovery.find_preferred(kind) {
         KindLookup::Found(resource) => resource.origin == Origin::NotYetServed,
         KindLookup::Absent => true,
         KindLookup::GroupFailed(_) => false,

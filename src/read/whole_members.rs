@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::cluster::Cluster;
 use super::error::unknowable_kind;
 use super::list::{Selector, WHOLE_OBJECTS};
-use super::members::{list_collections, unique_by_uid};
-use super::objects::object;
+use super::list_collections::{list_collections, unique_by_uid};
+use super::single_objects::read_object;
 use crate::cluster::discovery::{Discovery, KindLookup, Lookup};
 use crate::compare::ownership::{APPLIERS, applied_version};
 use crate::error::Error;
@@ -35,7 +35,7 @@ pub struct WholeMembers {
 /// # Errors
 ///
 /// Something could not be read: a shorter list would be taken for the whole set.
-pub async fn whole_members(
+pub async fn list_whole_members(
     cluster: &Cluster,
     set: &Set,
     places: &ListTargets,
@@ -71,7 +71,7 @@ pub async fn whole_members(
     };
     let objects = found.into_iter().map(|(live, listed)| (live.key, listed));
     Ok(WholeMembers {
-        objects: in_applied_versions(cluster, objects.collect(), manager, concurrency).await?,
+        objects: reread_in_applied_versions(cluster, objects.collect(), manager, concurrency).await?,
         only_labeled: only_labeled.into_iter().map(|(live, _)| live).collect(),
         of_another_manager,
     })
@@ -91,13 +91,13 @@ pub async fn whole_objects(
     let read: Vec<_> = stream::iter(reads).buffered(concurrency).try_collect().await?;
     let mut found: Vec<_> = read.into_iter().flatten().collect();
     found.retain(|(_, object)| object["metadata"]["deletionTimestamp"].is_null());
-    in_applied_versions(cluster, found, manager, concurrency).await
+    reread_in_applied_versions(cluster, found, manager, concurrency).await
 }
 
 /// Returns the resource through which the object is read; `None` for a kind that is not served yet, and so has no
 /// objects.
 fn served_resource<'d>(discovery: &'d Discovery, key: &ObjectKey) -> Result<Option<&'d Resource>, Error> {
-    match discovery.preferred(&key.group_kind) {
+    match discovery.find_preferred(&key.group_kind) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Ok(Some(resource)),
         KindLookup::Found(_) | KindLookup::Absent => Ok(None),
         KindLookup::GroupFailed(failure) => Err(unknowable_kind(&key.group_kind.to_string(), failure)),
@@ -106,7 +106,7 @@ fn served_resource<'d>(discovery: &'d Discovery, key: &ObjectKey) -> Result<Opti
 
 /// Reads objects again that were applied in another version than they were listed in, if the server still serves that
 /// version.
-async fn in_applied_versions(
+async fn reread_in_applied_versions(
     cluster: &Cluster,
     found: Vec<(ObjectKey, Value)>,
     manager: &str,
@@ -118,7 +118,7 @@ async fn in_applied_versions(
             return Ok(Some((key, listed)));
         };
         let gvk = GroupVersionKind::from_api_version(version, &key.group_kind.kind);
-        match cluster.discovery.resource(&gvk) {
+        match cluster.discovery.find_resource(&gvk) {
             Lookup::Found(resource) => read(cluster, key, resource).await,
             _ => Ok(Some((key, listed))),
         }
@@ -132,7 +132,7 @@ async fn read(
     key: ObjectKey,
     resource: &Resource,
 ) -> Result<Option<(ObjectKey, Value)>, Error> {
-    match object(&cluster.server, resource, &key).await {
+    match read_object(&cluster.server, resource, &key).await {
         Ok(found) => Ok(found.map(|found| (key, with_type(found, resource)))),
         Err(error) => Err(error.while_reading(&key)),
     }

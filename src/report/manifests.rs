@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::output;
 use crate::model::digest::sha256;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::{contains_hostile_text, one_line};
+use crate::model::text::{contains_hostile_text, escape_as_one_line};
 
 /// An exported manifest, and the comments above it.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ pub fn manifest_file(
     let purpose = format!("The objects of the set {set}, as they were last applied.");
     let command = format!(
         "Apply them with: kubectl applyset apply {} -f FILE{flags}",
-        set.argument()
+        set.shell_arguments()
     );
     let mut heading = vec![purpose, command];
     if manifests.is_empty() {
@@ -91,7 +91,7 @@ pub fn manifest_file(
 }
 
 fn comment_line(text: &str) -> String {
-    format!("# {}\n", one_line(text))
+    format!("# {}\n", escape_as_one_line(text))
 }
 
 /// Returns the YAML of an object. Strings of several lines are blocks if the YAML then reads back as the same object,

@@ -20,7 +20,7 @@ mod text_lines;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub use diff::external::{ExternalDiff, ExternalVerdict, show as show_externally};
+pub use diff::external::{ExternalDiff, ExternalVerdict, show_externally};
 pub use diff::kinds::{Cause, DifferenceKind};
 pub use diff::{Comparison, DiffLayout, Differences, RecordChange, RecordDocument};
 pub use documents::history::HistoryDocument;
@@ -35,7 +35,7 @@ pub use manifests::{ManifestText, manifest_file};
 pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, print_as_is as text};
 use output::{print_document_text, print_escaped_line, print_message};
-pub use progress::{SearchBar, clear as clear_progress};
+pub use progress::{SearchBar, clear_progress};
 pub use prompt::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
 use reporter::repeated_messages;
@@ -47,19 +47,19 @@ use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::verify::Finding;
 
 /// Prints an error with its hints to standard error.
-pub fn error(error: &Error, colors: Colors) {
+pub fn print_error(error: &Error, colors: Colors) {
     for message in repeated_messages::keep_shared_hints_on_last(error.messages.clone()) {
         print_message(Label::Error, &message, colors);
     }
 }
 
 /// Prints a note, unless `--quiet` is set.
-pub fn note(text: &str, style: Style) {
+pub fn print_note(text: &str, style: Style) {
     print_unless_quiet(Label::Note, text, style);
 }
 
 /// Prints a warning, unless `--quiet` is set.
-pub fn warning(text: &str, style: Style) {
+pub fn print_warning(text: &str, style: Style) {
     print_unless_quiet(Label::Warning, text, style);
 }
 
@@ -80,11 +80,11 @@ pub fn print_findings_to_repair(findings: &[Finding], style: Style) -> bool {
 }
 
 /// Prints a document in the chosen format: as a table, as names, or as JSON or YAML.
-pub fn listing<T: Listing>(document: &T, cluster: &ContextAndServer, style: Style) {
+pub fn print_listing<T: Listing>(document: &T, cluster: &ContextAndServer, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => print_lines(&document.lines(style)),
         Format::Names => print_lines(&document.names()),
-        Format::Json | Format::Yaml | Format::Markdown => self::document(document, cluster, style),
+        Format::Json | Format::Yaml | Format::Markdown => self::print_json_or_yaml(document, cluster, style),
     }
 }
 
@@ -95,7 +95,7 @@ fn print_lines(lines: &[String]) {
 }
 
 /// Prints a document as JSON or YAML, with the cluster that it is about; nothing in other formats.
-pub fn document<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
+pub fn print_json_or_yaml<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
     let document = Envelope::new(document, place);
     match style.format {
         Format::Json => output::print_json(&document),
@@ -105,7 +105,7 @@ pub fn document<T: Serialize>(document: &T, place: &ContextAndServer, style: Sty
 }
 
 /// Prints objects that `kubectl apply` can read: YAML documents, or one JSON List.
-pub fn objects(objects: &[Value], style: Style) {
+pub fn print_objects(objects: &[Value], style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => {
             for object in objects {
@@ -122,12 +122,12 @@ pub fn objects(objects: &[Value], style: Style) {
 }
 
 /// Prints exported manifests; `file` is their YAML with comments.
-pub fn manifests(manifests: &[ManifestText], file: &str, style: Style) {
+pub fn print_exported_manifests(manifests: &[ManifestText], file: &str, style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::print_as_is(file),
         Format::Json | Format::Names => {
             let objects: Vec<Value> = manifests.iter().map(|text| text.manifest.clone()).collect();
-            self::objects(&objects, style);
+            self::print_objects(&objects, style);
         }
     }
 }

@@ -13,11 +13,11 @@ use super::progress::without_progress;
 use super::style::Colors;
 use super::text_lines::Label;
 use crate::model::message::Message;
-use crate::model::text::{contains_hostile_text, one_line, printable_json};
+use crate::model::text::{contains_hostile_text, escape_as_one_line, printable_json};
 
 /// Prints a line of data, with line breaks and control characters in it escaped.
 pub(super) fn print_escaped_line(line: &str) {
-    write_stdout(&[&format!("{}\n", one_line(line.trim_end()))]);
+    write_stdout(&[&format!("{}\n", escape_as_one_line(line.trim_end()))]);
 }
 
 /// Prints a line of data with colors.
@@ -40,7 +40,7 @@ fn with_stdout(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
         write(&mut stdout)?;
         stdout.flush()
     });
-    report_lost_output("standard output", written);
+    report_first_failed_write("standard output", written);
 }
 
 /// Writes text to standard error, with progress hidden. The text is written in one call, so that other programs of a
@@ -60,7 +60,7 @@ pub(super) fn print_document_text(text: &str) {
 
 /// Writes a document to a file.
 pub(super) fn save_document(file: &Path, text: &str) {
-    report_lost_output(&file.display().to_string(), fs::write(file, text));
+    report_first_failed_write(&file.display().to_string(), fs::write(file, text));
 }
 
 /// Prints a message: its text after the label, its details indented, and each hint with a label of its own. At a
@@ -74,7 +74,7 @@ pub(super) fn print_message(label: Label, message: &Message, colors: Colors) {
 fn message_text(label: Label, message: &Message, colors: Colors, columns: usize) -> String {
     let mut text = add_label(label, &message.text, colors, columns);
     for detail in &message.details {
-        text.push_str(&one_line(&format!("  {}", detail.trim_end())));
+        text.push_str(&escape_as_one_line(&format!("  {}", detail.trim_end())));
         text.push('\n');
     }
     for hint in &message.hints {
@@ -86,7 +86,7 @@ fn message_text(label: Label, message: &Message, colors: Colors, columns: usize)
 /// Returns the line with its label before it, wrapped to this number of columns.
 fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String {
     let margin = label.text(Colors::Off).len();
-    let line = one_line(line.trim_end());
+    let line = escape_as_one_line(line.trim_end());
     let parts = match margin {
         0 => vec![line],
         margin => wrap(&line, columns.saturating_sub(margin)),
@@ -109,7 +109,7 @@ fn write_json<T: Serialize>(document: &T, to: impl io::Write) -> io::Result<()> 
         lines: Vec::new(),
     };
     serde_json::to_writer_pretty(&mut escaped, document)?;
-    escaped.pass_on(escaped.lines.len())
+    escaped.write_escaped(escaped.lines.len())
 }
 
 /// Escapes JSON, as [`json`] does, while it is written to `to`. A sequence that has to be escaped never spans two
@@ -125,7 +125,7 @@ const PART_OF_JSON: usize = 64 * 1024;
 
 impl<W: io::Write> JsonEscaper<W> {
     /// Escapes and writes the first `length` bytes, which must end with a line or with the document.
-    fn pass_on(&mut self, length: usize) -> io::Result<()> {
+    fn write_escaped(&mut self, length: usize) -> io::Result<()> {
         let rest = self.lines.split_off(length);
         let lines = String::from_utf8(mem::replace(&mut self.lines, rest)).map_err(io::Error::other)?;
         self.to.write_all(printable_json(lines).as_bytes())
@@ -138,7 +138,7 @@ impl<W: io::Write> io::Write for JsonEscaper<W> {
         if self.lines.len() >= PART_OF_JSON
             && let Some(end) = text.iter().rposition(|byte| *byte == b'\n')
         {
-            self.pass_on(self.lines.len() - text.len() + end + 1)?;
+            self.write_escaped(self.lines.len() - text.len() + end + 1)?;
         }
         Ok(text.len())
     }
@@ -191,7 +191,7 @@ static LOST_OUTPUT: AtomicBool = AtomicBool::new(false);
 
 /// Reports a failed write, once for the whole program. The reader of a pipe may stop reading on purpose, so a closed
 /// pipe is no failure.
-fn report_lost_output(place: &str, written: io::Result<()>) {
+fn report_first_failed_write(place: &str, written: io::Result<()>) {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {

@@ -21,7 +21,8 @@ use crate::model::set::ParentObject;
 use crate::model::write_settings::SetReference;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, read_cluster_state,
+    resolve_named_set,
 };
 use crate::report::SetDocument;
 use crate::settings::{self, MembershipOptions};
@@ -47,7 +48,7 @@ pub async fn run(
     let mut run = CommandRun::begin(
         operation,
         SetDocument::named(&set.name),
-        settings::style(shared),
+        settings::read_style(shared),
         options.writing.dry_run,
         Questions::at_terminal(options.is_interactive, sources),
     );
@@ -74,7 +75,7 @@ pub async fn connect_and_read_manifests(
 }
 
 /// Reads the set that members leave; fails if the set does not exist.
-pub async fn read_existing(
+pub async fn read_set_to_leave(
     cluster: &mut Cluster,
     named: NamedSet,
     operation: Operation,
@@ -84,13 +85,13 @@ pub async fn read_existing(
 }
 
 /// Reads the set that members join. The run creates the set if it does not exist.
-pub async fn read_target(
+pub async fn read_set_to_join(
     cluster: &mut Cluster,
     reference: &SetReference,
     options: &MembershipOptions,
     operation: Operation,
 ) -> Result<SetRead, Error> {
-    let named = named_set(cluster, reference, options.tooling.clone(), &[]).await?;
+    let named = resolve_named_set(cluster, reference, options.tooling.clone(), &[]).await?;
     read_set(cluster, named, Goal::Join(operation), options).await
 }
 
@@ -107,7 +108,7 @@ async fn read_set(
         field_manager: &options.writing.field_manager,
         concurrency: options.writing.concurrency,
     };
-    let state = cluster_state(cluster, &mut named, goal, rules).await?;
+    let state = read_cluster_state(cluster, &mut named, goal, rules).await?;
     Ok(SetRead { named, state })
 }
 
@@ -139,7 +140,7 @@ impl SetRead {
 
     /// Returns the record of the set with these kinds and namespaces added. Also returns a refusal if the record makes
     /// the parent's annotations larger than the server allows.
-    pub fn record_with(&self, added: &Record) -> (Record, Option<Refusal>) {
+    pub fn widened_record_and_refusal(&self, added: &Record) -> (Record, Option<Refusal>) {
         let record = self.state.observed.recorded.union(added);
         let nothing = Pairs::new();
         let annotations = self.parent().map_or(&nothing, |parent| &parent.annotations);

@@ -83,7 +83,10 @@ impl CommandRun {
     pub fn kind_waits(&self) -> KindWaits {
         let style = self.style;
         let limit = self.limit.clone();
-        KindWaits::new(move || limit.deadline(), move |text| report::note(text, style))
+        KindWaits::new(
+            move || limit.deadline(),
+            move |text| report::print_note(text, style),
+        )
     }
 
     /// Connects to the server, ends its long pauses once the run is interrupted, and prints a note if the server has no
@@ -95,13 +98,13 @@ impl CommandRun {
         self.place = connect::context_and_server(&connection);
         let interrupt = self.interrupt.clone();
         tokio::spawn(async move {
-            interrupt.requested().await;
+            interrupt.wait_until_requested().await;
             server.give_up_long_pauses();
         });
         let (server, style) = (connection.server.clone(), self.style);
         tokio::spawn(async move {
             server.wait_until_throttled_for(CAPACITY_NOTE_AFTER).await;
-            report::note(
+            report::print_note(
                 "the server has no capacity for this user's requests (429 Too Many Requests); retrying",
                 style,
             );
@@ -133,11 +136,11 @@ impl CommandRun {
         };
         if is_timed_out {
             let text = "timed out waiting for the condition: --timeout ran out";
-            self.reporter.event(Event::general_failure(text.to_owned()));
+            self.reporter.take_event(Event::general_failure(text.to_owned()));
         }
         self.report_what_is_left(&outcome);
         self.warn_of_entry_under_way();
-        let requests = self.server.as_ref().map_or(0, ApiServer::requests);
+        let requests = self.server.as_ref().map_or(0, ApiServer::request_count);
         let end = match &outcome {
             Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume, interrupted),
             Ok(Ending::Done | Ending::Incomplete) => RunEnd::Complete,
@@ -163,7 +166,7 @@ impl CommandRun {
         let left = self.reporter.report_unfinished(&reason, self.server.as_ref());
         if let (Some(left), Ok(Ending::Interrupted)) = (left, outcome) {
             let text = format!("run ended early: {left}; {}", self.resume);
-            self.reporter.event(Event::Warning(text));
+            self.reporter.take_event(Event::Warning(text));
         }
     }
 
@@ -175,7 +178,7 @@ impl CommandRun {
             abandonment_time(renewed)
         });
         if let Some(until) = listed_until {
-            self.reporter.event(Event::Warning(format!(
+            self.reporter.take_event(Event::Warning(format!(
                 "the set lists this run as under way until {until}: it could not write that it has ended; until then `delete`, `disband` and `move` keep the set's parent, unless a run of `kubectl applyset verify SET --fix` at a terminal ends it"
             )));
         }
@@ -188,13 +191,13 @@ impl CommandRun {
     /// # Errors
     ///
     /// A refusal in the plan cannot be lifted by an answer, there is no terminal, or the user does not agree.
-    pub(super) async fn agree(
+    pub(super) async fn ensure_agreement(
         &self,
         consent: &mut Consent,
         proposal: Proposal,
         outline: impl FnOnce() -> PlanOutline,
     ) -> Result<Agreed, Error> {
-        prompt::agree(self.questions, consent, proposal, self.style, async |refusals| {
+        prompt::ensure_agreement(self.questions, consent, proposal, self.style, async |refusals| {
             let question = Question {
                 set: Some(self.set.clone()),
                 place: self.place.clone(),
@@ -216,7 +219,7 @@ impl CommandRun {
     pub fn report_notes(&mut self, texts: Vec<String>) {
         for text in texts {
             if self.reported.insert(text.clone()) {
-                self.reporter.event(Event::Note(text));
+                self.reporter.take_event(Event::Note(text));
             }
         }
     }
@@ -225,7 +228,7 @@ impl CommandRun {
     pub fn report_warnings(&mut self, texts: &[String]) {
         for text in texts {
             if self.reported.insert(text.clone()) {
-                self.reporter.event(Event::Warning(text.clone()));
+                self.reporter.take_event(Event::Warning(text.clone()));
             }
         }
     }

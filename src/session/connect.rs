@@ -11,7 +11,7 @@ use crate::cluster::connection::{Connection, ConnectionOptions, Login};
 use crate::cluster::discovery;
 use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
-use crate::execute::soon_under_way;
+use crate::execute::count_soon_under_way;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::model::list_targets::Reach;
@@ -37,7 +37,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Sets the connection up for a command that can print its result as a document; nothing is sent yet. Only `-o json`
 /// and `-o yaml` print the UID of the cluster, so [`discover`] asks for the UID only with these formats.
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
-    let style = settings::style(shared);
+    let style = settings::read_style(shared);
     let needs_uid = matches!(style.format, Format::Json | Format::Yaml);
     let connection = connect_with_login(shared, Login::Attended).await?;
     spawn_notes_on_silence(&connection, style);
@@ -62,7 +62,7 @@ fn spawn_notes_on_silence(connection: &Connection, style: Style) {
             };
             let is_long = server.waiting_time().is_some_and(|time| time >= patience);
             if is_long && !is_noted {
-                report::note(&format!("still waiting for an answer from {address}"), style);
+                report::print_note(&format!("still waiting for an answer from {address}"), style);
             }
             is_noted = is_long;
         }
@@ -119,7 +119,7 @@ pub fn context_and_server(connection: &Connection) -> ContextAndServer {
 
 /// Returns the waits for kinds that are not served yet, for a command without `--timeout`. They print a note.
 pub fn unlimited_kind_waits(style: Style) -> KindWaits {
-    KindWaits::new(|| None, move |text| report::note(text, style))
+    KindWaits::new(|| None, move |text| report::print_note(text, style))
 }
 
 /// Asks the server what it serves. At the same time, asks for the cluster's UID if the connection needs it, and reads
@@ -143,7 +143,7 @@ async fn discover_while_reading(
     let server = &connection.server;
     let identify = async {
         if let Some(uid) = &connection.uid {
-            uid.ask(server).await;
+            uid.fill_from_server(server).await;
         }
         Ok(())
     };
@@ -214,7 +214,7 @@ pub fn open_connections_for_new_set(cluster: &Cluster, manifests: &Manifests) {
     if cluster.early_reads.has_no_parent() {
         cluster
             .server
-            .prepare_for(soon_under_way(manifests.applied.len()));
+            .prepare_for(count_soon_under_way(manifests.applied.len()));
     }
 }
 

@@ -15,8 +15,8 @@ use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
-use crate::plan::{apply_sort_key, autoscaler_kinds, data_of_volumes, read_scale_target};
-use crate::read::{self, Cluster, Definitions, definitions_by_kind, whole_members, whole_objects};
+use crate::plan::{apply_sort_key, autoscaler_kinds, lost_volume_data_words, read_scale_target};
+use crate::read::{self, Cluster, Definitions, definitions_by_kind, list_whole_members, whole_objects};
 use crate::report::ManifestText;
 
 /// The set to export, and where its members are.
@@ -63,7 +63,7 @@ impl ExportSource<'_> {
     /// takes no objects in, so that there are no other manifests that are worth writing.
     pub async fn export(&self, run: &PlannedChanges<'_>) -> Result<ExportedManifests, Error> {
         let (cluster, manager) = (self.cluster, self.field_manager);
-        let members = whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
+        let members = list_whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
         if let Some(live) = members.of_another_manager
             && run.taken_in.is_empty()
         {
@@ -159,7 +159,7 @@ impl ExportSource<'_> {
     /// `None` otherwise, because the next run creates such a parent itself.
     async fn export_parent(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
-        let read = read::object(&self.cluster.server, self.parent_resource, key).await;
+        let read = read::read_object(&self.cluster.server, self.parent_resource, key).await;
         let object = read.map_err(|error| error.while_reading(format_args!("the set's parent {key}")))?;
         let exported = object.map(|object| export(&object, self.field_manager, None, None));
         let needed = exported
@@ -186,7 +186,8 @@ fn list_manifest_comments(
     exported: &Exported,
     run: &PlannedChanges<'_>,
 ) -> Vec<String> {
-    let data = data_of_volumes(&key.group_kind, object).map(|data| format!("Not in this manifest: {data}."));
+    let data =
+        lost_volume_data_words(&key.group_kind, object).map(|data| format!("Not in this manifest: {data}."));
     let origin = match exported.fields {
         _ if run.taken_in.contains(key) => Some(
             "This object was not in the set before the run. Applying this manifest restores its fields, and the object \

@@ -39,7 +39,7 @@ impl CommandRun {
     /// # Errors
     ///
     /// Another run is still under way after that time, or the parent cannot be read.
-    pub(super) async fn await_other_runs(
+    pub(super) async fn report_or_await_other_runs(
         &mut self,
         named: &NamedSet,
         parent: Option<&ParentObject>,
@@ -70,13 +70,13 @@ impl CommandRun {
             }
             if other_runs == OtherRuns::NotAwaited {
                 let began = other.describe_beginning(server.now());
-                let time = format_duration(left);
+                let time = format_duration_rounded_up(left);
                 let text = format!("waiting up to {time} for {other}, which began {began}");
-                self.reporter.event(Event::Note(text));
+                self.reporter.take_event(Event::Note(text));
             }
             other_runs = OtherRuns::Ended;
             sleep(READ_INTERVAL.min(left)).await;
-            let found = read::parent(&server, &named.resource, key).await;
+            let found = read::read_parent(&server, &named.resource, key).await;
             current = found.map_err(|error| error.while_reading(key))?;
         }
         Ok(other_runs)
@@ -84,7 +84,7 @@ impl CommandRun {
 
     /// Counts one more attempt and returns `true` if the error says that another run began before this one, which is to
     /// run alone: the caller then reads and plans again. Returns `false` for other errors, and after [`MAX_REPLANS`].
-    pub(super) fn count_replan(&mut self, error: &Error) -> bool {
+    pub(super) fn should_replan_after(&mut self, error: &Error) -> bool {
         if self.replans >= MAX_REPLANS || error.kind != ErrorKind::OtherRunBegan {
             return false;
         }
@@ -107,7 +107,7 @@ fn describe_other_run(run: &Run, now: Timestamp) -> String {
 }
 
 /// Formats a duration for a message, rounded up: `45 s`, `10 min`.
-fn format_duration(time: Duration) -> String {
+fn format_duration_rounded_up(time: Duration) -> String {
     match time.as_millis().div_ceil(1000) {
         seconds @ ..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds.div_ceil(60)),

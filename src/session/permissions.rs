@@ -15,7 +15,11 @@ use crate::read::{self, Administrator};
 /// # Errors
 ///
 /// The error names the missing permissions.
-pub async fn check(server: &ApiServer, needed: &NeededPermissions, concurrency: usize) -> Result<(), Error> {
+pub async fn check_for_dry_run(
+    server: &ApiServer,
+    needed: &NeededPermissions,
+    concurrency: usize,
+) -> Result<(), Error> {
     check_given_administrator(server, Administrator::NotAsked, needed, concurrency).await
 }
 

@@ -35,7 +35,11 @@ pub trait Script {
 
     /// Reports the notes and warnings of a plan to which the user has agreed. Fails if the user lacks a permission that
     /// the plan needs.
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<(), Error>;
+    async fn report_and_check_permissions(
+        &mut self,
+        run: &mut CommandRun,
+        planned: &mut Self::Planned,
+    ) -> Result<(), Error>;
 
     /// Executes the plan.
     async fn write(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<Ending, Error>;
@@ -74,14 +78,14 @@ impl CommandRun {
         loop {
             let planned = tokio::select! {
                 biased;
-                () = interrupt.requested() => return Ok(Ending::Interrupted),
+                () = interrupt.wait_until_requested() => return Ok(Ending::Interrupted),
                 planned = self.plan_and_agree(script, &mut allowed, outdated.take()) => planned,
             };
             let Some(mut planned) = planned? else {
                 return Ok(Ending::Done);
             };
             match script.write(self, &mut planned).await {
-                Err(error) if self.count_replan(&error) => outdated = Some(planned),
+                Err(error) if self.should_replan_after(&error) => outdated = Some(planned),
                 outcome => return outcome,
             }
         }
@@ -102,14 +106,17 @@ impl CommandRun {
             for (named, parent) in script.sets(&planned) {
                 // After a wait, the plan is outdated anyway, and the next round looks at the parents of all sets again.
                 if other_runs == OtherRuns::NotAwaited {
-                    other_runs = self.await_other_runs(named, parent, allowed.exclusive).await?;
+                    other_runs = self
+                        .report_or_await_other_runs(named, parent, allowed.exclusive)
+                        .await?;
                 }
             }
             if other_runs == OtherRuns::NotAwaited {
                 let proposal = script.proposal(&planned);
-                let agreed = self.agree(&mut allowed.consent, proposal, || script.outline(&planned));
+                let agreed =
+                    self.ensure_agreement(&mut allowed.consent, proposal, || script.outline(&planned));
                 if agreed.await? == Agreed::WithoutQuestion {
-                    script.check(self, &mut planned).await?;
+                    script.report_and_check_permissions(self, &mut planned).await?;
                     return Ok(Some(planned));
                 }
             }

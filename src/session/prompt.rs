@@ -49,7 +49,7 @@ impl Questions {
 /// # Errors
 ///
 /// A refusal in the plan cannot be lifted by an answer, questions are impossible, or the user does not agree.
-pub async fn agree(
+pub async fn ensure_agreement(
     questions: Questions,
     consent: &mut Consent,
     proposal: Proposal,
@@ -63,7 +63,7 @@ pub async fn agree(
         return Err(Refusal::error(&consent.remaining_refusals(&proposal)));
     }
     if matches!(consent, Consent::To(_)) {
-        report::note(
+        report::print_note(
             "the plan has changed since you answered, so it is shown again",
             style,
         );

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::set::ParentObject;
-use crate::read::{Cluster, NamedSet, Wanted, named_set, no_such_set};
+use crate::read::{Cluster, NamedSet, Wanted, no_such_set, resolve_named_set};
 use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;
 use crate::settings::{self, SetReference};
@@ -47,11 +47,11 @@ pub async fn read_existing_set(
     shared: &GlobalFlags,
     known: &mut SetAndPlace,
 ) -> Result<ExistingSet, Error> {
-    let kind_waits = connect::unlimited_kind_waits(settings::style(shared));
+    let kind_waits = connect::unlimited_kind_waits(settings::read_style(shared));
     let connection = connect::connect(shared).await?;
     known.place = connect::context_and_server(&connection);
     let mut cluster = connect::discover(connection, kind_waits, Wanted::Parent(reference)).await?;
-    let named = named_set(&mut cluster, reference, Tooling::this_program(), &[]).await?;
+    let named = resolve_named_set(&mut cluster, reference, Tooling::this_program(), &[]).await?;
     // Only the parent shows which tool manages the set.
     known.set = SetDocument {
         tooling: None,

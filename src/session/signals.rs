@@ -50,7 +50,7 @@ pub async fn unless_stopped<T>(
 ) -> Result<T, Error> {
     tokio::select! {
         biased;
-        () = interrupt.requested() => Err(Error::interrupted()),
+        () = interrupt.wait_until_requested() => Err(Error::interrupted()),
         done = work => done,
     }
 }

@@ -79,7 +79,7 @@ impl<'a> RunWait<'a> {
 }
 
 impl WaitsOfRun for RunWait<'_> {
-    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
+    fn wait_until_ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         self.has_waited_for_members.set(true);
         Box::pin(async {
             let outcome = self
@@ -89,7 +89,7 @@ impl WaitsOfRun for RunWait<'_> {
         })
     }
 
-    fn all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
+    fn wait_for_all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
             if self.has_waited_for_members.get() {
                 return EndOfWait::Reached;
@@ -99,7 +99,7 @@ impl WaitsOfRun for RunWait<'_> {
         })
     }
 
-    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
+    fn wait_until_pruned_are_gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
             let targets = self.deletion_targets();
             if targets.is_empty() {
@@ -131,7 +131,7 @@ pub struct DependencyWait<'a> {
 
 impl DependencyWait<'_> {
     /// Waits for the targets, and returns the objects that have not reached their goal in time, or cannot be read.
-    async fn wait_for(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
+    async fn wait_and_list_missed(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
         let waiting = Waiting {
             server: self.server,
             id: self.id,
@@ -164,7 +164,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
             .are_current_once_written(&group_kind, resource.status, written)
     }
 
-    fn current<'g>(
+    fn wait_until_current<'g>(
         &'g self,
         objects: Vec<Dependency>,
         sink: &'g mut Sink<'_>,
@@ -180,10 +180,10 @@ impl WaitsForDependencies for DependencyWait<'_> {
                 Membership::Outside => Lookup::Name,
             },
         });
-        Box::pin(self.wait_for(targets.collect(), sink))
+        Box::pin(self.wait_and_list_missed(targets.collect(), sink))
     }
 
-    fn gone<'g>(
+    fn wait_until_gone<'g>(
         &'g self,
         objects: Vec<&'g Live>,
         sink: &'g mut Sink<'_>,
@@ -191,7 +191,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
         let targets = objects
             .into_iter()
             .map(|live| deletion_target(live, Lookup::LabelThenName));
-        Box::pin(self.wait_for(targets.collect(), sink))
+        Box::pin(self.wait_and_list_missed(targets.collect(), sink))
     }
 }
 
@@ -216,7 +216,7 @@ pub struct WrittenObjects {
 
 impl WrittenObjects {
     /// Records the object of an event, if the event is about one.
-    pub fn record(&mut self, event: &Event) {
+    pub fn add_from_event(&mut self, event: &Event) {
         let Event::Object(outcome) = event else { return };
         let Some(uid) = outcome.subject.uid.clone() else {
             return;

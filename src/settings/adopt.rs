@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::adopt_move_disband::{MembershipOptions, check_selector_not_empty};
+use super::adopt_move_disband::{MembershipOptions, read_selector};
 use super::sources::{read_recursion, read_sources};
 use super::{SetReference, read_consent};
 use crate::cli::{Adopt, GlobalFlags};
@@ -71,7 +71,7 @@ impl AdoptOptions {
         let set = SetReference::new(&adopt.set)?;
         let choice = match (&adopt.selector, &adopt.from) {
             (Some(selector), _) => ObjectsToAdopt::Labels {
-                selector: check_selector_not_empty(selector)?,
+                selector: read_selector(selector)?,
                 kinds: adopt.kinds.clone(),
                 reach: if adopt.all_namespaces {
                     Reach::Cluster

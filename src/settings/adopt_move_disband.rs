@@ -76,7 +76,7 @@ impl MembershipOptions {
     ) -> Result<Self, Error> {
         let tooling = super::read_tooling(tooling)?;
         let field_manager =
-            super::check_field_manager(field_manager.unwrap_or(member_field_manager(&tooling)))?;
+            super::read_field_manager(field_manager.unwrap_or(member_field_manager(&tooling)))?;
         Ok(Self {
             set,
             tooling,
@@ -111,7 +111,7 @@ impl MoveOptions {
     pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::parse(&arguments.set)?;
         let selection = match &arguments.selector {
-            Some(selector) => MembersToMove::Labels(check_selector_not_empty(selector)?),
+            Some(selector) => MembersToMove::Labels(read_selector(selector)?),
             None if arguments.filename.is_empty() && arguments.kustomize.is_none() => MembersToMove::All,
             None => MembersToMove::Manifests(
                 read_sources(&arguments.filename, arguments.kustomize.as_deref())?,
@@ -132,7 +132,7 @@ impl MoveOptions {
                 ..membership
             },
             new: SetReference {
-                namespace: check_to_namespace(arguments.to_namespace.as_deref())?,
+                namespace: read_to_namespace(arguments.to_namespace.as_deref())?,
                 ..SetReference::parse(&arguments.new)?
             },
             selection,
@@ -141,7 +141,7 @@ impl MoveOptions {
 }
 
 /// Reads `--to-namespace`.
-fn check_to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
+fn read_to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
     match name {
         Some(name) if !is_dns_label(name) => Err(Error::usage(
             format!("--to-namespace {name:?}: not a valid namespace name"),
@@ -152,7 +152,7 @@ fn check_to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
 }
 
 /// Refuses an empty label selector, which would match every object; that is never intended.
-pub(super) fn check_selector_not_empty(text: &str) -> Result<String, Error> {
+pub(super) fn read_selector(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
         return Err(Error::usage(
             "an empty label selector would match every object",
@@ -168,10 +168,7 @@ mod tests {
 
     #[test]
     fn an_empty_selector_is_refused() {
-        assert!(check_selector_not_empty(" ").is_err());
-        assert_eq!(
-            check_selector_not_empty("app=web").expect("a selector"),
-            "app=web"
-        );
+        assert!(read_selector(" ").is_err());
+        assert_eq!(read_selector("app=web").expect("a selector"), "app=web");
     }
 }

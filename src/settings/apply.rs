@@ -7,7 +7,7 @@ use super::rule_files::read_status_rules;
 use super::sources::{read_recursion, read_sources};
 use super::waiting::read_exclusive;
 use super::{
-    Ignore, SetReference, WaitOptions, check_field_manager, is_interactive, list_appliers, read_consent,
+    Ignore, SetReference, WaitOptions, is_interactive, list_appliers, read_consent, read_field_manager,
     read_tooling,
 };
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
@@ -187,7 +187,7 @@ impl ApplyOptions {
     ) -> Result<Self, Error> {
         let tooling = read_tooling(flags.tooling.as_deref())?;
         let name = flags.field_manager.as_deref();
-        let field_manager = check_field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
+        let field_manager = read_field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
         let (recreate, recreate_kinds) = read_recreate(&flags.recreate)?;
         let policy = Policy {
             recreate,

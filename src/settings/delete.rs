@@ -2,7 +2,7 @@
 
 use super::waiting::read_exclusive;
 use super::{
-    SetReference, WaitOptions, check_field_manager, is_interactive, list_appliers, read_consent_or_dry_run,
+    SetReference, WaitOptions, is_interactive, list_appliers, read_consent_or_dry_run, read_field_manager,
 };
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -33,7 +33,7 @@ impl DeleteOptions {
     pub fn new(delete: &Delete, shared: &GlobalFlags) -> Result<Self, Error> {
         let waiting = WaitOptions::new(&delete.waiting)?;
         let field_manager =
-            check_field_manager(delete.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER))?;
+            read_field_manager(delete.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER))?;
         Ok(Self {
             set: SetReference::new(&delete.set)?,
             policy: Policy {

@@ -26,7 +26,7 @@ pub use delete::DeleteOptions;
 pub use diff::DiffOptions;
 pub use rbac::RbacOptions;
 pub use rule_files::{Ignore, read_status_rules};
-pub use style::{style, style_with_markdown};
+pub use style::{read_style, read_style_with_markdown};
 pub use verify::{VerifyOptions, VerifyScope};
 pub use waiting::WaitOptions;
 
@@ -125,7 +125,7 @@ fn read_consent_or_dry_run(yes: bool, dry_run: DryRun) -> Consent {
 ///
 /// The field managers of records are reserved: a parent may be a member of another set. If its record and its manifest
 /// were applied under the same name, each apply would remove the fields of the other.
-fn check_field_manager(name: &str) -> Result<String, Error> {
+fn read_field_manager(name: &str) -> Result<String, Error> {
     if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
         return Err(Error::usage(
             format!("--field-manager {name}: reserved for the records of parents"),
@@ -198,7 +198,7 @@ mod tests {
             ("kubectl-applyset-foreign-parent", false),
         ];
         for (name, is_valid) in table {
-            assert_eq!(check_field_manager(name).is_ok(), is_valid, "{name:?}");
+            assert_eq!(read_field_manager(name).is_ok(), is_valid, "{name:?}");
         }
     }
 

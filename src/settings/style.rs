@@ -9,7 +9,7 @@ use crate::cli::{ColorChoice, GlobalFlags, MarkdownFlags};
 use crate::report::{BYTES_OF_COMMENT, Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity};
 
 /// Reads the style of the output.
-pub fn style(shared: &GlobalFlags) -> Style {
+pub fn read_style(shared: &GlobalFlags) -> Style {
     let output = describe_device(
         io::stdout().is_terminal(),
         terminal_size::terminal_size_of(io::stdout()),
@@ -52,8 +52,8 @@ pub fn style(shared: &GlobalFlags) -> Style {
 }
 
 /// Reads the style of the output of `diff` and `apply`, which have the flags of Markdown, too.
-pub fn style_with_markdown(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
-    let style = style(shared);
+pub fn read_style_with_markdown(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
+    let style = read_style(shared);
     let max_bytes = markdown.max_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     Style {
         max_bytes: max_bytes.unwrap_or(style.max_bytes),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{SetReference, check_field_manager, is_interactive, list_appliers, read_consent};
+use super::{SetReference, is_interactive, list_appliers, read_consent, read_field_manager};
 use crate::cli::{SetArgument, Verify};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
@@ -54,7 +54,7 @@ impl VerifyOptions {
             (false, false) => VerifyScope::Namespace,
         };
         let name = verify.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER);
-        let field_manager = check_field_manager(name)?;
+        let field_manager = read_field_manager(name)?;
         // Only the user can know that a run was killed and is not still at work, so `--yes` does not end runs.
         let asks_user = verify.fix && !verify.yes && is_interactive();
         Ok(Self {

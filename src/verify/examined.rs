@@ -97,7 +97,7 @@ impl Examined {
             let is_member = reason_not_a_member(live, parent_uid, &appliers).is_none();
             let is_in_scope = recorded
                 .as_ref()
-                .is_some_and(|recorded| is_within(live, recorded, &self.found));
+                .is_some_and(|recorded| record_covers(live, recorded, &self.found));
             is_member || (is_in_scope && !live.is_owned_copy(parent_uid, &appliers))
         });
         listed
@@ -109,7 +109,7 @@ impl Examined {
         recorded.is_some_and(|recorded| {
             let served = served_record(recorded, discovery);
             recorded.tooling.is_same_program(&Tooling::this_program())
-                && is_within(live, &served, &self.found)
+                && record_covers(live, &served, &self.found)
         })
     }
 
@@ -120,6 +120,6 @@ impl Examined {
 }
 
 /// Returns whether the record covers the object.
-pub(super) fn is_within(live: &Live, recorded: &Record, set: &FoundSet) -> bool {
+pub(super) fn record_covers(live: &Live, recorded: &Record, set: &FoundSet) -> bool {
     recorded.covers(&Record::from_members([&live.key].into_iter(), &set.identity))
 }

@@ -103,8 +103,11 @@ pub(super) fn changed(
     };
     write(&mut parent.labels, labels);
     write(&mut parent.object.annotations, annotations);
-    parent.object.reading =
-        crate::model::applyset::parent::read(&parent.identity, &parent.labels, &parent.object.annotations);
+    parent.object.reading = crate::model::applyset::parent::read_labels_and_annotations(
+        &parent.identity,
+        &parent.labels,
+        &parent.object.annotations,
+    );
     let mut changed = Examined::new(parent, set.kind);
     changed.found.members.clone_from(&set.found.members);
     changed.found.unread.clone_from(&set.found.unread);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
 use super::record_findings::{present_members, served_record};
-use super::{Examined, is_within, to_kubectl_arguments};
+use super::{Examined, record_covers, to_kubectl_arguments};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::listed;
@@ -28,11 +28,11 @@ pub(super) fn check_members(
     findings.extend(found.members.iter().filter_map(|live| {
         let is_recorded = recorded
             .as_ref()
-            .is_some_and(|recorded| is_within(live, recorded, found));
+            .is_some_and(|recorded| record_covers(live, recorded, found));
         if is_recorded && !live.is_owned_copy(parent_uid, appliers) {
-            find_kept_member(live, parent_uid, appliers)
+            kept_member_finding(live, parent_uid, appliers)
         } else {
-            find_label_copy(live, parent_uid, appliers)
+            label_copy_finding(live, parent_uid, appliers)
         }
     }));
     findings
@@ -49,7 +49,7 @@ fn find_unrecorded_members(
     };
     let recorded = served_record(applyset_record, discovery);
     present_members(set, appliers)
-        .filter(|live| !is_within(live, &recorded, set))
+        .filter(|live| !record_covers(live, &recorded, set))
         .map(|live| {
             let message = format!(
                 "member of {}, outside its record; its label was written by {}",
@@ -77,7 +77,8 @@ pub(super) fn find_orphans(
                 let message = format!("member of the set {id}, whose id has a newer format");
                 Finding::new(Rule::LaterFormat, &live.key, message).with_hint("upgrade kubectl-applyset")
             } else {
-                find_label_copy(live, None, appliers).unwrap_or_else(|| orphan_finding(live, id, reference))
+                label_copy_finding(live, None, appliers)
+                    .unwrap_or_else(|| orphan_finding(live, id, reference))
             };
             Some(finding.with_set_id(id))
         })
@@ -107,7 +108,11 @@ fn orphan_finding(live: &Live, id: &str, reference: Option<&str>) -> Finding {
 
 /// Returns the finding about an object that the record covers, so that an apply finds it, but never prunes it. An
 /// object that was created again from an export is one. Returns `None` if the object is pruned as usual.
-fn find_kept_member(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+fn kept_member_finding(
+    live: &Live,
+    parent_uid: Option<&str>,
+    appliers: &BTreeSet<String>,
+) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("member that is never pruned: {reason}");
     let hint = match live.foreign_owner(parent_uid) {
@@ -119,7 +124,7 @@ fn find_kept_member(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<S
 
 /// Returns the finding about an object that only has a copy of the label and that no apply finds; `None` if the object
 /// is a member.
-fn find_label_copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+fn label_copy_finding(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("has the part-of label of a set and is not a member: {reason}");
     Some(Finding::new(Rule::LabelCopy, &live.key, message).with_hint("ignore it: it is never pruned"))

@@ -17,10 +17,10 @@ mod fixtures;
 
 use std::collections::BTreeSet;
 
-use examined::is_within;
+use examined::record_covers;
 pub use examined::{Examined, Extent, NewNamespaces, RunsUnderWay, Surroundings};
 pub use finding::{Finding, FixStatus, Rule, Severity};
-pub use record_findings::doubts;
+pub use record_findings::record_doubts_of_sets;
 pub use repair::{Removal, Repair};
 
 pub use crate::read::ParentEligibility;
@@ -52,7 +52,7 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
         let mut findings = apply_rules(set, surroundings);
         match repair::plan_repair(set, surroundings) {
             Ok(Some(repair)) => {
-                let remaining = apply_rules(&repair.apply_to(set), surroundings);
+                let remaining = apply_rules(&repair.repaired_set(set), surroundings);
                 let fixes_finding = mark_as_offered(&mut findings, &remaining);
                 // A repair that changes the parent without fixing a finding is not offered, unless it ends runs.
                 if fixes_finding || !repair.ended.is_empty() {
@@ -113,7 +113,7 @@ pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surround
 
 /// Returns the finding about the resources that could not be listed; `None` if all could be. `object` is the parent if
 /// the command checks one set.
-pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Option<Finding> {
+pub fn unlisted_resources_finding(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Option<Finding> {
     if unread.is_empty() {
         return None;
     }
@@ -193,7 +193,7 @@ fn find_appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<Str
     let served = record_findings::served_record(recorded, surroundings.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
-        if is_within(live, &served, &set.found) {
+        if record_covers(live, &served, &set.found) {
             appliers.extend(live.part_of_writers.iter().cloned());
         }
     }

@@ -226,7 +226,7 @@ impl FoundSet {
 
     /// Returns messages about inconsistencies of the record. Invalid records and collections that could not be listed
     /// are not among them: the caller reports these separately.
-    pub fn doubts(&self, discovery: &Discovery) -> Vec<String> {
+    pub fn record_doubts(&self, discovery: &Discovery) -> Vec<String> {
         check_record(self, discovery, &default_appliers())
             .into_iter()
             .filter(|finding| !matches!(finding.rule, Rule::RecordTooWide | Rule::UnreadPlace))
@@ -236,10 +236,10 @@ impl FoundSet {
 }
 
 /// Returns messages about inconsistencies of the records of these sets, each with its parent before it.
-pub fn doubts(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
+pub fn record_doubts_of_sets(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
     let mut lines = Vec::new();
     for set in sets {
-        let doubts = set.doubts(discovery).into_iter();
+        let doubts = set.record_doubts(discovery).into_iter();
         lines.extend(doubts.map(|doubt| format!("{}: {doubt}", set.identity)));
     }
     lines

@@ -128,7 +128,7 @@ impl Follow<'_> {
             resources: vec![Arc::clone(&group.resource)],
             namespaces,
         };
-        let lists = places.lists(places.cheapest_reach());
+        let lists = places.each_collection(places.cheapest_reach());
         if group.resource.scope == Scope::Namespaced && lists.iter().any(|place| place.namespace.is_none()) {
             let followed = group.followed_targets_in(None);
             let first_list = FirstList(Cell::new(None));
@@ -138,7 +138,7 @@ impl Follow<'_> {
             }
             // A user who may not watch the kind in the whole cluster may have the permission to watch it in namespaces.
         }
-        let lists = places.lists(read::Reach::Namespace);
+        let lists = places.each_collection(read::Reach::Namespace);
         group.not_listed.send_replace(lists.len());
         let following = lists.iter().map(async |place| {
             let followed = group.followed_targets_in(place.namespace.as_deref());
@@ -227,7 +227,7 @@ impl Follow<'_> {
             let status = if let Some(listed) = seen.remove(&position) {
                 listed
             } else {
-                let read = self.read_without_label(group, followed.target).await;
+                let read = self.read_unlisted_object(group, followed.target).await;
                 has_unlabeled |= read != ObservedStatus::Absent;
                 read
             };
@@ -302,7 +302,7 @@ impl Follow<'_> {
                     self.judge_object(&event.object, followed_object.target, group.others_of_kind())
                 }
                 // The object is deleted, or has lost the label.
-                Change::Gone => self.read_without_label(group, followed_object.target).await,
+                Change::Gone => self.read_unlisted_object(group, followed_object.target).await,
                 Change::Bookmark => continue,
             };
             let is_unlabeled = event.change == Change::Gone && status != ObservedStatus::Absent;

@@ -149,7 +149,7 @@ impl Deadline {
     }
 
     /// Returns ` after 5m`; empty without a limit.
-    fn describe(self) -> String {
+    fn time_limit_suffix(self) -> String {
         self.0.map_or_else(String::new, |limit| {
             format!(" after {}", format_duration(limit.time))
         })
@@ -265,7 +265,7 @@ impl Waiting<'_> {
             }
             Stop::TimedOut | Stop::TimedOutUnread | Stop::Interrupted => format!(
                 "timed out waiting for the condition{}: {what}",
-                self.deadline.describe()
+                self.deadline.time_limit_suffix()
             ),
         }));
         Outcome::Missed
@@ -295,7 +295,7 @@ impl Waiting<'_> {
         while !tracker.have_all_arrived() {
             tokio::select! {
                 biased;
-                () = self.interrupt.requested() => return Some(Stop::Interrupted),
+                () = self.interrupt.wait_until_requested() => return Some(Stop::Interrupted),
                 () = &mut deadline => {
                     return self.last_read(&follow, tracker, sink).await;
                 }

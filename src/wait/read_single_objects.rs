@@ -8,7 +8,7 @@ use crate::read;
 impl Follow<'_> {
     /// Reads one object by its name. `others` says whether other objects of its kind have a status.
     pub(super) async fn read_object(&self, target: &Target, others: OthersOfKind) -> ObservedStatus {
-        match read::object(self.server, &target.resource, &target.key).await {
+        match read::read_object(self.server, &target.resource, &target.key).await {
             Ok(Some(object)) => self.judge_object(&object, target, others),
             Ok(None) => ObservedStatus::Absent,
             Err(error) => ObservedStatus::Unread(error.kind.to_string()),
@@ -17,7 +17,7 @@ impl Follow<'_> {
 
     /// Returns the status of an object that a list or watch by the set's label does not show. It may have lost the
     /// label while it is being deleted, and then still exists.
-    pub(super) async fn read_without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
+    pub(super) async fn read_unlisted_object(&self, group: &Group, target: &Target) -> ObservedStatus {
         match group.lookup {
             Lookup::LabelThenName => self.read_object(target, group.others_of_kind()).await,
             Lookup::Label | Lookup::Name => ObservedStatus::Absent,

@@ -158,21 +158,23 @@ pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
     match (target.goal, status) {
         (Goal::Ready, ObservedStatus::Present { readiness, .. }) => readiness.state == State::Current,
         (Goal::Gone, ObservedStatus::Absent) => true,
-        (Goal::Gone, ObservedStatus::Present { uid, .. }) => is_another(target, uid),
+        (Goal::Gone, ObservedStatus::Present { uid, .. }) => is_other_object(target, uid),
         (Goal::Ready, ObservedStatus::Absent) | (_, ObservedStatus::Unread(_)) => false,
     }
 }
 
 /// Returns whether an object with this UID is not the target, but another one with its name. An empty UID proves
 /// nothing.
-fn is_another(target: &Target, uid: &str) -> bool {
+fn is_other_object(target: &Target, uid: &str) -> bool {
     !uid.is_empty() && target.uid.as_deref().is_some_and(|known| known != uid)
 }
 
 /// Returns the status to report for an observation: an object that is to be gone is Current once it is.
 fn to_readiness(target: &Target, status: ObservedStatus) -> Readiness {
     match (target.goal, status) {
-        (Goal::Gone, ObservedStatus::Present { uid, .. }) if is_another(target, &uid) => readiness_of_gone(),
+        (Goal::Gone, ObservedStatus::Present { uid, .. }) if is_other_object(target, &uid) => {
+            readiness_of_gone()
+        }
         (Goal::Gone, ObservedStatus::Present { readiness, .. }) if readiness.state != State::Terminating => {
             Readiness::new(State::InProgress, "it still exists")
         }

@@ -1,7 +1,9 @@
 //! Ignored fields: whatever others do, and whatever else our manifest changes, the body that is sent
 //! leaves them as they are, also by force.
 
-use kubectl_applyset::internals::{Object, Pointer, Purpose, Verdict, body, compare, may_be_ignored};
+use kubectl_applyset::internals::{
+    Object, Pointer, Purpose, Verdict, body_with_live_values, compare, may_be_ignored,
+};
 use serde_json::{Map, Value, json};
 
 use super::case::Case;
@@ -43,7 +45,7 @@ impl Case<'_> {
         }
         let pointers = self.pointers();
         let manifest = Object::from(&self.manifest);
-        let body = |purpose, live: &Value| body(&manifest, &pointers, live, US, purpose);
+        let body = |purpose, live: &Value| body_with_live_values(&manifest, &pointers, live, US, purpose);
         let sent = body(Purpose::Send, &live);
         let mut metadata = sent.metadata();
         for field in ["uid", "resourceVersion"] {

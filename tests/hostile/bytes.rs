@@ -18,7 +18,7 @@ use kubectl_applyset::internals::{
     ADDITIONAL_NAMESPACES_ANNOTATION, ApiServer, ApplySetId, GROUP_KINDS_ANNOTATION,
     GROUP_RESOURCES_ANNOTATION, GroupKind, ID_LABEL, Pairs, ParentIdentity, Reading, Record, RecordedKinds,
     Recursion, Resource, Scope, Source, TOOLING_ANNOTATION, Tooling, Verdict, annotations, compare,
-    fetch_discovery, labels, read, read_parents, read_with_standard_input,
+    fetch_discovery, labels, read_labels_and_annotations, read_parents, read_with_standard_input,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -173,7 +173,7 @@ fn parents() {
     let pairs = |value: Value| -> Pairs { serde_json::from_value(value).expect("pairs") };
     let good = pairs(annotations(&Tooling::this_program(), &record));
     assert!(matches!(
-        read(&parent, &pairs(labels(&id)), &good),
+        read_labels_and_annotations(&parent, &pairs(labels(&id)), &good),
         Reading::Parent(_)
     ));
     cases(20_000, |random| {
@@ -204,7 +204,7 @@ fn parents() {
         if random.percent(20) {
             labels.insert(ID_LABEL.to_owned(), text(random, id.as_str()));
         }
-        match read(&parent, &labels, &annotations) {
+        match read_labels_and_annotations(&parent, &labels, &annotations) {
             Reading::Parent(found) => {
                 assert_eq!(labels[ID_LABEL], id.as_str());
                 // What was read can be asked of the server.
@@ -390,7 +390,11 @@ fn pages_without_end() {
                 .await
                 .expect_err("a list without an end");
             assert!(error.to_string().contains("never ends"), "{error}");
-            assert!(server.requests() <= 1_200, "{} requests", server.requests());
+            assert!(
+                server.request_count() <= 1_200,
+                "{} requests",
+                server.request_count()
+            );
         });
     }
 }

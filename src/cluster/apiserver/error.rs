@@ -33,7 +33,7 @@ pub enum ApiErrorKind {
     #[error("{0}")]
     Status(Box<Status>),
     /// No answer came: connection refused, reset, TLS, credentials plugin.
-    #[error("{address}{}: no answer: {message}", through(proxy.as_deref()))]
+    #[error("{address}{}: no answer: {message}", through_proxy_suffix(proxy.as_deref()))]
     Connection {
         /// The API server.
         address: String,
@@ -217,7 +217,7 @@ impl ApiErrorKind {
 
 const CHECK_SERVER: &str = "check the server with `kubectl cluster-info`, then run again";
 
-fn through(proxy: Option<&Proxy>) -> String {
+fn through_proxy_suffix(proxy: Option<&Proxy>) -> String {
     proxy.map_or_else(String::new, |proxy| format!(" through proxy {proxy}"))
 }
 

@@ -182,7 +182,7 @@ impl ApiServer {
     }
 
     /// Returns the number of HTTP requests sent so far, repeated ones included.
-    pub fn requests(&self) -> u64 {
+    pub fn request_count(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
@@ -256,7 +256,7 @@ impl ApiServer {
         loop {
             let failure = match self.send_once(&request, &mut write).await {
                 Ok(reply) => {
-                    write.done();
+                    write.note_done();
                     return Ok(Reply {
                         earlier_attempts,
                         ..reply
@@ -312,7 +312,7 @@ impl ApiServer {
         write: &mut SentWrite<'_>,
     ) -> Result<Reply, FailedAttempt> {
         let http_request = self.wait_to_send(request).await?;
-        write.sent();
+        write.note_sent();
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let sent = Instant::now();
         let exchange = async {

@@ -27,7 +27,7 @@ impl ApiServer {
             match self.breaker.wait_for_turn().await {
                 Turn::Send => return true,
                 Turn::GiveUp => return false,
-                Turn::Probe => self.start_probe(),
+                Turn::Probe => self.spawn_probe(),
             }
         }
     }
@@ -43,7 +43,7 @@ impl ApiServer {
     /// answered, or a probe is under way.
     fn probe_if_silent(&self, sent: Instant) {
         if self.breaker.begin_probing_after_timeout(sent.elapsed()) {
-            self.start_probe();
+            self.spawn_probe();
         }
     }
 
@@ -67,7 +67,7 @@ impl ApiServer {
     /// Finds out in the background whether the server answers. All requests wait for the result. The probe runs in a
     /// task of its own: if it were part of a request, and the caller dropped that request, all others would wait for
     /// ever.
-    fn start_probe(&self) {
+    fn spawn_probe(&self) {
         let server = self.clone();
         tokio::spawn(async move {
             let begun = Instant::now();
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(counts(&silent, |_| "/api", 1000).await, [0, 4, 996]);
         assert_eq!(begun.elapsed().as_secs(), 60 + 10);
         // Three of them are of the probe.
-        assert_eq!(silent.requests(), 4 + 3);
+        assert_eq!(silent.request_count(), 4 + 3);
     }
 
     #[tokio::test(start_paused = true)]
@@ -174,10 +174,10 @@ mod tests {
         for _ in 0..100 {
             assert!(server.get("/away", "application/json").await.is_err());
         }
-        assert_eq!(server.requests(), 5 + 99);
+        assert_eq!(server.request_count(), 5 + 99);
         // An answer of the server is a reason to try again.
         assert!(server.get("/api", "application/json").await.is_ok());
         assert!(server.get("/away", "application/json").await.is_err());
-        assert_eq!(server.requests(), 5 + 99 + 1 + 5);
+        assert_eq!(server.request_count(), 5 + 99 + 1 + 5);
     }
 }

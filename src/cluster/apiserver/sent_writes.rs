@@ -25,8 +25,8 @@ pub enum WriteResult {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SentWrites {
     last: Arc<Mutex<HashMap<String, WriteResult>>>,
-    /// The objects that a write may still create: the server has not answered one of its attempts, and no later write to
-    /// the object was carried out. Only an apply or a POST creates an object; all other writes are bound to one that
+    /// The objects that a write may still create: the server has not answered one of its attempts, and no later write
+    /// to the object was carried out. Only an apply or a POST creates an object; all other writes are bound to one that
     /// exists.
     under_way: Arc<Mutex<HashSet<String>>>,
 }
@@ -92,13 +92,13 @@ pub(super) struct SentWrite<'a> {
 
 impl SentWrite<'_> {
     /// Notes that an attempt is sent.
-    pub(super) fn sent(&mut self) {
+    pub(super) fn note_sent(&mut self) {
         self.is_sent = true;
         self.before = self.note(Some(WriteResult::Unanswered));
     }
 
     /// Notes that the server has carried out the write.
-    pub(super) fn done(&self) {
+    pub(super) fn note_done(&self) {
         if let Some(path) = &self.path {
             self.all.lock_unanswered().remove(path);
         }
@@ -192,10 +192,10 @@ mod tests {
             let mut write = writes.for_request(&request);
             assert_eq!(last(&writes), None);
             if failures.is_empty() {
-                write.sent();
+                write.note_sent();
             }
             for failure in &failures {
-                write.sent();
+                write.note_sent();
                 write.note_failure(failure);
             }
             let expected = is_noted.then_some(WriteResult::Unanswered);
@@ -217,12 +217,12 @@ mod tests {
             let writes = SentWrites::default();
             let mut write = writes.for_request(&request);
             for failure in &failures {
-                write.sent();
+                write.note_sent();
                 write.note_failure(failure);
             }
             assert_eq!(!writes.lock_unanswered().is_empty(), is_under_way, "{failures:?}");
-            write.sent();
-            write.done();
+            write.note_sent();
+            write.note_done();
             assert!(writes.lock_unanswered().is_empty(), "{failures:?}");
         }
         // A delete is bound to one object, and creates none.
@@ -233,7 +233,7 @@ mod tests {
         };
         let writes = SentWrites::default();
         let mut write = writes.for_request(&delete);
-        write.sent();
+        write.note_sent();
         write.note_failure(&no_answer());
         assert!(writes.lock_unanswered().is_empty());
     }
@@ -249,9 +249,9 @@ mod tests {
             for is_answered in [true, false] {
                 let writes = SentWrites::default();
                 let mut first = writes.for_request(&request);
-                first.sent();
+                first.note_sent();
                 if is_answered {
-                    first.done();
+                    first.note_done();
                 }
                 let before = if is_answered {
                     done
@@ -262,7 +262,7 @@ mod tests {
                 let mut second = writes.for_request(&apply);
                 second.note_failure(&answer(429));
                 assert_eq!(last(&writes), Some(before));
-                second.sent();
+                second.note_sent();
                 assert_eq!(last(&writes), Some(WriteResult::Unanswered));
                 second.note_failure(&answer(409));
                 assert_eq!(last(&writes), Some(before));
@@ -282,11 +282,11 @@ mod tests {
             )
         };
         let writes = SentWrites::default();
-        writes.for_request(&body(r#"{"spec": {}}"#)).sent();
+        writes.for_request(&body(r#"{"spec": {}}"#)).note_sent();
         assert_eq!(last(&writes), None);
         writes
             .for_request(&body(r#"{"metadata": {"name": "one"}}"#))
-            .sent();
+            .note_sent();
         assert_eq!(last(&writes), Some(WriteResult::Unanswered));
     }
 
@@ -297,7 +297,7 @@ mod tests {
             ApiRequest::get("/api/v1/nodes/one", ""),
             patch(&[("fieldManager", "applyset"), ("dryRun", "All")]),
         ] {
-            writes.for_request(&request).sent();
+            writes.for_request(&request).note_sent();
             assert_eq!(last(&writes), None, "{request:?}");
         }
     }

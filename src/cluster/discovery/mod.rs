@@ -142,7 +142,7 @@ impl Discovery {
 
     /// Returns whether discovery lists this kind as served.
     pub fn serves(&self, kind: &GroupKind) -> bool {
-        matches!(self.preferred(kind), KindLookup::Found(found) if found.origin == Origin::Served)
+        matches!(self.find_preferred(kind), KindLookup::Found(found) if found.origin == Origin::Served)
     }
 
     fn not_yet_served(&self) -> impl Iterator<Item = &Resource> {
@@ -197,7 +197,7 @@ impl Discovery {
     }
 
     /// Finds the resource of a manifest, with exactly this version and this kind.
-    pub fn resource(&self, gvk: &GroupVersionKind) -> Lookup<'_> {
+    pub fn find_resource(&self, gvk: &GroupVersionKind) -> Lookup<'_> {
         let in_group = || {
             self.of_kind(&gvk.kind)
                 .filter(|resource| resource.group == gvk.group)
@@ -225,7 +225,7 @@ impl Discovery {
     }
 
     /// Finds the resource of a recorded group-kind, in the version that the server prefers.
-    pub fn preferred(&self, group_kind: &GroupKind) -> KindLookup<'_> {
+    pub fn find_preferred(&self, group_kind: &GroupKind) -> KindLookup<'_> {
         self.of_kind(&group_kind.kind)
             .find(|resource| resource.group == group_kind.group)
             .map_or_else(
@@ -240,7 +240,7 @@ impl Discovery {
     /// A group may be abbreviated (`ingresses.networking`). If several resources match, the core
     /// group wins, then the order of the server. A name without a group that matches nothing is
     /// `GroupFailed` if any group failed.
-    pub fn resource_argument(&self, text: &str) -> KindLookup<'_> {
+    pub fn find_by_argument(&self, text: &str) -> KindLookup<'_> {
         resource_argument::find(text, &self.resources, &self.failures)
     }
 
@@ -288,7 +288,7 @@ impl Discovery {
             {
                 continue;
             }
-            resources.push(match self.preferred(&new.group_kind()) {
+            resources.push(match self.find_preferred(&new.group_kind()) {
                 KindLookup::Found(served) => Resource {
                     version: new.version,
                     origin: Origin::NotYetServed,

@@ -168,7 +168,7 @@ fn find_resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resourc
         return Ok(resources);
     }
     for kind in kinds {
-        let resource = match cluster.discovery.resource_argument(kind) {
+        let resource = match cluster.discovery.find_by_argument(kind) {
             KindLookup::Found(resource) => resource,
             KindLookup::GroupFailed(failure) => {
                 return Err(Error::kind_unknowable(format!(
@@ -207,7 +207,7 @@ fn find_resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resourc
 ///
 /// Returns an error if discovery of the API group has failed, so that it is unknown whether the server serves the kind.
 pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
-    match cluster.discovery.preferred(kind) {
+    match cluster.discovery.find_preferred(kind) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => {
             Ok(Some(Arc::new(resource.clone())))
         }

@@ -142,7 +142,7 @@ pub(super) fn add_inventory_refusal(
     let trusted_namespace = tracked
         .tool
         .trusted_namespace(&tracked.inventory.namespace, parent_namespace);
-    let Some(refusal) = plan::judge_inventory(plan, &reference.to_string(), trusted_namespace) else {
+    let Some(refusal) = plan::refuse_inventory(plan, &reference.to_string(), trusted_namespace) else {
         return;
     };
     let is_dry = options.membership.writing.dry_run != DryRun::None;
@@ -156,7 +156,7 @@ pub(super) fn add_inventory_refusal(
             // Otherwise the user would not see why no object of the inventory is adopted.
             if matches!(refusal, Refusal::NothingToAdopt { .. }) {
                 let reporter = &mut run.reporter;
-                execute::report_others(plan, &mut |event| reporter.event(event));
+                execute::report_unwritten_objects(plan, &mut |event| reporter.take_event(event));
             }
             plan.refusals.push(refusal);
         }
@@ -313,6 +313,6 @@ async fn read_whole(
         namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
     };
-    let read = read::object(&cluster.server, resource, &key).await;
+    let read = read::read_object(&cluster.server, resource, &key).await;
     read.map_err(|error| error.while_reading(&key))
 }

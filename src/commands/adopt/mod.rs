@@ -22,7 +22,7 @@ use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, MembershipPlan, MembershipSkip, Proposal, Refusal, SkipReason};
-use crate::read::{Cluster, NamedSet, named_set, parents_of_other_sets};
+use crate::read::{Cluster, NamedSet, find_parents_of_sets, resolve_named_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -94,7 +94,7 @@ impl Script for AdoptScript<'_> {
         let (mut cluster, manifests) = match outdated {
             None => {
                 // Hooks are not adopted: Helm and Argo CD do not list them in their inventories either.
-                let separate_hooks = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
+                let separate_hooks = |manifests| Manifests::with_hooks_separated(manifests, Hooks::Skipped);
                 let manifests = options.choice.manifests();
                 adopt_move_disband::connect_and_read_manifests(run, self.shared, manifests, separate_hooks)
                     .await?
@@ -132,12 +132,16 @@ impl Script for AdoptScript<'_> {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<(), Error> {
+    async fn report_and_check_permissions(
+        &mut self,
+        run: &mut CommandRun,
+        planned: &mut PlannedAdopt,
+    ) -> Result<(), Error> {
         let membership = &self.options.membership;
         let (read, plan) = (&planned.read, &planned.plan);
         let set = &read.named.set;
         if matches!(&self.options.choice, ObjectsToAdopt::Labels { kinds, .. } if kinds.is_empty()) {
-            run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
+            run.reporter.take_event(Event::Note(DEFAULT_KINDS.to_owned()));
         }
         run.report_warnings(&never_pruned_warnings(
             &planned.found.candidates,
@@ -178,7 +182,7 @@ impl Script for AdoptScript<'_> {
                 plan::judge_adoption(&candidate, set, self.options.take_ownership)
             },
         };
-        let mut sink = |event| run.reporter.event(event);
+        let mut sink = |event| run.reporter.take_event(event);
         let ending = run
             .interrupt
             .run_command_until_insisted(execution.run(&mut sink))
@@ -190,7 +194,7 @@ impl Script for AdoptScript<'_> {
             if let ObjectsToAdopt::Inventory(reference, _) = &self.options.choice
                 && let Some(hint) = reference.tool.hint_before_first_apply()
             {
-                run.reporter.event(Event::Hint(hint.to_owned()));
+                run.reporter.take_event(Event::Hint(hint.to_owned()));
             }
         }
         Ok(ending)
@@ -220,10 +224,10 @@ async fn read_and_plan(
     options: &AdoptOptions,
 ) -> Result<(SetRead, FoundObjects, MembershipPlan, Record), Error> {
     let membership = &options.membership;
-    let named = named_set(cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let named = resolve_named_set(cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&named.set);
     let read =
-        adopt_move_disband::read_target(cluster, &membership.set, membership, Operation::Adopt).await?;
+        adopt_move_disband::read_set_to_join(cluster, &membership.set, membership, Operation::Adopt).await?;
     let mut found = find::find_objects(cluster, &read, manifests, options).await?;
     run.report_warnings(&read.state.warnings);
     run.report_warnings(&found.warnings);
@@ -240,8 +244,7 @@ async fn read_and_plan(
     let candidate_namespaces = candidates.filter_map(|candidate| candidate.live.key.namespace.clone());
     let namespaces = candidate_namespaces.chain(set.parent.namespace.clone()).collect();
     let concurrency = membership.writing.concurrency;
-    let parents =
-        parents_of_other_sets(cluster, &other_set_ids, namespaces, concurrency, &mut warnings).await;
+    let parents = find_parents_of_sets(cluster, &other_set_ids, namespaces, concurrency, &mut warnings).await;
     run.report_warnings(&warnings);
     let mut plan = plan::plan_adoption(
         set,
@@ -250,7 +253,7 @@ async fn read_and_plan(
         &parents,
         options.take_ownership,
     );
-    let (record, too_large) = read.record_with(&plan.record_to_write(set));
+    let (record, too_large) = read.widened_record_and_refusal(&plan.record_to_write(set));
     plan.refusals.extend(too_large);
     Ok((read, found, plan, record))
 }

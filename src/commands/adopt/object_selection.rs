@@ -84,9 +84,9 @@ impl InventorySelection {
             last_applied: *last_applied,
         };
         let moved = if live.key.group_kind == GroupKind::new("", "Secret") {
-            ownership::migrate_secret_managed_fields(metadata, &former)
+            ownership::migrated_secret_managed_fields(metadata, &former)
         } else {
-            ownership::migrate_managed_fields(metadata, &former)
+            ownership::migrated_managed_fields(metadata, &former)
         };
         moved.map_or(FieldOwnership::Kept, FieldOwnership::Moved)
     }

@@ -55,7 +55,7 @@ pub fn answer_completion(arguments: &[OsString]) -> bool {
 /// Returns the candidates as this shell reads them; `None` if the shell is not known.
 fn list_for_shell(shell: &str, words: &[OsString]) -> Option<String> {
     let values = ValueLookup::from_line(words.get(1..)?, Quoting::for_shell(shell));
-    let mut command = value_sources::with_values(&Arc::new(values), None);
+    let mut command = value_sources::command_with_completers(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();
     Shells::builtins()

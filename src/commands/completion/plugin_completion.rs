@@ -13,7 +13,7 @@ use super::PROGRAM;
 use super::shell_quoting::Quoting;
 use super::value_sources::{self, Directive};
 use super::values::ValueLookup;
-use crate::model::text::one_line;
+use crate::model::text::escape_as_one_line;
 
 /// The extensions of manifests, a line each.
 const EXTENSIONS: &str = "json\nyaml\nyml\n";
@@ -25,7 +25,7 @@ pub(super) fn list_candidates(words: &[OsString]) -> String {
     // puts the directive here.
     let wanted_paths = Arc::new(Mutex::new(None));
     let values = Arc::new(ValueLookup::from_line(words, Quoting::Unknown));
-    let mut command = value_sources::with_values(&values, Some(&wanted_paths));
+    let mut command = value_sources::command_with_completers(&values, Some(&wanted_paths));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
     // clap's engine expects a value after each flag that may have one, even if the value has to follow `=`. It
@@ -82,7 +82,7 @@ fn format_candidates(candidates: &[CompletionCandidate], typed: &str) -> String 
         let _ = write!(lines, "{}", value.strip_prefix(flag).unwrap_or(&value));
         let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         if let Some(help) = help.lines().next() {
-            let _ = write!(lines, "\t{}", one_line(help));
+            let _ = write!(lines, "\t{}", escape_as_one_line(help));
         }
         lines.push('\n');
         lines

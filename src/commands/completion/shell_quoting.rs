@@ -5,7 +5,7 @@
 
 use clap_complete::engine::CompletionCandidate;
 
-use crate::model::text::{PLAIN_IN_SHELLS, one_line};
+use crate::model::text::{PLAIN_IN_SHELLS, escape_as_one_line};
 
 /// Who quotes a candidate for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Quoting {
 
     fn quote(self, name: &str) -> Option<String> {
         // In every shell, a control character would end a candidate or control the terminal.
-        if name.is_empty() || one_line(name) != name {
+        if name.is_empty() || escape_as_one_line(name) != name {
             return None;
         }
         match self {

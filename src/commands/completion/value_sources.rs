@@ -30,7 +30,7 @@ pub(super) enum Directive {
 
 /// Returns the command line of the program with completers for the arguments whose values are looked up, and, if
 /// `paths` is given, for paths.
-pub(super) fn with_values(values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Command {
+pub(super) fn command_with_completers(values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Command {
     complete_command(Cli::command(), values, paths)
 }
 

@@ -147,7 +147,7 @@ async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>>
         .await
         .ok()?;
     if let Some((typed_resource, _)) = typed.split_once('/') {
-        let KindLookup::Found(resource) = cluster.discovery.resource_argument(typed_resource) else {
+        let KindLookup::Found(resource) = cluster.discovery.find_by_argument(typed_resource) else {
             return None;
         };
         let kind = Arc::new(resource.clone());
@@ -168,7 +168,7 @@ async fn find_sets_of_kind(
     reference: impl Fn(&str) -> String,
 ) -> Vec<Suggestion> {
     let kinds = slice::from_ref(kind);
-    let found = read::parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
+    let found = read::list_parents(&cluster.server, kinds, Some(&cluster.namespace)).await;
     let sets = found
         .unwrap_or_default()
         .into_iter()

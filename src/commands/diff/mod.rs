@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use self::record::{compare_records, note_runs_under_way, predict_record};
-use self::unanswered::{find_unanswered, unanswered_error};
+use self::unanswered::{unanswered_error, unanswered_messages};
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
-use crate::compare::drift::{self, TakenField};
+use crate::compare::drift::{self, DriftedField};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
@@ -47,7 +47,7 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
             "{}: the plan of an earlier run was removed, and no new one is saved",
             file.display()
         );
-        report::warning(&text, settings::style(shared));
+        report::print_warning(&text, settings::read_style(shared));
     }
     outcome
 }
@@ -58,7 +58,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
         Some(plan) => DiffOptions::from_plan(plan, arguments, shared)?,
         None => DiffOptions::new(arguments, shared)?,
     };
-    let style = settings::style_with_markdown(shared, &arguments.markdown);
+    let style = settings::read_style_with_markdown(shared, &arguments.markdown);
     let mut run = CommandRun::begin(
         Operation::Diff,
         SetDocument::named(&options.apply.set.name),
@@ -71,7 +71,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
     let interrupt = run.interrupt.clone();
     let outcome = tokio::select! {
         biased;
-        () = interrupt.requested() => Ok(Exit::Interrupted),
+        () = interrupt.wait_until_requested() => Ok(Exit::Interrupted),
         outcome = compare_and_save_plan(&mut run, shared, &options, plan.as_ref(), &mut found) => outcome,
     };
     let outcome = match (outcome, &options.external) {
@@ -85,7 +85,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
                 report::show_externally(program, &shown)
             };
             for line in found.ownership_lines() {
-                report::note(&line, style);
+                report::print_note(&line, style);
             }
             external_exit(verdict, &found).map(|exit| exit_for_counted_kinds(exit, &options, &found))
         }
@@ -97,7 +97,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
                 } else {
                     "interrupted: there may be more differences"
                 };
-                run.reporter.event(Event::Warning(text.to_owned()));
+                run.reporter.take_event(Event::Warning(text.to_owned()));
             }
             outcome
         }
@@ -119,7 +119,8 @@ fn print_differences(
 ) {
     let is_partial = matches!(outcome, Err(_) | Ok(Exit::Interrupted));
     if layout == DiffLayout::Unified || !is_partial || !found.objects.is_empty() {
-        run.reporter.differences((&run.set, &run.place), found, layout);
+        run.reporter
+            .print_differences((&run.set, &run.place), found, layout);
     }
 }
 
@@ -143,7 +144,7 @@ fn finish(
     outcome: Result<Exit, Error>,
     layout: DiffLayout,
 ) -> Result<Exit, Error> {
-    let requests = run.server.as_ref().map_or(0, ApiServer::requests);
+    let requests = run.server.as_ref().map_or(0, ApiServer::request_count);
     let end = match &outcome {
         Ok(exit @ Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand, *exit),
         Ok(_) => RunEnd::Complete,
@@ -174,7 +175,7 @@ async fn compare_and_save_plan(
     } else {
         let input = salt.clone().map_or(Input::Sources, Input::SourcesToSave);
         let connection = run.connect(shared).await?;
-        prepare::to_show(run, connection, &options.apply, input).await?
+        prepare::plan_to_show(run, connection, &options.apply, input).await?
     };
     // Until the record is predicted, the planned one is shown, for the case that an error comes first.
     found.record = compare_records(&prepared, &prepared.plan.record_after);
@@ -182,7 +183,7 @@ async fn compare_and_save_plan(
     found.losses.clone_from(&prepared.plan.accepted);
     let times = prepared.plan.apply_time_lines(&prepared.desired).into_iter();
     for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
-        run.reporter.event(Event::Note(time));
+        run.reporter.take_event(Event::Note(time));
     }
     note_runs_under_way(&prepared, run);
     check_permissions(&prepared).await?;
@@ -192,10 +193,10 @@ async fn compare_and_save_plan(
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = compare_records(&prepared, &record_after);
     let live_parent = add_parent_comparison(&prepared, &record_after, parent, found);
-    let unanswered = find_unanswered(&predictions);
+    let unanswered = unanswered_messages(&predictions);
     for object in &predictions {
         for text in &object.warnings {
-            run.reporter.event(Event::WarningOfObject {
+            run.reporter.take_event(Event::WarningOfObject {
                 object: object.outcome.subject.key().to_string(),
                 text: text.clone(),
             });
@@ -239,7 +240,7 @@ async fn compare_and_save_plan(
 /// returns success.
 fn exit_for_counted_kinds(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
     match &options.counted {
-        Some(kinds) if exit == Exit::Failed && !found.have_any_of(kinds) => Exit::Done,
+        Some(kinds) if exit == Exit::Failed && !found.may_have_any_of(kinds) => Exit::Done,
         _ => exit,
     }
 }
@@ -248,7 +249,7 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let needed =
         permissions::needed_for_dry_run(&prepared.named.set.parent, &prepared.desired, &prepared.plan);
     let concurrency = prepared.writing.concurrency;
-    session::permissions::check(&prepared.cluster.server, &needed, concurrency).await
+    session::permissions::check_for_dry_run(&prepared.cluster.server, &needed, concurrency).await
 }
 
 async fn predict_run(
@@ -259,17 +260,17 @@ async fn predict_run(
 ) -> Ending {
     let interrupt: Interrupt = run.interrupt.clone();
     let reporter = &mut run.reporter;
-    reporter.event(Event::Phase {
+    reporter.take_event(Event::Phase {
         phase: Phase::Comparing,
         total: prepared.plan.count_reported_objects(),
     });
-    let refused = find_refused(prepared);
+    let refused = refusals_by_object(prepared);
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
         reporter.borrow_mut().advance();
         predictions.push(object);
     };
-    let mut sink = |event: Event| reporter.borrow_mut().event(event);
+    let mut sink = |event: Event| reporter.borrow_mut().take_event(event);
     let execution = prepared.execution(&interrupt);
     execution
         .predict_run(
@@ -282,7 +283,7 @@ async fn predict_run(
 }
 
 /// Returns the objects that a refusal stops, with the refusal.
-fn find_refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
+fn refusals_by_object(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
     let refusals = prepared.plan.refusals.iter();
     refusals
         .filter_map(|refusal| Some((refusal.object()?, refusal)))
@@ -310,7 +311,7 @@ fn build_comparisons(
                 .map(|member| (&member.key, &member.resource)),
         )
         .collect();
-    let mut refused = find_refused(prepared);
+    let mut refused = refusals_by_object(prepared);
     let mut comparisons = Vec::new();
     for Prediction {
         mut outcome,
@@ -344,7 +345,7 @@ fn build_comparisons(
         if let Some(resource) = resources.get(key) {
             comparisons.push(Comparison {
                 difference: Difference::new(resource, key, None, None),
-                outcome: ObjectOutcome::failed(Subject::new(key, resource, None), refusal.to_string()),
+                outcome: ObjectOutcome::from_error(Subject::new(key, resource, None), refusal.to_string()),
                 ownership: None,
                 cause: Cause::Unknown,
             });
@@ -373,15 +374,15 @@ fn find_fields_taken_by_others(
     live: Option<&Value>,
     predicted: Option<&Value>,
     prepared: &Prepared,
-) -> Vec<TakenField> {
+) -> Vec<DriftedField> {
     let (Some(live), Some(predicted)) = (live, predicted) else {
         return Vec::new();
     };
     let manager = &prepared.writing.field_manager;
     let conflicts = outcome.error.iter().flat_map(|error| &error.conflicts);
     let fields = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
-    let mut taken = drift::taken_fields(live, predicted, manager);
-    taken.extend(drift::taken_fields_of_conflict(live, fields, manager));
+    let mut taken = drift::drifted_fields(live, predicted, manager);
+    taken.extend(drift::drifted_fields_of_conflict(live, fields, manager));
     taken
 }
 
@@ -406,7 +407,7 @@ fn add_parent_comparison(
         .extend(error.map(|error| error.with_prefix("the set's parent: ")));
     let live = prediction.as_ref().and_then(|prediction| prediction.live.clone());
     let manifest = prepared.desired.parent.as_ref().zip(prediction);
-    found.parent = Some(diff::parent(
+    found.parent = Some(diff::compare_parent(
         &prepared.named.set,
         &prepared.named.resource,
         prepared.state.parent_object(),

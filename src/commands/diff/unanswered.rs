@@ -7,7 +7,7 @@ use crate::model::message::Message;
 use crate::model::text::counted;
 
 /// Returns a message for each object for which the server did not answer.
-pub(super) fn find_unanswered(predictions: &[Prediction]) -> Vec<Message> {
+pub(super) fn unanswered_messages(predictions: &[Prediction]) -> Vec<Message> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
     unanswered
         .map(|prediction| {

@@ -31,7 +31,7 @@ const MAX_ROUNDS: usize = 3;
 
 /// Runs `verify`.
 pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let style = settings::style(shared);
+    let style = settings::read_style(shared);
     let options = VerifyOptions::new(arguments)?;
     let mut verifying = Verifying {
         options: &options,
@@ -59,10 +59,10 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     let document = verifying.take_document(outcome.as_ref().err());
     let place = &verifying.place;
     for warning in &document.warnings {
-        report::warning(warning, style);
+        report::print_warning(warning, style);
     }
     let print = || {
-        report::listing(&document, place, style);
+        report::print_listing(&document, place, style);
         document.print_summary(style);
     };
     match outcome.as_ref().err().map(|error| error.kind) {
@@ -70,10 +70,10 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
         Some(_) if has_inspected => print(),
         // Nothing was read, so there are no findings to count.
-        Some(_) => report::document(&document, place, style),
+        Some(_) => report::print_json_or_yaml(&document, place, style),
     }
     outcome?;
-    Ok(if document.has_something_left() {
+    Ok(if document.has_unfixed_problems() {
         Exit::Failed
     } else {
         Exit::Done
@@ -120,17 +120,21 @@ impl Verifying<'_> {
         self.cluster = Some(cluster);
         unless_stopped(&interrupt, self.inspect()).await?;
         for text in &self.inspected.runs_under_way {
-            report::note(text, self.style);
+            report::print_note(text, self.style);
         }
         if !self.options.fix {
             return Ok(());
         }
-        unless_stopped(&interrupt, self.agree(WrittenBefore::Nothing)).await?;
+        unless_stopped(
+            &interrupt,
+            self.ensure_agreement_to_repairs(WrittenBefore::Nothing),
+        )
+        .await?;
         if self.inspected.repairs.is_empty() {
             return Ok(());
         }
         let found = self.inspected.findings.clone();
-        let fixed = self.fix(&interrupt).await;
+        let fixed = self.repair_and_inspect(&interrupt).await;
         if fixed.is_err() {
             // `fix` has taken the findings. Without a further inspection, it is unknown which of them are repaired, so
             // all are reported.
@@ -160,14 +164,14 @@ impl Verifying<'_> {
     ///
     /// While a question is open, the cluster may change. After each answer, the cluster is therefore inspected again.
     /// If the repairs are still covered by the answer, this returns, and otherwise it asks again.
-    async fn agree(&mut self, written: WrittenBefore) -> Result<(), Error> {
+    async fn ensure_agreement_to_repairs(&mut self, written: WrittenBefore) -> Result<(), Error> {
         while !self.inspected.repairs.is_empty() {
             let proposal = build_proposal(&self.inspected.repairs);
             if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
                 self.findings_are_printed =
                     report::print_findings_to_repair(&self.inspected.findings, self.style);
             }
-            if self.ask(proposal, written).await? == Agreed::WithoutQuestion {
+            if self.ask_unless_covered(proposal, written).await? == Agreed::WithoutQuestion {
                 break;
             }
             // The report prints the findings again, each with its result.
@@ -184,10 +188,14 @@ impl Verifying<'_> {
 
     /// Asks the user to agree to the repairs, unless the consent so far covers them. Returns whether a question was
     /// needed.
-    async fn ask(&mut self, proposal: Proposal, written: WrittenBefore) -> Result<Agreed, Error> {
+    async fn ask_unless_covered(
+        &mut self,
+        proposal: Proposal,
+        written: WrittenBefore,
+    ) -> Result<Agreed, Error> {
         let (place, style) = (&self.place, self.style);
         let mut paused = Duration::ZERO;
-        let asking = prompt::agree(
+        let asking = prompt::ensure_agreement(
             self.questions,
             &mut self.consent,
             proposal,
@@ -215,7 +223,7 @@ impl Verifying<'_> {
 
     /// Repairs what the user has confirmed, and inspects the cluster again. Marks the findings that are gone after the
     /// repairs as repaired.
-    async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
+    async fn repair_and_inspect(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
         let mut offered = std::mem::take(&mut self.inspected.findings);
         let mut results = RepairResults::default();
         for round in 1..=MAX_ROUNDS {
@@ -224,7 +232,7 @@ impl Verifying<'_> {
                 .repairs
                 .iter()
                 .any(|repair| !repair.ended.is_empty());
-            self.write(&mut results, interrupt).await?;
+            self.write_repairs(&mut results, interrupt).await?;
             // If the next inspection fails, these are reported.
             self.failures.clone_from(&results.failures);
             if ends_runs && matches!(self.consent, Consent::To(_)) {
@@ -236,7 +244,12 @@ impl Verifying<'_> {
             if !results.failures.is_empty() || round == MAX_ROUNDS {
                 break;
             }
-            match unless_stopped(interrupt, self.agree(WrittenBefore::Confirmed)).await {
+            match unless_stopped(
+                interrupt,
+                self.ensure_agreement_to_repairs(WrittenBefore::Confirmed),
+            )
+            .await
+            {
                 Ok(()) => {}
                 Err(error) if matches!(error.kind, ErrorKind::Refused | ErrorKind::NotConfirmed) => break,
                 Err(error) => return Err(error),
@@ -248,10 +261,10 @@ impl Verifying<'_> {
             new.retain(|finding| !offered.iter().any(|other| other.is_same(finding)));
             offered.extend(new);
         }
-        self.failures = results.list_failures(&self.inspected.repairs);
+        self.failures = results.failure_messages(&self.inspected.repairs);
         if results.ended_runs > 0 {
             let runs = counted(results.ended_runs, "run");
-            report::note(&format!("{runs} listed as abandoned"), self.style);
+            report::print_note(&format!("{runs} listed as abandoned"), self.style);
         }
         let remaining = &mut self.inspected.findings;
         let repaired: Vec<Finding> = offered
@@ -271,7 +284,11 @@ impl Verifying<'_> {
     }
 
     /// Writes the repairs of the last inspection.
-    async fn write(&mut self, results: &mut RepairResults, interrupt: &Interrupt) -> Result<(), Error> {
+    async fn write_repairs(
+        &mut self,
+        results: &mut RepairResults,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
         let Some(cluster) = &self.cluster else {
             return Ok(());
         };
@@ -280,12 +297,12 @@ impl Verifying<'_> {
             // The question has shown the changes already.
             let is_shown = matches!(self.consent, Consent::To(_));
             for change in repair.changes.iter().filter(|_| !is_shown) {
-                report::note(&format!("{}: {change}", repair.set.parent), self.style);
+                report::print_note(&format!("{}: {change}", repair.set.parent), self.style);
             }
             if interrupt.is_requested() {
                 return Err(Error::interrupted());
             }
-            let write = results.write(cluster, &repair, self.shared);
+            let write = results.write_parent_or_keep_failure(cluster, &repair, self.shared);
             if interrupt.run_until_insisted(write).await.is_none() {
                 return Err(Error::interrupted());
             }
@@ -306,7 +323,7 @@ impl Verifying<'_> {
             warnings,
             error,
             RequestsAndSeconds {
-                requests: server.map_or(0, crate::cluster::apiserver::ApiServer::requests),
+                requests: server.map_or(0, crate::cluster::apiserver::ApiServer::request_count),
                 seconds: self.started.elapsed().saturating_sub(self.paused).as_secs_f64(),
             },
         )
@@ -337,7 +354,12 @@ struct RepairResults {
 
 impl RepairResults {
     /// Writes one parent. If that fails, the failure is kept, and the other parents can be written.
-    async fn write(&mut self, cluster: &Cluster, repair: &Repair, shared: &GlobalFlags) {
+    async fn write_parent_or_keep_failure(
+        &mut self,
+        cluster: &Cluster,
+        repair: &Repair,
+        shared: &GlobalFlags,
+    ) {
         match write_parent(cluster, repair, shared).await {
             Ok(Repaired::Written) => {
                 self.written.insert(repair.set.id.to_string());
@@ -351,7 +373,7 @@ impl RepairResults {
 
     /// Returns the messages about writes that failed, and about parents that were not written because another run had
     /// changed them. The latter count only if one of the `remaining` repairs is for the parent.
-    fn list_failures(&self, remaining: &[Repair]) -> Vec<String> {
+    fn failure_messages(&self, remaining: &[Repair]) -> Vec<String> {
         let overtaken = self.overtaken.iter();
         let unrepaired =
             overtaken.filter(|parent| remaining.iter().any(|repair| repair.set.parent == **parent));

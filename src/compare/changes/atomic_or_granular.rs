@@ -196,7 +196,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns how the map called `name` is owned.
-    pub(in crate::compare) fn relation_of_map(self, name: &str, type_meta: TypeMeta<'_>) -> Ownership {
+    pub(in crate::compare) fn map_ownership(self, name: &str, type_meta: TypeMeta<'_>) -> Ownership {
         match self {
             Self::BuiltIn => type_meta.map_ownership(name),
             Self::Deduced => Ownership::Granular,
@@ -215,7 +215,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns how the list called `name` is owned.
-    pub(in crate::compare) fn relation_of_list(self, name: &str, type_meta: TypeMeta<'_>) -> Ownership {
+    pub(in crate::compare) fn list_ownership(self, name: &str, type_meta: TypeMeta<'_>) -> Ownership {
         match self {
             Self::BuiltIn => type_meta.list_ownership(name),
             Self::Deduced => Ownership::Atomic,

@@ -66,7 +66,7 @@ pub(super) fn check_unchanged(
         Some(definition) => definition.shape(),
         None => Shape::Unknown,
     };
-    let outcome = comparison.fields(desired_fields, &entries.ours, existing, shape);
+    let outcome = comparison.compare_granular_map(desired_fields, &entries.ours, existing, shape);
     if entries.has_applied {
         outcome
     } else {
@@ -94,7 +94,7 @@ pub(super) struct FieldComparison<'a> {
 
 impl<'a> FieldComparison<'a> {
     /// Compares a granular map field by field.
-    pub(super) fn fields(
+    pub(super) fn compare_granular_map(
         &mut self,
         desired: &'a Fields,
         owned: &'a Fields,
@@ -116,7 +116,7 @@ impl<'a> FieldComparison<'a> {
             let Some(value) = desired.get(name) else {
                 return Err(Reason::FieldDropped(self.path_here()));
             };
-            self.field(name, value, node, live.get(name), shape)?;
+            self.compare_owned_field(name, value, node, live.get(name), shape)?;
             self.path.pop();
             covered += 1;
         }
@@ -128,14 +128,14 @@ impl<'a> FieldComparison<'a> {
             key.truncate(2);
             key.push_str(name);
             if !owned.contains_key(&key) {
-                self.judge_untracked(name, value, live.get(name), shape)?;
+                self.compare_unowned_field(name, value, live.get(name), shape)?;
             }
         }
         Ok(())
     }
 
     /// Compares a field that our entry has.
-    fn field(
+    fn compare_owned_field(
         &mut self,
         name: &'a str,
         desired: &'a Value,
@@ -148,7 +148,7 @@ impl<'a> FieldComparison<'a> {
             (shape, membership) = (Shape::BuiltIn, DeclaredOrKey::Declared);
         }
         if owned.is_empty() {
-            return self.leaf(name, desired, live, shape);
+            return self.compare_leaf(name, desired, live, shape);
         }
         // An apply takes keys out of its entry that it does not write itself.
         let self_owned = owned.contains_key(".");
@@ -161,9 +161,11 @@ impl<'a> FieldComparison<'a> {
             DeclaredOrKey::Declared | DeclaredOrKey::Key | DeclaredOrKey::Unknown => {}
         }
         match (desired, live) {
-            (Value::Object(desired), Some(Value::Object(live))) => self.fields(desired, owned, live, shape),
+            (Value::Object(desired), Some(Value::Object(live))) => {
+                self.compare_granular_map(desired, owned, live, shape)
+            }
             (Value::Array(desired), Some(Value::Array(live))) => {
-                self.items(desired, owned, live, shape.items())
+                self.compare_list_items(desired, owned, live, shape.items())
             }
             (Value::Object(_) | Value::Array(_), _) => Err(Reason::ValueDiffers(self.path_here())),
             _ => Err(Reason::FieldDropped(self.path_here())),
@@ -171,12 +173,12 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Compares a field that our entry has as one value.
-    fn leaf(&mut self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> Step {
+    fn compare_leaf(&mut self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> Step {
         let relation = match desired {
             // `{}` is recorded as a leaf whatever the type.
             Value::Object(fields) if fields.is_empty() => Ownership::Atomic,
-            Value::Object(_) => shape.relation_of_map(name, self.type_meta),
-            Value::Array(_) => shape.relation_of_list(name, self.type_meta),
+            Value::Object(_) => shape.map_ownership(name, self.type_meta),
+            Value::Array(_) => shape.list_ownership(name, self.type_meta),
             _ => Ownership::Atomic,
         };
         match relation {
@@ -184,14 +186,16 @@ impl<'a> FieldComparison<'a> {
             Ownership::Unknown => return Err(Reason::UnknownShape(self.path_here())),
             Ownership::Atomic => {}
         }
-        if live == Some(desired) || self.leaves_as_it_is(name, desired, live, shape) {
+        if live == Some(desired) || self.merge_keeps_live_value(name, desired, live, shape) {
             return Ok(());
         }
         let field = self.field_with_kind(self.container_name(), name);
         let written_differently = match (shape, live) {
-            (Shape::BuiltIn, Some(live)) => defaults::same(desired, live, field),
-            (Shape::BuiltIn, None) => self.built_in && defaults::vanishes(desired, field),
-            (Shape::Schema(schema, _), Some(live)) => defaults::same_by_schema(desired, live, schema),
+            (Shape::BuiltIn, Some(live)) => defaults::server_writes_as(desired, live, field),
+            (Shape::BuiltIn, None) => self.built_in && defaults::server_leaves_out(desired, field),
+            (Shape::Schema(schema, _), Some(live)) => {
+                defaults::equals_with_schema_defaults(desired, live, schema)
+            }
             (Shape::Schema(..), None) | (Shape::Deduced | Shape::Unknown, _) => false,
         };
         if written_differently {
@@ -202,16 +206,22 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Returns whether merging `{}` or `null` into the live value keeps it all.
-    fn leaves_as_it_is(&self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> bool {
+    fn merge_keeps_live_value(
+        &self,
+        name: &str,
+        desired: &Value,
+        live: Option<&Value>,
+        shape: Shape<'a>,
+    ) -> bool {
         let relation = match (desired, live) {
             (Value::Null, Some(Value::Object(live))) if !live.is_empty() => {
-                shape.relation_of_map(name, self.type_meta)
+                shape.map_ownership(name, self.type_meta)
             }
             (Value::Object(desired), Some(Value::Object(live))) if desired.is_empty() && !live.is_empty() => {
-                shape.relation_of_map(name, self.type_meta)
+                shape.map_ownership(name, self.type_meta)
             }
             (Value::Null, Some(Value::Array(live))) if !live.is_empty() => {
-                shape.relation_of_list(name, self.type_meta)
+                shape.list_ownership(name, self.type_meta)
             }
             _ => Ownership::Unknown,
         };
@@ -219,7 +229,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Judges a field of the manifest that our entry does not have.
-    fn judge_untracked(
+    fn compare_unowned_field(
         &mut self,
         name: &str,
         desired: &'a Value,
@@ -242,12 +252,12 @@ impl<'a> FieldComparison<'a> {
             // An empty associative list is nothing to own.
             _ if desired.as_array().is_some_and(Vec::is_empty)
                 && shape.field(name).1 == DeclaredOrKey::Declared
-                && shape.field(name).0.relation_of_list(name, self.type_meta) == Ownership::Granular =>
+                && shape.field(name).0.list_ownership(name, self.type_meta) == Ownership::Granular =>
             {
                 match live {
                     Some(Value::Array(_)) => Ok(()),
                     None if self.built_in
-                        && defaults::vanishes(
+                        && defaults::server_leaves_out(
                             desired,
                             self.field_with_kind(self.last_field_name(self.path.len()), name),
                         ) =>
@@ -344,11 +354,11 @@ fn is_traceless(
     }
     match (desired, live) {
         (Value::Array(desired), Some(Value::Array(_))) => {
-            desired.is_empty() && below.relation_of_list(name, type_meta) == Ownership::Granular
+            desired.is_empty() && below.list_ownership(name, type_meta) == Ownership::Granular
         }
         (Value::Object(desired), Some(Value::Object(live))) => {
             !desired.is_empty()
-                && below.relation_of_map(name, type_meta) == Ownership::Granular
+                && below.map_ownership(name, type_meta) == Ownership::Granular
                 && desired
                     .iter()
                     .all(|(name, desired)| is_traceless(name, desired, live.get(name), below, type_meta))

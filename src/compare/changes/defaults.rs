@@ -33,15 +33,15 @@ impl<'a> FieldOfKind<'a> {
 }
 
 /// Returns whether the server writes `desired` as `live`.
-pub(super) fn same(desired: &Value, live: &Value, field: FieldOfKind<'_>) -> bool {
+pub(super) fn server_writes_as(desired: &Value, live: &Value, field: FieldOfKind<'_>) -> bool {
     match (desired, live) {
         // A schema is data here, and in data an absent value is not a zero.
         _ if field.object_kind() == "CustomResourceDefinition" => desired == live,
         (Value::Object(desired), Value::Object(live)) => {
             if field.object_kind() == "LimitRange" && field.name == "limits" {
-                same_fields(&complete_limit_range_item(desired), live, field)
+                server_writes_fields_as(&complete_limit_range_item(desired), live, field)
             } else {
-                same_fields(desired, live, field)
+                server_writes_fields_as(desired, live, field)
             }
         }
         (Value::Array(desired), Value::Array(live)) => {
@@ -49,40 +49,49 @@ pub(super) fn same(desired: &Value, live: &Value, field: FieldOfKind<'_>) -> boo
                 && desired
                     .iter()
                     .zip(live)
-                    .all(|(desired, live)| same(desired, live, field))
+                    .all(|(desired, live)| server_writes_as(desired, live, field))
         }
         _ if desired == live => true,
         // Where a type has no `omitempty`, an empty list is read as null.
-        (Value::Array(_), Value::Null) => vanishes(desired, field),
+        (Value::Array(_), Value::Null) => server_leaves_out(desired, field),
         // Go's `encoding/base64` ignores line breaks, and writes none.
         (Value::String(desired), Value::String(live))
-            if field.type_meta.is_bytes(field.container, field.name) =>
+            if field.type_meta.is_bytes_field(field.container, field.name) =>
         {
             desired.replace(['\r', '\n'], "") == *live
         }
-        (_, Value::String(live)) if field.type_meta.is_quantity(field.container, field.name) => {
+        (_, Value::String(live)) if field.type_meta.is_quantity_field(field.container, field.name) => {
             written_quantity(desired).as_ref() == Some(live)
         }
         _ => false,
     }
 }
 
-fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: FieldOfKind<'_>) -> bool {
+fn server_writes_fields_as(
+    desired: &Map<String, Value>,
+    live: &Map<String, Value>,
+    field: FieldOfKind<'_>,
+) -> bool {
     let all_desired = desired.iter().all(|(name, value)| match live.get(name) {
-        Some(live) => same(value, live, field.below(name)),
-        None => vanishes(value, field.below(name)),
+        Some(live) => server_writes_as(value, live, field.below(name)),
+        None => server_leaves_out(value, field.below(name)),
     });
     all_desired
         && live
             .iter()
             .filter(|(name, _)| !desired.contains_key(*name))
-            .all(|(name, value)| is_default(value, field.below(name), desired, field.container))
+            .all(|(name, value)| server_fills_in(value, field.below(name), desired, field.container))
 }
 
 /// Returns whether the server fills in this value for a field that `desired` leaves out. Null counts as filled in: the
 /// server returns it for an absent field whose type has no `omitempty`. `around` is the name of the field that holds
 /// the container of the field.
-fn is_default(value: &Value, field: FieldOfKind<'_>, desired: &Map<String, Value>, around: &str) -> bool {
+fn server_fills_in(
+    value: &Value,
+    field: FieldOfKind<'_>,
+    desired: &Map<String, Value>,
+    around: &str,
+) -> bool {
     if value.is_null() {
         return true;
     }
@@ -120,7 +129,7 @@ fn is_default(value: &Value, field: FieldOfKind<'_>, desired: &Map<String, Value
 }
 
 /// Returns whether the server leaves this value out.
-pub(super) fn vanishes(desired: &Value, field: FieldOfKind<'_>) -> bool {
+pub(super) fn server_leaves_out(desired: &Value, field: FieldOfKind<'_>) -> bool {
     // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
     if field.object_kind() == "EndpointSlice" && !IN_METADATA.contains(&field.container) {
         return desired.is_null();
@@ -133,7 +142,7 @@ pub(super) fn vanishes(desired: &Value, field: FieldOfKind<'_>) -> bool {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
         Value::Object(_) | Value::Bool(_) | Value::String(_) | Value::Number(_) => {
-            zeros::is_left_out(desired, field)
+            zeros::is_omitted_zero(desired, field)
         }
     }
 }
@@ -202,7 +211,11 @@ pub(super) fn is_blank_status(status: &Value, type_meta: TypeMeta<'_>) -> bool {
 /// Returns whether the live value is `desired` with the defaults of the schema filled in. `desired` is an atomic value
 /// of a custom resource: the server fills in defaults inside it, so it may differ from the manifest. A default outside
 /// of an atomic value is a field of its own, which an apply does not own.
-pub(super) fn same_by_schema(desired: &Value, live: &Value, schema: &Map<String, Value>) -> bool {
+pub(super) fn equals_with_schema_defaults(
+    desired: &Value,
+    live: &Value,
+    schema: &Map<String, Value>,
+) -> bool {
     let mut completed = desired.clone();
     fill_in(&mut completed, schema);
     completed == *live
@@ -264,7 +277,7 @@ mod tests {
             (json!([]), false),
         ] {
             assert_eq!(
-                same_by_schema(&desired, &completed, &schema),
+                equals_with_schema_defaults(&desired, &completed, &schema),
                 is_same,
                 "{desired}"
             );

@@ -22,7 +22,7 @@ struct OwnedItem<'a, K> {
 
 impl<'a> FieldComparison<'a> {
     /// Compares a list that our entry has item by item.
-    pub(super) fn items(
+    pub(super) fn compare_list_items(
         &mut self,
         desired: &'a [Value],
         owned: &'a Fields,
@@ -30,13 +30,13 @@ impl<'a> FieldComparison<'a> {
         shape: Shape<'a>,
     ) -> Step {
         if owned.keys().any(|key| key.starts_with("k:")) {
-            self.keyed_items(desired, owned, live, shape)
+            self.compare_keyed_items(desired, owned, live, shape)
         } else {
-            self.set_items(desired, owned, live)
+            self.compare_set_items(desired, owned, live)
         }
     }
 
-    fn keyed_items(
+    fn compare_keyed_items(
         &mut self,
         desired: &'a [Value],
         owned: &'a Fields,
@@ -64,7 +64,7 @@ impl<'a> FieldComparison<'a> {
             } else if !node.contains_key(".") {
                 return Err(Reason::Unreadable(self.path_here()));
             } else if let Value::Object(known) = &live[position] {
-                self.fields(item, node, known, shape)?;
+                self.compare_granular_map(item, node, known, shape)?;
             }
             self.path.pop();
         }
@@ -83,7 +83,7 @@ impl<'a> FieldComparison<'a> {
         }
     }
 
-    fn set_items(&mut self, desired: &'a [Value], owned: &'a Fields, live: &'a [Value]) -> Step {
+    fn compare_set_items(&mut self, desired: &'a [Value], owned: &'a Fields, live: &'a [Value]) -> Step {
         let entries: Vec<OwnedItem<'a, Value>> = self.parse_items(owned, "v:")?;
         let mut next = 0;
         for item in desired {

@@ -39,7 +39,7 @@ impl SchemaFieldSet {
             // The server resets what belongs to a subresource.
             let is_left_out = matches!(name.as_str(), "apiVersion" | "kind" | "metadata")
                 || (name == "status" && definition.has_status_subresource());
-            if !is_left_out && builder.field(definition.shape(), name, value, "").is_none() {
+            if !is_left_out && builder.add_field(definition.shape(), name, value, "").is_none() {
                 return Self::Undeclared;
             }
         }
@@ -96,51 +96,51 @@ struct FieldSetBuilder<'a> {
 type Step = Option<()>;
 
 impl FieldSetBuilder<'_> {
-    fn fields(&mut self, shape: Shape<'_>, fields: &Map<String, Value>, path: &str) -> Step {
+    fn add_fields(&mut self, shape: Shape<'_>, fields: &Map<String, Value>, path: &str) -> Step {
         fields
             .iter()
-            .try_for_each(|(name, value)| self.field(shape, name, value, path))
+            .try_for_each(|(name, value)| self.add_field(shape, name, value, path))
     }
 
-    fn field(&mut self, shape: Shape<'_>, name: &str, value: &Value, path: &str) -> Step {
+    fn add_field(&mut self, shape: Shape<'_>, name: &str, value: &Value, path: &str) -> Step {
         let path = format!("{path}/f:{name}");
         let (below, membership) = shape.field(name);
         if membership == DeclaredOrKey::Unknown {
             // An embedded object is not looked into.
-            return shape.is_opaque().then(|| self.own(path));
+            return shape.is_opaque().then(|| self.add_path(path));
         }
         match value {
-            Value::Object(fields) if !fields.is_empty() => {
-                match below.relation_of_map(name, self.type_meta) {
-                    Ownership::Granular => {
-                        if membership == DeclaredOrKey::Key {
-                            self.own(format!("{path}/."));
-                        }
-                        self.fields(below, fields, &path)
+            Value::Object(fields) if !fields.is_empty() => match below.map_ownership(name, self.type_meta) {
+                Ownership::Granular => {
+                    if membership == DeclaredOrKey::Key {
+                        self.add_path(format!("{path}/."));
                     }
-                    Ownership::Atomic | Ownership::Unknown => {
-                        self.own(path);
-                        Some(())
-                    }
+                    self.add_fields(below, fields, &path)
                 }
-            }
-            Value::Array(items) => match below.relation_of_list(name, self.type_meta) {
-                Ownership::Granular => items.iter().try_for_each(|item| self.item(below, item, &path)),
                 Ownership::Atomic | Ownership::Unknown => {
-                    self.own(path);
+                    self.add_path(path);
+                    Some(())
+                }
+            },
+            Value::Array(items) => match below.list_ownership(name, self.type_meta) {
+                Ownership::Granular => items
+                    .iter()
+                    .try_for_each(|item| self.add_item(below, item, &path)),
+                Ownership::Atomic | Ownership::Unknown => {
+                    self.add_path(path);
                     Some(())
                 }
             },
             _ => {
-                self.own(path);
+                self.add_path(path);
                 Some(())
             }
         }
     }
 
-    fn item(&mut self, list: Shape<'_>, item: &Value, path: &str) -> Step {
+    fn add_item(&mut self, list: Shape<'_>, item: &Value, path: &str) -> Step {
         let Some(keys) = list.keys() else {
-            self.own(format!("{path}/v:{item}"));
+            self.add_path(format!("{path}/v:{item}"));
             return Some(());
         };
         let key: Map<String, Value> = keys
@@ -150,14 +150,14 @@ impl FieldSetBuilder<'_> {
         let path = format!("{path}/k:{}", Value::Object(key));
         let shape = list.items();
         if shape.is_atomic_map_if_leaf() {
-            self.own(path);
+            self.add_path(path);
             return Some(());
         }
-        self.own(format!("{path}/."));
-        self.fields(shape, item.as_object()?, &path)
+        self.add_path(format!("{path}/."));
+        self.add_fields(shape, item.as_object()?, &path)
     }
 
-    fn own(&mut self, path: String) {
+    fn add_path(&mut self, path: String) {
         self.members.insert(path);
     }
 }

@@ -11,7 +11,7 @@ use crate::model::built_in_kinds::{Ownership, TypeMeta};
 
 /// Returns whether the server leaves this value out: a zero that has the type of its field, or an empty map whose keys
 /// people choose. A zero of another type is an error, which the server is to report.
-pub(super) fn is_left_out(value: &Value, field: FieldOfKind<'_>) -> bool {
+pub(super) fn is_omitted_zero(value: &Value, field: FieldOfKind<'_>) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty() && field.type_meta.has_chosen_keys(field.name),
         value => zero_of_scalar(field.container, field.name).is_some_and(|zero| zero == *value),
@@ -142,7 +142,7 @@ mod tests {
                 name,
             };
             assert_eq!(
-                is_left_out(&value, field),
+                is_omitted_zero(&value, field),
                 expected,
                 "{container}.{name}: {value}"
             );

@@ -39,7 +39,7 @@ pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
 }
 
 /// Replaces [`HIDDEN`] in place of each value of a Secret by another placeholder.
-pub(super) fn mark(object: &mut Option<Value>, placeholder: &str) {
+pub(super) fn replace_placeholders(object: &mut Option<Value>, placeholder: &str) {
     let Some(object) = object.as_mut().filter(|object| object["kind"] == "Secret") else {
         return;
     };

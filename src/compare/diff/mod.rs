@@ -15,12 +15,12 @@ pub use super::ownership::LAST_APPLIED;
 pub use hide_secret_values::{AFTER, BEFORE};
 pub use hide_secret_values::{FIELDS as SECRET_FIELDS, find_secret_copies};
 pub use ownership_change::OwnershipChange;
-pub use parent::parent;
+pub use parent::compare_parent;
 pub use unified::compare_lines;
 
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
-use crate::model::text::one_line;
+use crate::model::text::escape_as_one_line;
 
 /// One object before and after a run, as it may be shown.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -96,8 +96,8 @@ impl Difference {
     pub fn as_replacement_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
         remove_fields_of_instance(&mut live);
-        hide_secret_values::mark(&mut live, BEFORE);
-        hide_secret_values::mark(&mut predicted, AFTER);
+        hide_secret_values::replace_placeholders(&mut live, BEFORE);
+        hide_secret_values::replace_placeholders(&mut predicted, AFTER);
         Self {
             file: new.file.clone(),
             live,
@@ -140,7 +140,7 @@ fn file_name(resource: &Resource, key: &ObjectKey) -> String {
     } = resource;
     let dot = if group.is_empty() { "" } else { "." };
     let namespace = key.namespace.as_deref().unwrap_or_default();
-    one_line(&format!("{group}{dot}{version}.{kind}.{namespace}.{}", key.name))
+    escape_as_one_line(&format!("{group}{dot}{version}.{kind}.{namespace}.{}", key.name))
 }
 
 /// Removes the fields that only the server sets from the metadata of both states.

@@ -16,7 +16,7 @@ use crate::model::set::{ParentObject, Set};
 /// `found` is the parent as it was read, and `record` its record after the run. If the parent has a manifest,
 /// `manifest` holds the desired object, the live object and the prediction of the server. Otherwise only the ApplySet
 /// metadata is compared.
-pub fn parent(
+pub fn compare_parent(
     set: &Set,
     resource: &Resource,
     found: Option<&ParentObject>,

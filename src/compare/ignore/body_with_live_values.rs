@@ -1,6 +1,6 @@
 //! Builds the body of an object in which ignored fields have their live values.
 //!
-//! For each ignored field, [`body`] descends in the manifest, the live object and `managedFields` at once: only the
+//! For each ignored field, [`body_with_live_values`] descends in the manifest, the live object and `managedFields` at once: only the
 //! trees of field sets show which lists have keys, and which maps and lists are owned as one value (atomic). At the
 //! field, `merge` decides which parts of the live value become part of the body.
 
@@ -33,7 +33,13 @@ pub enum Purpose {
 /// If the list item or the mapping that holds an ignored field does not exist yet, the field has the value of the
 /// manifest, because it may be required. Only a field in a map with free keys, such as labels, is left out then. Keys
 /// of list items and the ApplySet's own labels and annotations are never ignored.
-pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, purpose: Purpose) -> Object {
+pub fn body_with_live_values(
+    object: &Object,
+    ignored: &[Pointer],
+    live: &Value,
+    manager: &str,
+    purpose: Purpose,
+) -> Object {
     let manifest = object.value();
     let mut body = manifest.clone();
     for pointer in order_by_effect_on_lists(ignored, &manifest) {
@@ -120,7 +126,7 @@ impl IgnoredPlace<'_> {
     ) {
         let below = self.below(&format!("f:{name}"));
         if rest.is_empty() {
-            match below.merge(body.get(name), live.get(name)) {
+            match below.merged_value(body.get(name), live.get(name)) {
                 Some(value) => drop(body.insert(name.to_owned(), value)),
                 None => drop(body.remove(name)),
             }
@@ -201,7 +207,7 @@ impl IgnoredPlace<'_> {
         };
         let below = self.below(&self.entries.key_of(item, &names));
         match rest {
-            [] => match below.merge(Some(desired), Some(item)) {
+            [] => match below.merged_value(Some(desired), Some(item)) {
                 Some(value) => *desired = value,
                 None => drop(body.remove(index)),
             },
@@ -211,7 +217,7 @@ impl IgnoredPlace<'_> {
     }
 
     /// Returns the value of an ignored field in the body; `None` if it is left out.
-    fn merge(&self, desired: Option<&Value>, live: Option<&Value>) -> Option<Value> {
+    fn merged_value(&self, desired: Option<&Value>, live: Option<&Value>) -> Option<Value> {
         let live = live?;
         if self.is_atomic && !self.entries.are_of_one_value() {
             return Some(live.clone());
@@ -222,21 +228,21 @@ impl IgnoredPlace<'_> {
             Purpose::Send if desired.is_none() && !self.entries.we_own_something() => None,
             Purpose::Send if !self.entries.have_parts() => Some(live.clone()),
             Purpose::Send => match live {
-                Value::Object(live) => self.merge_fields(desired, live),
-                Value::Array(live) => self.merge_items(desired, live),
+                Value::Object(live) => self.merged_mapping(desired, live),
+                Value::Array(live) => self.merged_list(desired, live),
                 other => Some(other.clone()),
             },
         }
     }
 
-    fn merge_fields(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Option<Value> {
-        let fields = self.merge_each_field(desired, live);
+    fn merged_mapping(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Option<Value> {
+        let fields = self.merged_fields(desired, live);
         let is_empty_there = live.is_empty() || self.entries.we_own_place_itself();
         let stays = !fields.is_empty() || (is_empty_there && !self.entries.others_own_place_itself());
         stays.then_some(Value::Object(fields))
     }
 
-    fn merge_each_field(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
+    fn merged_fields(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
         let desired = desired.and_then(Value::as_object);
         let names: BTreeSet<&str> = desired
             .into_iter()
@@ -248,13 +254,14 @@ impl IgnoredPlace<'_> {
             .into_iter()
             .filter_map(|name| {
                 let below = self.below(&format!("f:{name}"));
-                let value = below.merge(desired.and_then(|desired| desired.get(name)), live.get(name))?;
+                let value =
+                    below.merged_value(desired.and_then(|desired| desired.get(name)), live.get(name))?;
                 Some((name.to_owned(), value))
             })
             .collect()
     }
 
-    fn merge_items(&self, desired: Option<&Value>, live: &[Value]) -> Option<Value> {
+    fn merged_list(&self, desired: Option<&Value>, live: &[Value]) -> Option<Value> {
         let names = self.entries.key_names();
         let desired: &[Value] = desired.and_then(Value::as_array).map_or(&[], Vec::as_slice);
         let items: Vec<Value> = live
@@ -268,7 +275,7 @@ impl IgnoredPlace<'_> {
                 let Some(whole) = item.as_object().filter(|_| below.entries.have_parts()) else {
                     return (!below.entries.others_own_whole_value()).then(|| item.clone());
                 };
-                let mut fields = below.merge_each_field(desired, whole);
+                let mut fields = below.merged_fields(desired, whole);
                 let has_more = fields.keys().any(|name| !names.contains(name));
                 for name in &names {
                     if let Some(key) = whole
@@ -286,12 +293,12 @@ impl IgnoredPlace<'_> {
 
     /// Returns the part of a live value that our manager owns; `None` if it owns no part.
     fn own_part_of(&self, live: &Value) -> Option<Value> {
-        self.entries.ours().map(|tree| project(tree, live))
+        self.entries.ours().map(|tree| part_owned_by_tree(tree, live))
     }
 }
 
 /// Returns the part of a value that a field set owns.
-fn project(tree: &Map<String, Value>, live: &Value) -> Value {
+fn part_owned_by_tree(tree: &Map<String, Value>, live: &Value) -> Value {
     if tree.is_empty() {
         return live.clone();
     }
@@ -299,7 +306,10 @@ fn project(tree: &Map<String, Value>, live: &Value) -> Value {
         Value::Object(live) => {
             let fields = tree.iter().filter_map(|(key, below)| {
                 let name = key.strip_prefix("f:")?;
-                Some((name.to_owned(), project(below.as_object()?, live.get(name)?)))
+                Some((
+                    name.to_owned(),
+                    part_owned_by_tree(below.as_object()?, live.get(name)?),
+                ))
             });
             Value::Object(fields.collect())
         }
@@ -308,7 +318,7 @@ fn project(tree: &Map<String, Value>, live: &Value) -> Value {
             let names = entries.key_names();
             let items = live.iter().filter_map(|item| {
                 let below = tree.get(&entries.key_of(item, &names))?;
-                Some(project(below.as_object()?, item))
+                Some(part_owned_by_tree(below.as_object()?, item))
             });
             Value::Array(items.collect())
         }

@@ -1,20 +1,20 @@
 //! Fields that a set leaves to other managers: rules in the format of Flux's `spec.ignore` and of Argo CD's
 //! `ignoreDifferences`, and the body of an object in which these fields have their live values.
 //!
-//! Pure. [`IgnoreRules::mark`] stores the ignored fields in each object of the manifests once. Change detection, dry
-//! runs and writes then call [`body`] for the object that they compare or send.
+//! Pure. [`IgnoreRules::mark_ignored_fields`] stores the ignored fields in each object of the manifests once. Change detection, dry
+//! runs and writes then call [`body_with_live_values`] for the object that they compare or send.
 
 mod body_with_live_values;
-mod file;
-mod labels;
+mod label_selector;
 mod managed_fields_entries;
+mod rule_parser;
 mod target;
 
 #[cfg(test)]
 mod tests;
 
-pub use body_with_live_values::{Purpose, body};
-pub use file::{IgnoreFileError, may_be_ignored};
+pub use body_with_live_values::{Purpose, body_with_live_values};
+pub use rule_parser::{IgnoreFileError, may_be_ignored};
 
 use serde_json::Value;
 
@@ -25,17 +25,26 @@ use target::RuleTarget;
 
 /// Returns the body of an object of the manifests over this live object. Without ignored fields, the body is the
 /// manifest.
-pub fn body_of(object: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
+pub fn desired_body_with_live_values(
+    object: &DesiredObject,
+    live: &Value,
+    manager: &str,
+    purpose: Purpose,
+) -> Object {
     if object.ignored.is_empty() {
         return object.object.clone();
     }
-    body(&object.object, &object.ignored, live, manager, purpose)
+    body_with_live_values(&object.object, &object.ignored, live, manager, purpose)
 }
 
 /// Returns the ignored fields of an object whose live values would be lost if the object was deleted and created from
 /// its manifest. A field that the manifest lacks and no manager owns is not among them: the server set it as a default,
 /// and does so again.
-pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) -> Vec<Pointer> {
+pub fn ignored_fields_lost_by_recreation(
+    object: &DesiredObject,
+    live: &Value,
+    manager: &str,
+) -> Vec<Pointer> {
     if object.ignored.is_empty() {
         return Vec::new();
     }
@@ -43,7 +52,7 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
     let mut reset = object.ignored.clone();
     reset.retain(|pointer| {
         let ignored = std::slice::from_ref(pointer);
-        let with_live_value = body(&object.object, ignored, live, manager, Purpose::Send);
+        let with_live_value = body_with_live_values(&object.object, ignored, live, manager, Purpose::Send);
         with_live_value.value() != manifest
             || body_with_live_values::manifest_lacks_owned_field(live, &manifest, pointer.segments())
     });
@@ -51,7 +60,7 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
 }
 
 /// Returns an object without these fields.
-pub fn without(object: &Value, ignored: &[Pointer]) -> Value {
+pub fn without_fields(object: &Value, ignored: &[Pointer]) -> Value {
     let mut left = object.clone();
     for pointer in body_with_live_values::order_by_effect_on_lists(ignored, object) {
         body_with_live_values::remove(&mut left, pointer.segments());
@@ -84,12 +93,12 @@ struct IgnoredField {
 impl IgnoreRules {
     /// Reads the rules of a file.
     pub fn read(text: &str) -> Result<Self, IgnoreFileError> {
-        file::read(text)
+        rule_parser::read(text)
     }
 
     /// Stores in each object of the manifests which of its fields are ignored. Returns warnings for rules that match no
     /// object, and for fields that no matching manifest has. `file` is the name of the rule file for the warnings.
-    pub fn mark(&self, desired: &mut Desired, file: &str) -> Vec<String> {
+    pub fn mark_ignored_fields(&self, desired: &mut Desired, file: &str) -> Vec<String> {
         let mut usages: Vec<RuleUsage> = self.rules.iter().map(RuleUsage::new).collect();
         for object in desired.members.iter_mut().chain(&mut desired.parent) {
             object.ignored = self.ignored_fields(object, &mut usages);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use super::labels::LabelSelector;
+use super::label_selector::LabelSelector;
 use crate::manifest::desired::DesiredObject;
 
 /// The conditions of a rule for an object; all of them have to hold.
@@ -62,12 +62,12 @@ fn string_pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&
 
 /// Returns the expression of a pattern of Flux, which has to match the whole text; `None` for an empty pattern, which
 /// matches any text.
-pub(super) fn anchor(pattern: &str) -> Option<String> {
+pub(super) fn flux_pattern_to_regex(pattern: &str) -> Option<String> {
     (!pattern.is_empty()).then(|| format!("^(?:{pattern})$"))
 }
 
 /// Returns the expression of a pattern of Argo CD, with `*` for any text and `?` for a character.
-pub(super) fn glob(pattern: &str) -> String {
+pub(super) fn glob_to_regex(pattern: &str) -> String {
     let parts = pattern.chars().map(|sign| match sign {
         '*' => ".*".to_owned(),
         '?' => ".".to_owned(),
@@ -78,8 +78,8 @@ pub(super) fn glob(pattern: &str) -> String {
 
 /// Returns the expression of a text of Argo CD, which has to be equal; `None` for an empty text, which matches any
 /// text.
-pub(super) fn exactly(text: &str) -> Option<String> {
-    anchor(&regex::escape(text))
+pub(super) fn literal_to_regex(text: &str) -> Option<String> {
+    flux_pattern_to_regex(&regex::escape(text))
 }
 
 /// How many bytes the compiled expressions of one file may take together.
@@ -131,7 +131,7 @@ impl Expressions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::read;
+    use super::super::rule_parser::read;
 
     fn rules(count: usize, name: &str) -> String {
         format!("- paths: [/spec/replicas]\n  target:\n    kind: Deployment\n    name: '{name}'\n")

@@ -33,7 +33,7 @@ fn compared(manifest: &Value, live: &Value, ignored: &[&str]) -> Value {
 
 fn body_for(manifest: &Value, live: &Value, ignored: &[&str], purpose: Purpose) -> Value {
     let object = Object::from(manifest);
-    let mut body = body(&object, &pointers(ignored), live, "ours", purpose).value();
+    let mut body = body_with_live_values(&object, &pointers(ignored), live, "ours", purpose).value();
     if body["metadata"]
         .as_object()
         .is_some_and(serde_json::Map::is_empty)
@@ -272,7 +272,11 @@ fn an_item_that_is_left_out_moves_no_other_ignored_item() {
         (["/list/0", "/list/0/b"], json!({"list": [{"a": 2}, {"a": 3}]})),
         (["/list/0", "/list/1/a"], json!({"list": [{}, {"a": 3}]})),
     ] {
-        assert_eq!(without(&list, &pointers(&ignored)), expected, "{ignored:?}");
+        assert_eq!(
+            without_fields(&list, &pointers(&ignored)),
+            expected,
+            "{ignored:?}"
+        );
     }
 }
 
@@ -334,7 +338,7 @@ fn rules_match_as_in_the_other_tools() {
             ..Desired::default()
         };
         let rules = IgnoreRules::read(&rule).expect(&rule);
-        rules.mark(&mut desired, "file");
+        rules.mark_ignored_fields(&mut desired, "file");
         assert_eq!(!desired.members[0].ignored.is_empty(), expected, "{rule}");
     }
 }
@@ -350,7 +354,7 @@ fn rules_without_effect_are_reported() {
     let text = "ignore:\n- paths:\n  - /stringData/k\n  - /data/gone\n- paths: [/data]\n  target: {kind: ConfigMap}\n";
     let warnings = IgnoreRules::read(text)
         .expect("rules")
-        .mark(&mut desired, "ignore.yaml");
+        .mark_ignored_fields(&mut desired, "ignore.yaml");
     assert_eq!(
         warnings,
         [
@@ -471,11 +475,11 @@ fn a_creation_resets_what_others_have_decided() {
         let mut member = desired("Widget", Some("shop"), "one");
         member.object = Object::from(&manifest);
         member.ignored = pointers(&[pointer]);
-        let reset = reset_by_creation(&member, &live, "ours");
+        let reset = ignored_fields_lost_by_recreation(&member, &live, "ours");
         assert_eq!(!reset.is_empty(), is_reset, "{pointer}");
         let mut changed = live.clone();
         changed["spec"]["replicas"] = json!(5);
-        let reset = reset_by_creation(&member, &changed, "ours");
+        let reset = ignored_fields_lost_by_recreation(&member, &changed, "ours");
         assert_eq!(
             !reset.is_empty(),
             is_reset || pointer == "/spec/replicas",

@@ -16,7 +16,7 @@ const FIELDS: [&str; 2] = ["labels", "annotations"];
 /// live object.
 ///
 /// The values are those of `live`, so the object may be sent only over the resourceVersion of `live`.
-pub fn with_applyset_metadata(object: &Object, live_metadata: &Value, manager: &str) -> Option<Object> {
+pub fn with_live_applyset_metadata(object: &Object, live_metadata: &Value, manager: &str) -> Option<Object> {
     let mut metadata = None;
     for entry in entries(live_metadata)
         .iter()
@@ -42,7 +42,7 @@ pub(super) fn take_applyset_metadata(entry: &mut Value) -> Option<Value> {
     union_of_all(
         FIELDS
             .into_iter()
-            .filter_map(|field| take_owned(entry, field, is_of_parent)),
+            .filter_map(|field| take_owned(entry, field, is_parent_only_key)),
     )
 }
 
@@ -67,12 +67,12 @@ fn owned_applyset_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item 
     let owned = entry["fieldsV1"]["f:metadata"][format!("f:{field}")].as_object();
     let keys = owned.into_iter().flat_map(Map::keys);
     keys.filter_map(|key| key.strip_prefix("f:"))
-        .filter(|key| is_of_parent(key))
+        .filter(|key| is_parent_only_key(key))
 }
 
 /// Returns whether a label or annotation is ApplySet metadata of a parent. The part-of label is that of a member, and
 /// the label that allows a kind as a parent belongs to the manifest of its CRD.
-fn is_of_parent(key: &str) -> bool {
+fn is_parent_only_key(key: &str) -> bool {
     is_applyset_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn what_an_apply_would_remove_is_added() {
         let with = |metadata: &Value| {
             let object = Object::from(&json!({"metadata": metadata}));
-            with_applyset_metadata(&object, &live("ours", "Apply"), "ours").map(|object| object.value())
+            with_live_applyset_metadata(&object, &live("ours", "Apply"), "ours").map(|object| object.value())
         };
         let annotations = json!({GROUP_KINDS_ANNOTATION: "Secret"});
         let table = [
@@ -132,7 +132,11 @@ mod tests {
     fn what_others_own_is_not_added() {
         let object = Object::from(&json!({}));
         for live in [live("theirs", "Apply"), live("ours", "Update"), json!({})] {
-            assert_eq!(with_applyset_metadata(&object, &live, "ours"), None, "{live}");
+            assert_eq!(
+                with_live_applyset_metadata(&object, &live, "ours"),
+                None,
+                "{live}"
+            );
         }
     }
 

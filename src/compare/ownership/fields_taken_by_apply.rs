@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::managed_fields::union_of_all;
-use super::owned_fields::{manifest_with, own_fields, union_of_entries};
+use super::owned_fields::{field_set_owned_by, manifest_from_field_set, union_of_entries};
 use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts};
 
@@ -18,8 +18,8 @@ pub fn manifest_to_restore(
 ) -> Value {
     let all = union_of_entries(&object["metadata"], |_| true);
     let taken = fields_taken_by_apply(object, &with_string_data_as_data(desired), all.as_ref());
-    let fields = union_of_all(own_fields(object, manager).into_iter().chain(taken));
-    manifest_with(object, fields, definition)
+    let fields = union_of_all(field_set_owned_by(object, manager).into_iter().chain(taken));
+    manifest_from_field_set(object, fields, definition)
 }
 
 /// Returns the fields of a live value that an apply of `desired` takes over, as a field set: those that it changes, and

@@ -25,26 +25,24 @@ pub(in crate::compare) fn is_apply_of(entry: &Value, manager: &str) -> bool {
 
 /// Returns whether an entry is one of server-side apply of the object, not of a subresource.
 pub(super) fn is_apply(entry: &Value) -> bool {
-    entry["operation"] == "Apply" && is_whole_object(entry)
+    entry["operation"] == "Apply" && is_not_of_subresource(entry)
 }
 
 /// Returns whether an entry is that of client-side apply.
 pub(super) fn is_client_side(entry: &Value) -> bool {
-    entry["manager"] == CLIENT_SIDE_APPLY && entry["operation"] == "Update" && is_whole_object(entry)
+    entry["manager"] == CLIENT_SIDE_APPLY && entry["operation"] == "Update" && is_not_of_subresource(entry)
 }
 
 /// Returns whether an entry was written through the object itself, not a subresource.
-pub(super) fn is_whole_object(entry: &Value) -> bool {
+pub(super) fn is_not_of_subresource(entry: &Value) -> bool {
     entry["subresource"].as_str().unwrap_or_default().is_empty()
 }
 
 /// Returns the field managers that own a field of the object outside of its metadata and its status; each once, sorted.
 pub fn content_writers(metadata: &Value) -> Vec<String> {
-    managers(
-        entries(metadata)
-            .iter()
-            .filter(|entry| is_whole_object(entry) && has_other_fields(&entry["fieldsV1"], &["f:metadata"])),
-    )
+    managers(entries(metadata).iter().filter(|entry| {
+        is_not_of_subresource(entry) && has_other_fields(&entry["fieldsV1"], &["f:metadata"])
+    }))
 }
 
 /// Returns the field managers that own one of these annotations; each once, sorted.
@@ -126,7 +124,7 @@ pub fn creator(metadata: &Value, appliers: &BTreeSet<String>) -> Creator {
     }
     let managers: BTreeSet<&str> = entries(metadata)
         .iter()
-        .filter(|entry| is_whole_object(entry))
+        .filter(|entry| is_not_of_subresource(entry))
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
     if managers.iter().any(|manager| CREATING_COMMANDS.contains(manager)) {

@@ -13,12 +13,12 @@ use crate::model::built_in_kinds::{Ownership, TypeMeta};
 
 /// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because
 /// each apply takes them over, and removes those that its manifest lacks. `definition` is the CRD of a custom resource.
-pub fn manifest_of(object: &Value, manager: &str, definition: Option<CrdVersion<'_>>) -> Value {
-    manifest_with(object, own_fields(object, manager), definition)
+pub fn manifest_owned_by(object: &Value, manager: &str, definition: Option<CrdVersion<'_>>) -> Value {
+    manifest_from_field_set(object, field_set_owned_by(object, manager), definition)
 }
 
-/// Returns the field set of the manifest that [`manifest_of`] returns.
-pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
+/// Returns the field set of the manifest that [`manifest_owned_by`] returns.
+pub(super) fn field_set_owned_by(object: &Value, manager: &str) -> Option<Value> {
     field_set_as_in_manifest(object, |entry| {
         is_apply_of(entry, manager) || is_client_side(entry)
     })
@@ -27,27 +27,29 @@ pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
 /// Returns the fields of an object that any manager has applied, client-side or server-side, as a manifest.
 pub fn manifest_applied_by_any(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
     let applied = field_set_as_in_manifest(object, |entry| is_apply(entry) || is_client_side(entry));
-    manifest_with(object, applied, definition)
+    manifest_from_field_set(object, applied, definition)
 }
 
 /// Returns the fields of an object that any manager owns, as a manifest. Defaults of the server have no owner, and are
 /// missing.
 pub fn manifest_of_all_managers(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    manifest_with(object, field_set_as_in_manifest(object, |_| true), definition)
+    manifest_from_field_set(object, field_set_as_in_manifest(object, |_| true), definition)
 }
 
 /// Returns the fields that a manifest of the chosen entries has: the union of their field sets, with `data` in place of
 /// `stringData`, and without the annotation of client-side apply. An entry is chosen if `is_included` is true.
 fn field_set_as_in_manifest(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
     let fields = union_of_entries(&object["metadata"], is_included);
-    fields.map(without_last_applied).map(with_string_data_as_data)
+    fields
+        .map(without_last_applied)
+        .map(field_set_with_string_data_as_data)
 }
 
 /// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
 /// the manager owns as a whole may have been sent empty, and filled by others or with defaults.
 pub fn needs_definition(object: &Value, manager: &str) -> bool {
     TypedPlace::new(object, None).is_none()
-        && leaf_paths(&own_fields(object, manager).unwrap_or_default())
+        && leaf_paths(&field_set_owned_by(object, manager).unwrap_or_default())
             .iter()
             .filter_map(|path| value_at(object, path)?.as_object())
             .any(|map| !map.is_empty())
@@ -56,7 +58,7 @@ pub fn needs_definition(object: &Value, manager: &str) -> bool {
 /// Returns the fields of an object that `manager` itself has applied, as a manifest.
 pub fn manifest_applied_by(object: &Value, manager: &str) -> Value {
     let own = field_set_as_in_manifest(object, |entry| is_apply_of(entry, manager));
-    manifest_with(object, own, None)
+    manifest_from_field_set(object, own, None)
 }
 
 /// Returns the `apiVersion` in which `manager` has applied the object, and of which its field set is.
@@ -123,12 +125,12 @@ impl<'n> TypedPlace<'n> {
     fn as_sent(self, value: &Value) -> Value {
         match value {
             Value::Object(_)
-                if self.shape.relation_of_map(self.name, self.type_meta) == Ownership::Granular =>
+                if self.shape.map_ownership(self.name, self.type_meta) == Ownership::Granular =>
             {
                 json!({})
             }
             Value::Array(_)
-                if self.shape.relation_of_list(self.name, self.type_meta) == Ownership::Granular =>
+                if self.shape.list_ownership(self.name, self.type_meta) == Ownership::Granular =>
             {
                 json!([])
             }
@@ -137,7 +139,7 @@ impl<'n> TypedPlace<'n> {
     }
 }
 
-pub(super) fn manifest_with(
+pub(super) fn manifest_from_field_set(
     object: &Value,
     fields: Option<Value>,
     definition: Option<CrdVersion<'_>>,
@@ -158,7 +160,7 @@ pub(super) fn manifest_with(
 }
 
 /// Returns the field set with the keys of `stringData` below `data`, where the server stores the values.
-fn with_string_data_as_data(mut fields: Value) -> Value {
+fn field_set_with_string_data_as_data(mut fields: Value) -> Value {
     let Some(string_data) = fields
         .as_object_mut()
         .and_then(|fields| fields.remove("f:stringData"))
@@ -298,14 +300,14 @@ mod tests {
             ],
         );
         assert_eq!(
-            manifest_of(&was, "us", None),
+            manifest_owned_by(&was, "us", None),
             json!({
                 "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "1"}},
                 "spec": {"ports": [{"port": 80}], "list": ["b"], "atomic": {"q": [1, 2]}, "empty": {}, "gone": null},
             })
         );
         assert_eq!(
-            manifest_of(&was, "them", None),
+            manifest_owned_by(&was, "them", None),
             json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "b"}})
         );
     }
@@ -316,7 +318,7 @@ mod tests {
         let theirs = entry("them", "Update", &json!({"f:data": {".": {}, "f:a": {}}}));
         let object = json!({"metadata": {"name": "a"}, "data": {"a": "1"}, "atomic": {"b": 1}});
         let was = with_entries(object, &[ours, theirs]);
-        let manifest = manifest_of(&was, "us", None);
+        let manifest = manifest_owned_by(&was, "us", None);
         assert_eq!(
             (&manifest["data"], &manifest["atomic"]),
             (&json!({}), &json!({"b": 1}))
@@ -337,7 +339,7 @@ mod tests {
             let fields =
                 json!({"f:metadata": {"f:annotations": annotations}, "f:data": {".": {}, "f:b": {}}});
             let was = with_entries(object, &[entry("kubectl-client-side-apply", "Update", &fields)]);
-            let manifest = manifest_of(&was, "us", None);
+            let manifest = manifest_owned_by(&was, "us", None);
             assert_eq!(manifest["data"], json!({"b": "2"}));
             assert_eq!(manifest["metadata"]["annotations"], expected);
         }
@@ -374,7 +376,11 @@ mod tests {
                 json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "spec": {}});
             let fields = json!({"f:spec": {".": {}, (format!("f:{field}")): {}}});
             let was = with_entries(object, &[entry("us", "Apply", &fields)]);
-            assert_eq!(manifest_of(&was, "us", None)["spec"], expected, "{kind} {field}");
+            assert_eq!(
+                manifest_owned_by(&was, "us", None)["spec"],
+                expected,
+                "{kind} {field}"
+            );
         }
     }
 
@@ -383,6 +389,6 @@ mod tests {
         let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "MQ==", "b": "Mg=="}});
         let fields = json!({"f:stringData": {"f:a": {}}, "f:data": {".": {}, "f:b": {}}});
         let was = with_entries(object.clone(), &[entry("us", "Apply", &fields)]);
-        assert_eq!(manifest_of(&was, "us", None)["data"], object["data"]);
+        assert_eq!(manifest_owned_by(&was, "us", None)["data"], object["data"]);
     }
 }

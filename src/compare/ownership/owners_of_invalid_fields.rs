@@ -17,14 +17,14 @@ pub fn owners_if_only_others(
     live: &Value,
     ours: &BTreeSet<&str>,
 ) -> Option<Vec<String>> {
-    if path.is_empty() || path.starts_with('<') || reaches(manifest, "", path) {
+    if path.is_empty() || path.starts_with('<') || contains_path(manifest, "", path) {
         return None;
     }
     let owning = entries(&live["metadata"])
         .iter()
         // A field that was written through the subresource `scale` is part of the spec, so its entry counts.
         .filter(|entry| entry["subresource"] != "status")
-        .filter(|entry| reaches(&entry["fieldsV1"], "f:", path));
+        .filter(|entry| contains_path(&entry["fieldsV1"], "f:", path));
     let managers: BTreeSet<&str> = owning.filter_map(|entry| entry["manager"].as_str()).collect();
     (!managers.is_empty() && managers.is_disjoint(ours))
         .then(|| managers.into_iter().map(str::to_owned).collect())
@@ -32,9 +32,9 @@ pub fn owners_if_only_others(
 
 /// Returns whether a manifest or a field set has this path, or a value without parts that the path leads into. `prefix`
 /// is that of the keys: `f:` in a field set, empty in a manifest.
-fn reaches(fields: &Value, prefix: &str, path: &str) -> bool {
+fn contains_path(fields: &Value, prefix: &str, path: &str) -> bool {
     let path = path.strip_prefix('.').unwrap_or(path);
-    if path.is_empty() || is_index(path) {
+    if path.is_empty() || begins_with_index(path) {
         return true;
     }
     let Some(fields) = fields.as_object() else {
@@ -46,7 +46,7 @@ fn reaches(fields: &Value, prefix: &str, path: &str) -> bool {
     // A name may have dots in it, so the names that exist decide where a name in the path ends.
     fields.iter().any(|(key, field)| {
         let rest = key.strip_prefix(prefix).and_then(|name| strip_name(path, name));
-        rest.is_some_and(|rest| reaches(field, prefix, rest))
+        rest.is_some_and(|rest| contains_path(field, prefix, rest))
     })
 }
 
@@ -61,7 +61,7 @@ fn strip_name<'p>(path: &'p str, name: &str) -> Option<&'p str> {
     })
 }
 
-fn is_index(path: &str) -> bool {
+fn begins_with_index(path: &str) -> bool {
     let index = path.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     index.is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::managed_fields::{entries, is_apply_of};
-use super::migration::{OwnershipMigration, migrate_managed_fields};
+use super::migration::{OwnershipMigration, migrated_managed_fields};
 use crate::model::pointer::Pointer;
 
 /// The place of the number of replicas in an object: `spec.replicas`, or as a CRD says.
@@ -93,7 +93,7 @@ pub fn dropped_replicas(
     }
     let value = path.value_in(live).filter(|value| !value.is_null())?;
     let metadata = &live["metadata"];
-    let moved = migrate_managed_fields(metadata, former).map(|moved| json!({"managedFields": moved}));
+    let moved = migrated_managed_fields(metadata, former).map(|moved| json!({"managedFields": moved}));
     let owners: Vec<&Value> = entries(moved.as_ref().unwrap_or(metadata))
         .iter()
         .filter(|entry| path.is_owned_by(entry))

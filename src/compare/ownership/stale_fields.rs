@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::CLIENT_SIDE_APPLY;
 use super::managed_fields::{entries, is_apply_of};
-use super::migration::{OwnershipMigration, data_entries_from_string_data, is_moved, take_kept};
+use super::migration::{
+    OwnershipMigration, data_entries_from_string_data, has_fields_that_move, take_fields_that_stay,
+};
 use crate::compare::field_paths::{ItemKey, is_empty_map_or_list};
 
 /// Returns the object without stale fields; `None` if it has none.
@@ -24,10 +26,10 @@ pub fn without_stale_fields(
     let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
         .iter()
         .cloned()
-        .partition(|entry| is_moved(entry, former));
+        .partition(|entry| has_fields_that_move(entry, former));
     let staying = moved
         .iter_mut()
-        .filter_map(|entry| take_kept(entry, former.last_applied));
+        .filter_map(|entry| take_fields_that_stay(entry, former.last_applied));
     kept.extend(staying.map(|fields| json!({"fieldsV1": fields})));
     let typed = live_secret.map(|secret| data_entries_from_string_data(&secret["metadata"], former));
     moved.extend(typed.into_iter().flatten());

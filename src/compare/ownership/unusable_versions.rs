@@ -24,7 +24,7 @@ pub fn names_other_version(metadata: &Value, resource: &Resource) -> bool {
 /// If two entries of one writer then have the same version, they are united, because the server would keep only the
 /// last one. The paths in the entries stay. Without a conversion webhook, all versions have the same paths. With a
 /// webhook, nothing can translate the paths of a version that the CRD has lost.
-pub fn replace_unusable_versions(
+pub fn managed_fields_with_usable_versions(
     metadata: &Value,
     resource: &Resource,
     definition: &Value,
@@ -192,7 +192,7 @@ mod tests {
         ];
         for (before, definition, after) in table {
             let metadata = json!({"managedFields": before});
-            let rewritten = replace_unusable_versions(&metadata, &resource, definition, &[]);
+            let rewritten = managed_fields_with_usable_versions(&metadata, &resource, definition, &[]);
             assert_eq!(rewritten, after.map(Value::Array), "{metadata}");
         }
     }
@@ -277,7 +277,7 @@ mod tests {
                 "conversion": conversion,
                 "versions": [version("v0", schema), version("v1", &Value::Null)],
             }});
-            replace_unusable_versions(&metadata, &resource, &definition, &[object])
+            managed_fields_with_usable_versions(&metadata, &resource, &definition, &[object])
         };
         for (schema, object, is_held) in cases {
             let expected = (!is_held).then(|| json!([entry("a", v1, "f:a")]));

@@ -26,10 +26,10 @@ use serde_json::Value;
 
 use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
-use object::{ObjectView, too_few};
+use object::{ObjectView, in_progress_if_too_few};
 
 pub use built_in_kinds::Written;
-pub use pod::{ContainerInstance, Crash, crash as crash_of_pod, trouble as trouble_of_pod};
+pub use pod::{ContainerInstance, Crash, crash as crash_of_pod, reason_for_not_ready as trouble_of_pod};
 use rules::Certainty;
 pub use rules::{Origin, RuleSet};
 
@@ -243,7 +243,7 @@ impl StatusRules {
         let is_built_in = built_in_kinds::is_built_in_group(&group_kind.group);
         if own.is_none()
             && !is_built_in
-            && let Some(reason) = conventions::suspension(object)
+            && let Some(reason) = conventions::suspension_reason(object)
         {
             return Readiness::current(reason).with_rule(Rule::Conventions);
         }
@@ -274,7 +274,7 @@ impl StatusRules {
         group_kind: &GroupKind,
         around: Surroundings,
     ) -> Readiness {
-        let conventional = conventions::status(object, self.jobs);
+        let conventional = conventions::state_and_reason(object, self.jobs);
         if self.built_in == BuiltInRules::Used
             && let Some(verdict) = RuleSet::built_in().judge(object.0, group_kind)
             // If a field of the rule is missing, the object may be of an older or newer version of its kind. Then the

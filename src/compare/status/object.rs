@@ -93,6 +93,6 @@ impl std::fmt::Display for Condition<'_> {
 }
 
 /// Returns the state of an object with fewer parts than wanted (`2 of 3 replicas are ready`); `None` if it has enough.
-pub(super) fn too_few(have: i64, wanted: i64, what: &str) -> Option<Readiness> {
+pub(super) fn in_progress_if_too_few(have: i64, wanted: i64, what: &str) -> Option<Readiness> {
     (have < wanted).then(|| Readiness::in_progress(format!("{have} of {wanted} {what}")))
 }

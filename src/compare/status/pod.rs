@@ -11,16 +11,16 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
         // kstatus calls a failed Pod Current, because it no longer changes.
         Some("Failed") => Readiness::failed(describe_failure(object)),
         Some("Running") if object.has_true_condition("Ready") => Readiness::current("it is ready"),
-        Some("Running") => match trouble(object.0) {
+        Some("Running") => match reason_for_not_ready(object.0) {
             Some(trouble) if is_crash_looping(object) => Readiness::failed(trouble),
             Some(trouble) => Readiness::in_progress(trouble),
             None => Readiness::in_progress("it is running but not ready"),
         },
         // kstatus calls an unschedulable Pod Failed after 15 seconds. We wait longer, because an autoscaler takes
         // minutes to add a node.
-        Some("Pending") => {
-            Readiness::in_progress(trouble(object.0).unwrap_or_else(|| "it is pending".to_owned()))
-        }
+        Some("Pending") => Readiness::in_progress(
+            reason_for_not_ready(object.0).unwrap_or_else(|| "it is pending".to_owned()),
+        ),
         None => Readiness::in_progress("it has no phase yet"),
         Some(phase) => Readiness::new(State::Unknown, format!("its phase is {phase}")),
     }
@@ -28,7 +28,7 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
 
 /// Returns why a Pod is not ready: the first container that cannot be started, or why it is
 /// unschedulable; `None` if no cause is known.
-pub fn trouble(pod: &Value) -> Option<String> {
+pub fn reason_for_not_ready(pod: &Value) -> Option<String> {
     let pod = ObjectView(pod);
     container_statuses(pod).find_map(reason_for_waiting).or_else(|| {
         let scheduled = pod.condition("PodScheduled")?;

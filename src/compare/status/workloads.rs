@@ -1,7 +1,7 @@
 //! The status of Deployments, StatefulSets, DaemonSets, ReplicaSets and Jobs.
 
 use super::object::ObjectView;
-use super::{JobGoal, Readiness, too_few};
+use super::{JobGoal, Readiness, in_progress_if_too_few};
 
 /// The value of `spec.progressDeadlineSeconds` that means no deadline (apps/v1, `MaxInt32`). A missing field means the
 /// same.
@@ -21,11 +21,11 @@ pub(super) fn judge_deployment(object: ObjectView) -> Readiness {
     let updated = object.count("/status/updatedReplicas");
     let available = object.count("/status/availableReplicas");
     let ready = object.count("/status/readyReplicas");
-    let shortage = too_few(replicas, wanted, "replicas exist")
-        .or_else(|| too_few(updated, wanted, "replicas are of the latest revision"))
-        .or_else(|| too_many(replicas, wanted))
-        .or_else(|| too_few(available, updated, "replicas are available"))
-        .or_else(|| too_few(ready, wanted, "replicas are ready"));
+    let shortage = in_progress_if_too_few(replicas, wanted, "replicas exist")
+        .or_else(|| in_progress_if_too_few(updated, wanted, "replicas are of the latest revision"))
+        .or_else(|| in_progress_if_too_many(replicas, wanted))
+        .or_else(|| in_progress_if_too_few(available, updated, "replicas are available"))
+        .or_else(|| in_progress_if_too_few(ready, wanted, "replicas are ready"));
     if let Some(shortage) = shortage {
         return shortage;
     }
@@ -54,18 +54,19 @@ pub(super) fn judge_stateful_set(object: ObjectView) -> Readiness {
     let replicas = object.count("/status/replicas");
     let updated = object.count("/status/updatedReplicas");
     let ready = object.count("/status/readyReplicas");
-    let shortage = too_few(replicas, wanted, "replicas exist")
-        .or_else(|| too_few(ready, wanted, "replicas are ready"))
-        .or_else(|| too_many(replicas, wanted));
+    let shortage = in_progress_if_too_few(replicas, wanted, "replicas exist")
+        .or_else(|| in_progress_if_too_few(ready, wanted, "replicas are ready"))
+        .or_else(|| in_progress_if_too_many(replicas, wanted));
     if let Some(shortage) = shortage {
         return shortage;
     }
     if let Some(partition) = object.number("/spec/updateStrategy/rollingUpdate/partition") {
-        let unfinished = too_few(updated, wanted - partition, "replicas are of the latest revision");
+        let unfinished =
+            in_progress_if_too_few(updated, wanted - partition, "replicas are of the latest revision");
         return unfinished.unwrap_or_else(|| Readiness::current(describe_available(replicas)));
     }
     let current = object.count("/status/currentReplicas");
-    if let Some(shortage) = too_few(current, wanted, "replicas are of the current revision") {
+    if let Some(shortage) = in_progress_if_too_few(current, wanted, "replicas are of the current revision") {
         return shortage;
     }
     if object.text("/status/currentRevision") != object.text("/status/updateRevision") {
@@ -93,7 +94,7 @@ pub(super) fn judge_daemon_set(object: ObjectView) -> Readiness {
     counts
         .into_iter()
         .filter(|(pointer, _)| !(is_updated_by_hand && pointer.ends_with("updatedNumberScheduled")))
-        .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
+        .find_map(|(pointer, what)| in_progress_if_too_few(object.count(pointer), wanted, what))
         .unwrap_or_else(|| Readiness::current(format!("it is running on {wanted} nodes")))
 }
 
@@ -110,8 +111,8 @@ pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
     ];
     counts
         .into_iter()
-        .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
-        .or_else(|| too_many(replicas, wanted))
+        .find_map(|(pointer, what)| in_progress_if_too_few(object.count(pointer), wanted, what))
+        .or_else(|| in_progress_if_too_many(replicas, wanted))
         .unwrap_or_else(|| Readiness::current(describe_available(replicas)))
 }
 
@@ -142,7 +143,7 @@ pub(super) fn judge_job(object: ObjectView, jobs: JobGoal) -> Readiness {
 }
 
 /// Returns the state of an object with more replicas than wanted; `None` if there are not more.
-fn too_many(replicas: i64, wanted: i64) -> Option<Readiness> {
+fn in_progress_if_too_many(replicas: i64, wanted: i64) -> Option<Readiness> {
     let surplus = replicas - wanted;
     (surplus > 0).then(|| Readiness::in_progress(format!("{surplus} old replicas still exist")))
 }

@@ -7,7 +7,9 @@ use super::{JoinedSet, MembershipExecution};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
-use crate::execute::deletion::report::{join_names, predict_disposition, report_unlisted_kinds};
+use crate::execute::deletion::report_parent_and_remains::{
+    end_with_unlisted_kinds, join_names, predict_disposition,
+};
 use crate::execute::deletion::set::record_field_managers;
 use crate::execute::former_parent::wait_until_members_are_gone::{RemainingLister, TerminatingObjects};
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
@@ -56,7 +58,7 @@ pub struct Obstacles {
 impl LeftSet<'_> {
     /// Deletes the parent once objects have left its set, or removes its record. If the parent is kept as the parent,
     /// puts the record that it has to get into `exact`. A dry run only reports.
-    pub(super) async fn release_or_predict(
+    pub(super) async fn delete_narrow_or_predict_parent(
         &self,
         execution: &MembershipExecution<'_>,
         known: &mut KnownParent,
@@ -72,10 +74,13 @@ impl LeftSet<'_> {
             }
             ParentAim::Delete if is_dry => self.predict_release(sink).await,
             ParentAim::Narrow | ParentAim::RemoveRecord if is_dry => Ok(Ending::Done),
-            _ => self.release(execution.joined.as_ref(), known, exact, sink).await,
+            _ => {
+                self.delete_or_narrow_parent(execution.joined.as_ref(), known, exact, sink)
+                    .await
+            }
         };
         match released {
-            Ok(Ending::Done) => self.report_obstacles(self.obstacles, sink),
+            Ok(Ending::Done) => self.end_with_obstacles(self.obstacles, sink),
             Ok(ending) => ending,
             Err(error) => {
                 sink(Event::general_failure(error.to_string()));
@@ -86,7 +91,7 @@ impl LeftSet<'_> {
 
     /// Deletes the old parent, or removes or narrows its record. If another run has added a member, the old set is
     /// kept.
-    async fn release(
+    async fn delete_or_narrow_parent(
         &self,
         joined: Option<&JoinedSet<'_>>,
         known: &mut KnownParent,
@@ -126,7 +131,7 @@ impl LeftSet<'_> {
             managers: record_field_managers(),
         };
         let parent = &self.parent.set.parent;
-        let failure = match (release.see_to_parent(sink).await?, self.aim) {
+        let failure = match (release.carry_out_aim(sink).await?, self.aim) {
             (ParentOutcome::Untouched, _) => return Ok(Ending::Interrupted),
             (ParentOutcome::Kept(kept), aim) => {
                 *exact = kept.record;
@@ -138,11 +143,11 @@ impl LeftSet<'_> {
                 match aim {
                     ParentAim::Narrow => return Ok(Ending::Done),
                     ParentAim::RemoveRecord if obstacles.unlisted.is_empty() => {
-                        self.report_members(&obstacles.members, sink);
+                        self.warn_of_remaining_members(&obstacles.members, sink);
                         format!("{parent}: {CHANGED_BY_ANOTHER}")
                     }
                     ParentAim::RemoveRecord | ParentAim::Delete => {
-                        return Ok(self.report_obstacles(&obstacles, sink));
+                        return Ok(self.end_with_obstacles(&obstacles, sink));
                     }
                 }
             }
@@ -166,9 +171,9 @@ impl LeftSet<'_> {
 
     /// Reports why the old set is kept: as a failure if the record has kinds whose members a list may not show, else as
     /// warnings.
-    fn report_obstacles(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
+    fn end_with_obstacles(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
         let parent = &self.parent.set.parent;
-        self.report_members(&obstacles.members, sink);
+        self.warn_of_remaining_members(&obstacles.members, sink);
         if let Some(owned) = &obstacles.owned {
             sink(Event::Warning(format!(
                 "{parent}: kept, because {owned} names it as its owner"
@@ -181,10 +186,10 @@ impl LeftSet<'_> {
             (ParentAim::Narrow | ParentAim::Delete, false) => "the old set is kept",
             (ParentAim::Narrow | ParentAim::Delete, true) => "the old set would be kept",
         };
-        report_unlisted_kinds(parent, &obstacles.unlisted, consequence, sink)
+        end_with_unlisted_kinds(parent, &obstacles.unlisted, consequence, sink)
     }
 
-    fn report_members(&self, members: &[Live], sink: &mut Sink<'_>) {
+    fn warn_of_remaining_members(&self, members: &[Live], sink: &mut Sink<'_>) {
         if !members.is_empty() {
             let (parent, count) = (&self.parent.set.parent, counted(members.len(), "object"));
             let names = join_names(members);

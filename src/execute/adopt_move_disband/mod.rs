@@ -13,7 +13,7 @@ use relabel::LabelWriter;
 use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
-use crate::execute::deletion::delete::untouched;
+use crate::execute::deletion::delete::untouched_outcome;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::parent_record::run::RunOnParent;
@@ -117,9 +117,9 @@ impl MembershipExecution<'_> {
         for parent in self.parents() {
             sink(parent.announcement());
         }
-        let changes = self.plan.changes.iter().map(untouched);
+        let changes = self.plan.changes.iter().map(untouched_outcome);
         sink(Event::Planned(
-            outcomes_of_others(self.plan).chain(changes).collect(),
+            outcomes_of_unwritten_objects(self.plan).chain(changes).collect(),
         ));
     }
 
@@ -151,7 +151,10 @@ impl MembershipExecution<'_> {
             .await;
         let mut exact = None;
         let ending = match (&mut run.known, &relabeled) {
-            (Some(known), Ok(Ending::Done)) => left.release_or_predict(self, known, &mut exact, sink).await,
+            (Some(known), Ok(Ending::Done)) => {
+                left.delete_narrow_or_predict_parent(self, known, &mut exact, sink)
+                    .await
+            }
             (_, Ok(ending)) => *ending,
             (_, Err(_)) => left.parent.interrupt.ending_after_failure(),
         };
@@ -170,7 +173,7 @@ impl MembershipExecution<'_> {
             return Ok(Ending::Interrupted);
         }
         let begun = if parent.writing.dry_run == DryRun::None && self.needs_to_begin(joined) {
-            let run = history::entry_under_way(parent.server, self.operation.clone()).await;
+            let run = history::new_running_entry(parent.server, self.operation.clone()).await;
             let current = joined.state.parent_object().cloned();
             match parent
                 .begin_unless_stopped(current, joined.record, run, sink)
@@ -182,7 +185,7 @@ impl MembershipExecution<'_> {
         } else {
             None
         };
-        report_others(self.plan, sink);
+        report_unwritten_objects(self.plan, sink);
         let mut run = RunOnParent::new(parent, joined.record, begun);
         let ending = run
             .count_changes_while_renewing(sink, async |sink| self.write_labels(sink).await)
@@ -234,16 +237,16 @@ impl MembershipExecution<'_> {
 }
 
 /// Reports the objects of the plan whose label is not written: it is already correct, or they are kept as they are.
-pub fn report_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
-    for outcome in outcomes_of_others(plan) {
+pub fn report_unwritten_objects(plan: &MembershipPlan, sink: &mut Sink<'_>) {
+    for outcome in outcomes_of_unwritten_objects(plan) {
         sink(Event::Object(outcome));
     }
 }
 
-fn outcomes_of_others(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutcome> {
+fn outcomes_of_unwritten_objects(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutcome> {
     let settled = plan.settled.iter().map(|live| ObjectOutcome {
         action: Action::Unchanged,
-        ..untouched(live)
+        ..untouched_outcome(live)
     });
     settled.chain(plan.skips.iter().map(outcome_of_skip))
 }
@@ -251,7 +254,7 @@ fn outcomes_of_others(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutco
 fn outcome_of_skip(skip: &MembershipSkip) -> ObjectOutcome {
     let subject = Subject::new(&skip.key, &skip.resource, skip.uid.as_deref());
     if skip.is_failure() {
-        return ObjectOutcome::failed(subject, skip.reason.to_string());
+        return ObjectOutcome::from_error(subject, skip.reason.to_string());
     }
     ObjectOutcome::new_with_reason(subject, Action::Skipped, skip.reason.to_string())
 }

@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, UnreachableWebhook};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
-use crate::execute::members::reply::{MemberReply, failed, reply_from_outcome};
+use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
 use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type, reread_selected};
 use crate::execute::schedule::drive::Driver;
-use crate::execute::unusable_versions::rewrite_unusable_versions;
+use crate::execute::unusable_versions::managed_fields_without_unusable_versions;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
 use crate::model::message::Message;
-use crate::model::object::apply_body;
+use crate::model::object::to_yaml_safe_json;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{FieldOwnership, MembershipChange, MembershipKeepReason};
 use crate::read::METADATA;
@@ -75,7 +75,7 @@ impl LabelWriter<'_> {
             reply_from_outcome(ObjectOutcome::new_with_reason(subject(), Action::Skipped, reason))
         };
         let gone = || skipped(GONE_ALREADY);
-        let failed = |error: Message| failed(subject(), error);
+        let failed = |error: Message| failed_reply(subject(), error);
         if self.writing.dry_run == DryRun::Client {
             return done();
         }
@@ -107,7 +107,7 @@ impl LabelWriter<'_> {
             let object = match self.reread(live).await {
                 Ok(Reread::Found(object)) => object,
                 Ok(Reread::NotSelected) => {
-                    return skipped(&changed_during_run(&MembershipKeepReason::NotSelected));
+                    return skipped(&changed_during_run_message(&MembershipKeepReason::NotSelected));
                 }
                 Ok(Reread::Gone) => return gone(),
                 Err(error) => return failed(error.kind.to_object_message()),
@@ -121,7 +121,7 @@ impl LabelWriter<'_> {
                 // An earlier attempt of this write was carried out although its answer was lost, or another run has
                 // written the same label.
                 MembershipChange::Settled => return done(),
-                MembershipChange::Keep(reason) => return skipped(&changed_during_run(&reason)),
+                MembershipChange::Keep(reason) => return skipped(&changed_during_run_message(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
                     return failed(format!("it became a member of another set ({id}) during the run").into());
                 }
@@ -179,7 +179,8 @@ impl LabelWriter<'_> {
             }
         };
         let object = (&live.key, &*live.resource);
-        let rewritten = rewrite_unusable_versions(self.server, &metadata, object, None).await?;
+        let rewritten =
+            managed_fields_without_unusable_versions(self.server, &metadata, object, None).await?;
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 
@@ -244,7 +245,7 @@ impl LabelWriter<'_> {
 /// Returns the body of an apply of the label alone, for an object without `metadata.managedFields`. Such an object is
 /// applied, because the server would not record the manager of a patch: the label would then look like a copied one.
 fn label_body(live: &Live, id: &ApplySetId) -> Bytes {
-    apply_body(&json!({
+    to_yaml_safe_json(&json!({
         "apiVersion": live.resource.api_version(),
         "kind": live.resource.kind,
         "metadata": {
@@ -280,6 +281,6 @@ fn is_unchanged(object: &Value, live: &Live) -> bool {
     metadata["uid"] == *live.uid && metadata["resourceVersion"] == *live.resource_version
 }
 
-fn changed_during_run(reason: &MembershipKeepReason) -> String {
+fn changed_during_run_message(reason: &MembershipKeepReason) -> String {
     format!("it changed during the run: {reason}")
 }

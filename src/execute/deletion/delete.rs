@@ -11,7 +11,7 @@ use crate::cluster::apiserver::{
     ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply, UnreachableWebhook,
 };
 use crate::event::{Action, ObjectOutcome, StateAfterDelete, Subject};
-use crate::execute::members::reply::{MemberReply, failed, reply_from_outcome};
+use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
 use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
@@ -117,12 +117,16 @@ impl DeleteContext<'_> {
                 DeleteAttempt::Changed(fresh) => *fresh,
             };
             // A namespace or CRD that has changed may also have gained objects.
-            if let Some(outcome) = self.find_containers_to_keep(iter::once(&current)).await.pop() {
+            if let Some(outcome) = self
+                .outcomes_of_containers_to_keep(iter::once(&current))
+                .await
+                .pop()
+            {
                 return reply_from_outcome(outcome);
             }
         }
         let error = "cannot be deleted: too many conflicting updates; run the same command again";
-        failed(
+        failed_reply(
             Subject::new(&live.key, &live.resource, Some(&live.uid)),
             error.to_owned(),
         )
@@ -136,10 +140,13 @@ impl DeleteContext<'_> {
         let done = || ended(ObjectOutcome::new(subject(), self.done));
         let gone = || ended(ObjectOutcome::new_with_reason(subject(), self.done, GONE_ALREADY));
         let failed = |error: &ApiError| {
-            let message = error.kind.to_object_message().after_words(CANNOT_BE_DELETED);
+            let message = error
+                .kind
+                .to_object_message()
+                .with_words_before(CANNOT_BE_DELETED);
             DeleteAttempt::Ended(Box::new(MemberReply {
                 webhook: UnreachableWebhook::from_error(error),
-                ..failed(subject(), message)
+                ..failed_reply(subject(), message)
             }))
         };
         if let Some(outcome) = self.outcome_if_kept(planned, current) {
@@ -149,7 +156,7 @@ impl DeleteContext<'_> {
         let earlier_attempts = match self.server.send(request).await {
             Ok(reply) if is_answer_about(&reply, current) => {
                 return ended(ObjectOutcome {
-                    remainder: read_remainder(&reply, current),
+                    remainder: read_state_after_delete(&reply, current),
                     ..ObjectOutcome::new(subject(), self.done)
                 });
             }
@@ -174,7 +181,7 @@ impl DeleteContext<'_> {
             return done();
         }
         if !reread.is_admitted {
-            return ended(ObjectOutcome::failed(
+            return ended(ObjectOutcome::from_error(
                 subject(),
                 format!("{CANNOT_BE_DELETED}it changed since the plan"),
             ));
@@ -210,14 +217,14 @@ impl DeleteContext<'_> {
                 dependents,
                 keep_annotations,
                 ..
-            }) => Some(ObjectOutcome::failed(
+            }) => Some(ObjectOutcome::from_error(
                 subject,
                 format!(
                     "not deleted: the garbage collector would then delete {}",
                     list_with_keep_annotations(&dependents, &keep_annotations)
                 ),
             )),
-            Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(
+            Judgement::Refuse(refusal) => Some(ObjectOutcome::from_error(
                 subject,
                 format!("kept, because it changed since the plan: {refusal}"),
             )),
@@ -240,7 +247,7 @@ impl DeleteContext<'_> {
 /// Returns what remains of an object after its DELETE. The server answers with a `Status` if the object is gone, else
 /// with the object. Finalizers of a CRD (`live.defines`) do not count: the server itself adds one to every CRD that is
 /// deleted, and removes it a moment later.
-fn read_remainder(reply: &Reply, live: &Live) -> StateAfterDelete {
+fn read_state_after_delete(reply: &Reply, live: &Live) -> StateAfterDelete {
     let answer = reply.json_or_null();
     let finalizers = answer["metadata"]["finalizers"].as_array();
     if answer["kind"] == "Status" {
@@ -253,7 +260,7 @@ fn read_remainder(reply: &Reply, live: &Live) -> StateAfterDelete {
 }
 
 /// Returns the outcome of an object that the run does not write: `Skipped`, without a reason.
-pub fn untouched(live: &Live) -> ObjectOutcome {
+pub fn untouched_outcome(live: &Live) -> ObjectOutcome {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     ObjectOutcome::new(subject, Action::Skipped)
 }

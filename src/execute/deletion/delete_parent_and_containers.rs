@@ -7,14 +7,14 @@ use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::Sink;
 use crate::execute::deletion::deletes::{DeleteResults, Waves};
-use crate::execute::deletion::report::{
-    describe_unlisted_kinds, join_names, outcome_event, predict_disposition, report_unlisted_kinds,
+use crate::execute::deletion::report_parent_and_remains::{
+    describe_unlisted_kinds, end_with_unlisted_kinds, join_names, outcome_event, predict_disposition,
 };
 use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::deletion::set::field_managers_not_keeping_parent;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_obstacles,
-    report_obstacles,
+    RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
+    end_with_members_not_gone,
 };
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::KnownParent;
@@ -94,10 +94,10 @@ impl Execution<'_> {
             unlisted: self.record_of_unlisted_kinds().clone(),
             managers: field_managers_not_keeping_parent(&self.writing.field_manager),
         };
-        match release.see_to_parent(sink).await {
+        match release.carry_out_aim(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
-                let outcome = ObjectOutcome::failed(subject, error.kind.to_object_message());
+                let outcome = ObjectOutcome::from_error(subject, error.kind.to_object_message());
                 sink(Event::Object(outcome));
                 self.interrupt.ending_after_failure()
             }
@@ -141,9 +141,12 @@ impl Execution<'_> {
                 }
                 let ending = worse(
                     ending,
-                    self.report_remains(&kept.found.remains, terminating_objects, sink),
+                    self.end_with_objects_keeping_parent(&kept.found.remains, terminating_objects, sink),
                 );
-                worse(ending, self.report_unlisted_kinds(&kept.unlisted, sink))
+                worse(
+                    ending,
+                    self.end_deletion_with_unlisted_kinds(&kept.unlisted, sink),
+                )
             }
             Ok(ParentOutcome::Untouched) => Ending::Interrupted,
         }
@@ -175,10 +178,10 @@ impl Execution<'_> {
                 }
                 worse(
                     ending,
-                    self.report_remains_in_the_end(&remains, terminating_objects, sink),
+                    self.end_with_remains_after_last_delete(&remains, terminating_objects, sink),
                 )
             }
-            Err(error) => self.report_not_listed(&error, sink),
+            Err(error) => self.end_with_listing_error(&error, sink),
         }
     }
 
@@ -202,9 +205,9 @@ impl Execution<'_> {
         {
             Ok(RemainingList { remains, .. }) => worse(
                 ending,
-                self.report_remains_in_the_end(&remains, terminating_objects, sink),
+                self.end_with_remains_after_last_delete(&remains, terminating_objects, sink),
             ),
-            Err(error) => self.report_not_listed(&error, sink),
+            Err(error) => self.end_with_listing_error(&error, sink),
         }
     }
 
@@ -231,7 +234,9 @@ impl Execution<'_> {
                 remaining.places.namespaces.remove(&container.key.name);
             }
         }
-        remaining.list_until_settled(&ParentDisposition::Goes, sink).await
+        remaining
+            .list_and_await_deletions(&ParentDisposition::Goes, sink)
+            .await
     }
 
     /// Returns the part of the record that has to stay: the kinds of it whose members a list may not show.
@@ -264,7 +269,7 @@ impl Execution<'_> {
 
     /// Reports the objects that keep the parent: those that a keep annotation or another owner keeps as a warning, all
     /// others as a failure.
-    fn report_remains(
+    fn end_with_objects_keeping_parent(
         &self,
         remains: &Remains,
         terminating_objects: TerminatingObjects,
@@ -277,7 +282,7 @@ impl Execution<'_> {
                 join_names(&remains.kept)
             )));
         }
-        report_obstacles(
+        end_with_members_not_gone(
             remains,
             self.set,
             &self.policy.appliers,
@@ -287,14 +292,14 @@ impl Execution<'_> {
     }
 
     /// Reports what is left after the last delete: as a failure, or as a warning if the user stopped the wait for it.
-    fn report_remains_in_the_end(
+    fn end_with_remains_after_last_delete(
         &self,
         remains: &Remains,
         terminating_objects: TerminatingObjects,
         sink: &mut Sink<'_>,
     ) -> Ending {
         if !self.interrupt.is_requested() {
-            return report_obstacles(
+            return end_with_members_not_gone(
                 remains,
                 self.set,
                 &self.policy.appliers,
@@ -302,7 +307,7 @@ impl Execution<'_> {
                 sink,
             );
         }
-        match describe_obstacles(remains, self.set, &self.policy.appliers) {
+        match describe_members_not_gone(remains, self.set, &self.policy.appliers) {
             Some(obstacles) => {
                 sink(Event::Warning(format!("{}: {obstacles}", self.set.parent)));
                 Ending::Interrupted
@@ -312,15 +317,15 @@ impl Execution<'_> {
     }
 
     /// Reports a failure if `unlisted` has kinds whose members a list may not show: such members keep the parent.
-    fn report_unlisted_kinds(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+    fn end_deletion_with_unlisted_kinds(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
         let consequence = match self.writing.dry_run {
             DryRun::None => "the set cannot be deleted",
             DryRun::Client | DryRun::Server => "the set would not be deleted",
         };
-        report_unlisted_kinds(&self.set.parent, unlisted, consequence, sink)
+        end_with_unlisted_kinds(&self.set.parent, unlisted, consequence, sink)
     }
 
-    fn report_not_listed(&self, error: &RemainingNotListed, sink: &mut Sink<'_>) -> Ending {
+    fn end_with_listing_error(&self, error: &RemainingNotListed, sink: &mut Sink<'_>) -> Ending {
         sink(Event::general_failure(format!(
             "{}: remaining members cannot be listed: {error}",
             self.set.parent
@@ -333,7 +338,10 @@ impl Execution<'_> {
         let mut ending = Ending::Done;
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let context = self.delete_context(Action::Deleted, &judge);
-        for outcome in context.find_containers_to_keep(self.parent_containers()).await {
+        for outcome in context
+            .outcomes_of_containers_to_keep(self.parent_containers())
+            .await
+        {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -348,7 +356,7 @@ impl Execution<'_> {
     async fn delete_parent_containers(&self, members: &mut DeleteResults, sink: &mut Sink<'_>) -> Ending {
         // A container that must not be deleted has been reported already.
         let kept_objects = &members.kept_objects;
-        let is_deleted = |live: &&Live| self.contains_parent(live) && !kept_objects.contains(live);
+        let is_deleted = |live: &&Live| self.is_parent_container(live) && !kept_objects.contains(live);
         let waves = self.plan.prune_waves();
         let waves = Waves {
             deletes: waves
@@ -383,9 +391,11 @@ impl Execution<'_> {
     }
 
     /// Predicts what becomes of the parent and its containers once the members are gone.
-    pub(super) async fn predict_end_of_set(&self, sink: &mut Sink<'_>) -> Ending {
+    pub(super) async fn report_predicted_parent_and_containers(&self, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = &self.state.parent else {
-            return self.predict_deletion_of(self.parent_containers(), sink).await;
+            return self
+                .report_predicted_deletions(self.parent_containers(), sink)
+                .await;
         };
         // A skipped object does not keep the parent if the garbage collector deletes it with its owner.
         let going = &self.plan.dependents.deleted;
@@ -400,7 +410,7 @@ impl Execution<'_> {
                 Action::Skipped,
                 format!("{count} of its set kept"),
             ));
-            return self.report_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
+            return self.end_deletion_with_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
         }
         if !self.record_of_unlisted_kinds().is_empty() {
             sink(outcome_event(
@@ -408,13 +418,16 @@ impl Execution<'_> {
                 Action::Skipped,
                 describe_unlisted_kinds(self.record_of_unlisted_kinds()),
             ));
-            return self.report_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
+            return self.end_deletion_with_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
         }
         let managers = field_managers_not_keeping_parent(&self.writing.field_manager);
         let (disposition, event) = predict_disposition(self.set, parent, &managers);
         sink(event);
         match disposition {
-            ParentDisposition::Goes => self.predict_deletion_of(self.parent_containers(), sink).await,
+            ParentDisposition::Goes => {
+                self.report_predicted_deletions(self.parent_containers(), sink)
+                    .await
+            }
             ParentDisposition::Stays(_) => Ending::Done,
         }
     }

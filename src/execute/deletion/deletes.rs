@@ -14,13 +14,12 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
-use crate::execute::deletion::delete::{DeleteContext, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
+use crate::execute::deletion::delete::{ObjectsKeptInsteadOfDeleted, untouched_outcome};
 use crate::execute::deletion::reread_dependents::{Freshness, OwnerReferencesUnread};
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::{Execution, Sink};
-use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -150,38 +149,6 @@ impl Execution<'_> {
         deleted.report_owner_references_unread(&unread, objects, waves.action, sink);
         Err(Stopped)
     }
-
-    /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.
-    pub fn contents_when_planned(&self) -> &BTreeMap<ObjectKey, Contents> {
-        &self.state.observed.contents
-    }
-
-    /// Creates the judge of the deletes. `dependents` are the dependents of the objects to delete, `desired_uids` the
-    /// UIDs of the objects that the run has applied.
-    pub fn deletion_judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
-        let mut judge = Judge::for_plan(
-            self.set,
-            self.policy,
-            self.desired,
-            self.contents_when_planned(),
-            self.plan,
-            desired_uids,
-        );
-        judge.replace_dependents(dependents);
-        judge
-    }
-
-    /// Returns the context for deletes that `judge` allows. `done` is the action reported for a deleted object.
-    pub(super) fn delete_context<'j>(&'j self, done: Action, judge: &'j Judge<'j>) -> DeleteContext<'j> {
-        DeleteContext {
-            server: self.server,
-            judge,
-            writing: self.writing,
-            done,
-            purpose: Purpose::Removal,
-            preconditions: &self.plan.preconditions,
-        }
-    }
 }
 
 /// The deletes of a run.
@@ -241,7 +208,7 @@ impl<'r> Work for Deletes<'r, '_> {
         match action {
             DeleteAction::Delete(live) => self.delete(live).await,
             DeleteAction::ListContents(containers) => {
-                self.list_contents(containers).await;
+                self.note_containers_that_gained_objects(containers).await;
                 Answer::Listed
             }
             // Never called: `wait_together` carries out these waits.
@@ -289,7 +256,7 @@ impl<'r> Work for Deletes<'r, '_> {
             (DeleteAction::Delete(live), Answer::AppliedUnderOtherGroup) => {
                 let outcome = ObjectOutcome {
                     reason: "applied under another API group".to_owned(),
-                    ..untouched(live)
+                    ..untouched_outcome(live)
                 };
                 // The object is not counted as kept: the record covers it under its other API group, so the record may
                 // be narrowed. It is noted as kept, so that its namespace or CRD is not deleted.
@@ -347,7 +314,7 @@ impl Deletes<'_, '_> {
         if is_begun_again {
             self.freshness.mark_outdated();
         }
-        if !self.refresh_dependents().await {
+        if !self.refresh_dependents_if_outdated().await {
             return Answer::Unread;
         }
         let judge = Rc::clone(&self.judge.borrow());
@@ -362,7 +329,11 @@ impl Deletes<'_, '_> {
         let context = self.execution.delete_context(self.waves.action, &judge);
         if is_begun_again {
             // A container may have gained objects since then.
-            if let Some(outcome) = context.find_containers_to_keep(iter::once(live)).await.pop() {
+            if let Some(outcome) = context
+                .outcomes_of_containers_to_keep(iter::once(live))
+                .await
+                .pop()
+            {
                 return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
             }
         }
@@ -375,7 +346,7 @@ impl Deletes<'_, '_> {
 
     /// Reads the owner references again if the run has waited since the last read. Returns `false` if they cannot be
     /// read, now or in an earlier call.
-    async fn refresh_dependents(&self) -> bool {
+    async fn refresh_dependents_if_outdated(&self) -> bool {
         let reread = async || match self
             .execution
             .reread_dependents_if_deleting(self.waves.parent)
@@ -398,7 +369,7 @@ impl Deletes<'_, '_> {
     /// Lists what these containers hold, and notes those that have gained objects: `delete` keeps them. A container of
     /// an object that was kept need not be listed, because it is kept anyway. What was to be deleted and was not does
     /// not count as deleted.
-    async fn list_contents(&self, containers: &[&Live]) {
+    async fn note_containers_that_gained_objects(&self, containers: &[&Live]) {
         let mut judge = Judge::clone(&self.judge.borrow());
         let planned = self.execution.plan.all_prunes();
         judge.note_not_deleted(planned.filter(|live| self.deleted.borrow().kept_objects.contains(live)));
@@ -407,7 +378,10 @@ impl Deletes<'_, '_> {
         deletable.retain(|live| self.deleted.borrow().kept_objects.kept_object_in(live).is_none());
         let judge = Rc::clone(&self.judge.borrow());
         let context = self.execution.delete_context(self.waves.action, &judge);
-        for outcome in context.find_containers_to_keep(deletable.into_iter()).await {
+        for outcome in context
+            .outcomes_of_containers_to_keep(deletable.into_iter())
+            .await
+        {
             if let Some(uid) = outcome.subject.uid.clone() {
                 self.containers_to_keep.borrow_mut().insert(uid, outcome);
             }
@@ -436,7 +410,11 @@ impl Deletes<'_, '_> {
         let awaited: Vec<(ActionId, &Live)> = waits.collect();
         let objects = awaited.iter().map(|(_, live)| *live).collect();
         let not_gone = match self.execution.dependencies {
-            Some(waits) => waits.gone(objects, &mut |event| (sink.borrow_mut())(event)).await,
+            Some(waits) => {
+                waits
+                    .wait_until_gone(objects, &mut |event| (sink.borrow_mut())(event))
+                    .await
+            }
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
         };
         self.freshness.mark_outdated();

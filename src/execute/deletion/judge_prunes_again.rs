@@ -18,7 +18,7 @@ use crate::read::{ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 impl Execution<'_> {
     /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes judged
     /// again. Reports the prunes that are kept now.
-    pub(super) async fn judge_prunes_again(
+    pub(super) async fn list_members_and_judge_prunes(
         &self,
         order: PruneOrder,
         applied: &Applied,
@@ -57,7 +57,7 @@ impl Execution<'_> {
             contents: self.contents_when_planned(),
             members: &members,
         };
-        let judged = judged_again.judge_prunes_again(self.plan, order);
+        let judged = judged_again.plan_with_prunes_judged_again(self.plan, order);
         // The warnings of the first plan were printed with that plan.
         let printed: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
         for warning in judged.edges.ignored.iter().filter(|text| !printed.contains(text)) {
@@ -75,7 +75,7 @@ impl Execution<'_> {
     /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself
     /// has changed; it does not fail if the object is kept because of other objects.
     fn report_kept(&self, skip: &Skip, pruned: &mut DeleteResults, sink: &mut Sink<'_>) {
-        let skipped = delete::untouched(&skip.live);
+        let skipped = delete::untouched_outcome(&skip.live);
         let is_kept_for_others = matches!(
             skip.reason,
             SkipReason::Needed { .. }
@@ -85,7 +85,7 @@ impl Execution<'_> {
         );
         let outcome = if self.plan.preconditions.is_of_saved_plan() && !is_kept_for_others {
             pruned.failed += 1;
-            ObjectOutcome::failed(skipped.subject, OVERTAKEN.to_owned())
+            ObjectOutcome::from_error(skipped.subject, OVERTAKEN.to_owned())
         } else {
             pruned.kept += 1;
             ObjectOutcome {

@@ -19,7 +19,10 @@ impl DeleteContext<'_> {
     /// Lists what the containers among `objects` hold, and returns an outcome for each container that must not be
     /// deleted: it has gained objects, or its contents cannot be listed. An object in it that has gained a keep
     /// annotation counts even if the user has allowed all losses beforehand.
-    pub async fn find_containers_to_keep(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
+    pub async fn outcomes_of_containers_to_keep(
+        &self,
+        objects: impl Iterator<Item = &Live>,
+    ) -> Vec<ObjectOutcome> {
         let containers: Vec<Live> = objects.filter(|live| is_container(live)).cloned().collect();
         if containers.is_empty() {
             return Vec::new();
@@ -52,7 +55,7 @@ impl DeleteContext<'_> {
         // Discovery is fetched again: a namespace may hold objects of a kind that was created since the plan.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::without_report();
-        let contents = read::contents(
+        let contents = read::list_contents_of_containers(
             self.server,
             &mut discovery,
             containers,
@@ -77,5 +80,5 @@ fn subject(live: &Live) -> Subject {
 }
 
 fn failed(live: &Live, error: String) -> ObjectOutcome {
-    ObjectOutcome::failed(subject(live), error)
+    ObjectOutcome::from_error(subject(live), error)
 }

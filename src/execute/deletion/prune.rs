@@ -55,7 +55,8 @@ impl Execution<'_> {
                 break;
             }
             if has_waited {
-                let judging = execution.judge_prunes_again(order, &run_state.applied, &mut pruned, sink);
+                let judging =
+                    execution.list_members_and_judge_prunes(order, &run_state.applied, &mut pruned, sink);
                 match judging.await {
                     Ok(plan) => plan_judged_again = Some(plan),
                     Err(Stopped) => break,
@@ -63,7 +64,7 @@ impl Execution<'_> {
             }
             let execution = self.with_plan(plan_judged_again.as_ref());
             let waves = execution.waves_of(order);
-            let pruning = execution.prune_waves(waves, &mut pruned, run_state, sink);
+            let pruning = execution.prune_wave_by_wave(waves, &mut pruned, run_state, sink);
             if pruning.await.is_err() {
                 break;
             }
@@ -78,7 +79,7 @@ impl Execution<'_> {
             return Ending::Incomplete;
         }
         let waited = match self.waits {
-            Some(waits) if has_waited => waits.gone(sink).await,
+            Some(waits) if has_waited => waits.wait_until_pruned_are_gone(sink).await,
             _ => EndOfWait::Reached,
         };
         match waited {
@@ -110,7 +111,7 @@ impl Execution<'_> {
             return true;
         }
         let may_begin = match self.waits {
-            Some(waits) => waits.gone(sink).await == EndOfWait::Reached,
+            Some(waits) => waits.wait_until_pruned_are_gone(sink).await == EndOfWait::Reached,
             None => true,
         };
         // The run fails if the last prunes may not begin.
@@ -129,7 +130,7 @@ impl Execution<'_> {
 
     async fn wait_until_ready(&self, sink: &mut Sink<'_>) -> EndOfWait {
         match self.waits {
-            Some(waits) => waits.ready(sink).await,
+            Some(waits) => waits.wait_until_ready(sink).await,
             // A run that does not wait does not know whether the objects are Current, so it does not prune.
             None => EndOfWait::NotReached,
         }
@@ -171,7 +172,7 @@ impl Execution<'_> {
     }
 
     /// Prunes these waves one after the other.
-    async fn prune_waves(
+    async fn prune_wave_by_wave(
         &self,
         waves: &[Vec<Live>],
         pruned: &mut DeleteResults,

@@ -188,7 +188,7 @@ struct Detached<'d> {
 }
 
 impl WriteAnswer for Detached<'_> {
-    fn webhook(&self) -> Option<&UnreachableWebhook> {
+    fn unreachable_webhook(&self) -> Option<&UnreachableWebhook> {
         self.webhook.as_ref()
     }
 }

@@ -144,7 +144,7 @@ impl Execution<'_> {
         let Some(resource) = parent.filter(|_| namespaces.holds(key.namespace.as_deref())) else {
             return Ok(None);
         };
-        let answer = read::parent(self.server, resource, key).await;
+        let answer = read::read_parent(self.server, resource, key).await;
         let read = answer.map_err(|error| OwnerReferencesUnread::Parent {
             parent: key.clone(),
             error,
@@ -158,7 +158,7 @@ impl Execution<'_> {
         parent: Option<&Arc<Resource>>,
     ) -> Result<BTreeMap<ObjectKey, Owners>, OwnerReferencesUnread> {
         let containers = plan::find_staying_containers_of_plan(self.set, parent, self.desired, self.plan);
-        let owners = read::owners_of_containers(self.server, &containers, &BTreeMap::new()).await;
+        let owners = read::read_owners_of_containers(self.server, &containers, &BTreeMap::new()).await;
         owners.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }
 }

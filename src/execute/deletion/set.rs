@@ -9,7 +9,7 @@ use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
-use crate::execute::deletion::delete::untouched;
+use crate::execute::deletion::delete::untouched_outcome;
 use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::dry_run::Prediction;
@@ -96,7 +96,11 @@ impl Execution<'_> {
         let waves = plan.prune_waves();
         let waves = Waves {
             deletes: waves
-                .map(|wave| wave.iter().filter(|live| !self.contains_parent(live)).collect())
+                .map(|wave| {
+                    wave.iter()
+                        .filter(|live| !self.is_parent_container(live))
+                        .collect()
+                })
                 .collect(),
             owners: plan.all_prunes().map(|live| &live.key).collect(),
             action: Action::Deleted,
@@ -107,7 +111,7 @@ impl Execution<'_> {
         let deleting = self
             .detach_and_delete(&waves, HashSet::new(), &mut deleted, &mut driver, |_, _| {}, sink)
             .await;
-        let ending = match self.report_end_of_deletes(deleted.failed, sink) {
+        let ending = match self.end_with_failed_deletes(deleted.failed, sink) {
             Ending::Done if deleting.is_err() => Ending::Incomplete,
             ending => ending,
         };
@@ -115,32 +119,36 @@ impl Execution<'_> {
     }
 
     /// Reports what the deletion would do, by server dry runs if the user requests them.
-    pub async fn predict_deletion_of_set(&self, sink: &mut Sink<'_>) -> Ending {
+    pub async fn report_predicted_set_deletion(&self, sink: &mut Sink<'_>) -> Ending {
         self.announce_deletion(sink);
         self.report_skips(sink);
-        let members = self.plan.all_prunes().filter(|live| !self.contains_parent(live));
-        let ending = self.predict_deletion_of(members, sink).await;
+        let members = self
+            .plan
+            .all_prunes()
+            .filter(|live| !self.is_parent_container(live));
+        let ending = self.report_predicted_deletions(members, sink).await;
         let dependents = &self.plan.dependents;
         let judge = self.deletion_judge(dependents, HashSet::new());
         let detachments = dependents.detachments.iter();
         let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
         warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
         match ending {
-            Ending::Done => self.predict_end_of_set(sink).await,
+            Ending::Done => self.report_predicted_parent_and_containers(sink).await,
             ending => ending,
         }
     }
 
     /// Predicts the deletion of these objects.
-    pub(super) async fn predict_deletion_of<'l>(
+    pub(super) async fn report_predicted_deletions<'l>(
         &self,
         objects: impl Iterator<Item = &'l Live>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         let mut failed = 0;
         let mut driver = self.driver();
-        let mut predicted =
-            |prediction: Prediction, sink: &mut Sink<'_>| failed += usize::from(prediction.report(sink));
+        let mut predicted = |prediction: Prediction, sink: &mut Sink<'_>| {
+            failed += usize::from(prediction.report_and_check_failure(sink));
+        };
         let times = HashMap::new();
         self.predict_deletions(
             objects,
@@ -151,7 +159,7 @@ impl Execution<'_> {
             sink,
         )
         .await;
-        self.report_end_of_deletes(failed, sink)
+        self.end_with_failed_deletes(failed, sink)
     }
 
     /// Announces the objects that are about to be deleted, and those that are kept.
@@ -167,7 +175,7 @@ impl Execution<'_> {
     }
 
     /// Returns how the deletion of the members ended, and reports how many of them could not be deleted (`failed`).
-    fn report_end_of_deletes(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
+    fn end_with_failed_deletes(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else if failed > 0 {
@@ -197,35 +205,39 @@ impl Execution<'_> {
     fn deletion_outcomes_if_ended_early(&self) -> Vec<ObjectOutcome> {
         let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
-            ..untouched(&skip.live)
+            ..untouched_outcome(&skip.live)
         });
         let members = self.plan.all_prunes();
         let (parent_containers, members): (Vec<&Live>, Vec<&Live>) =
-            members.partition(|live| self.contains_parent(live));
-        let parent = self.state.parent.iter().map(|parent| untouched(&parent.live));
-        let deleted = members.into_iter().map(untouched);
-        let deleted_last = parent_containers.into_iter().map(untouched);
+            members.partition(|live| self.is_parent_container(live));
+        let parent = self
+            .state
+            .parent
+            .iter()
+            .map(|parent| untouched_outcome(&parent.live));
+        let deleted = members.into_iter().map(untouched_outcome);
+        let deleted_last = parent_containers.into_iter().map(untouched_outcome);
         skipped.chain(deleted).chain(parent).chain(deleted_last).collect()
     }
 
     /// Returns the members that have to be gone before the parent is deleted: those that this run deletes, and those
     /// that were terminating already.
-    pub fn deleted_or_terminating(&self) -> impl Iterator<Item = &Live> {
+    pub fn members_to_be_gone_before_parent(&self) -> impl Iterator<Item = &Live> {
         let skips = self.plan.skips.iter();
         let terminating = skips.filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
         let deleted = self.plan.all_prunes();
         deleted
-            .filter(|live| !self.contains_parent(live))
+            .filter(|live| !self.is_parent_container(live))
             .chain(terminating.map(|skip| &skip.live))
     }
 
     /// Returns the parent's containers that this run deletes.
     pub fn parent_containers(&self) -> impl Iterator<Item = &Live> {
         let prunes = self.plan.all_prunes();
-        prunes.filter(|live| self.contains_parent(live))
+        prunes.filter(|live| self.is_parent_container(live))
     }
 
-    pub(super) fn contains_parent(&self, live: &Live) -> bool {
+    pub(super) fn is_parent_container(&self, live: &Live) -> bool {
         holds_parent_of(self.set, live)
     }
 }

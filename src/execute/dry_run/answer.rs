@@ -49,13 +49,15 @@ pub(super) fn have_same_version(live: Option<&Value>, predicted: Option<&Value>)
 }
 
 /// Returns the live object with the fields of the manifest merged in. Lists are those of the manifest.
-pub(super) fn merge_manifest(live: &Value, manifest: &Value) -> Value {
+pub(super) fn merged_with_manifest(live: &Value, manifest: &Value) -> Value {
     let (Value::Object(live_fields), Value::Object(manifest_fields)) = (live, manifest) else {
         return manifest.clone();
     };
     let mut fields = live_fields.clone();
     for (name, value) in manifest_fields {
-        let merged = live_fields.get(name).map(|live| merge_manifest(live, value));
+        let merged = live_fields
+            .get(name)
+            .map(|live| merged_with_manifest(live, value));
         fields.insert(name.clone(), merged.unwrap_or_else(|| value.clone()));
     }
     Value::Object(fields)

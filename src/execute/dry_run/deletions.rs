@@ -86,7 +86,7 @@ impl Execution<'_> {
             return Prediction::from_outcome(outcome);
         }
         let Dependent { key, resource, .. } = &detachment.dependent;
-        match read::object(self.server, resource, key).await {
+        match read::read_object(self.server, resource, key).await {
             Ok(live) => Prediction {
                 predicted: live.clone(),
                 live,
@@ -122,14 +122,17 @@ impl Execution<'_> {
         if self.writing.dry_run == DryRun::Client {
             return Prediction::from_outcome(outcome);
         }
-        match read::object(self.server, &live.resource, &live.key).await {
+        match read::read_object(self.server, &live.resource, &live.key).await {
             Ok(None) => Prediction::from_outcome(ObjectOutcome {
                 reason: GONE_ALREADY.to_owned(),
                 ..outcome
             }),
             Ok(found) => {
-                if let Some(error) = self.check_deletion(live).await {
-                    let error = error.kind.to_object_message().after_words(CANNOT_BE_DELETED);
+                if let Some(error) = self.find_denial_of_deletion(live).await {
+                    let error = error
+                        .kind
+                        .to_object_message()
+                        .with_words_before(CANNOT_BE_DELETED);
                     return Prediction {
                         predicted: found.clone(),
                         live: found,
@@ -147,7 +150,7 @@ impl Execution<'_> {
 
     /// Sends a dry run of the deletion, and returns the error if admission denies it. Nothing is sent to an API that
     /// may ignore `dryRun`, since it would delete the object.
-    pub(super) async fn check_deletion(&self, live: &Live) -> Option<ApiError> {
+    pub(super) async fn find_denial_of_deletion(&self, live: &Live) -> Option<ApiError> {
         if !self.server.is_known_to_honor_dry_run(&live.resource).await {
             return None;
         }

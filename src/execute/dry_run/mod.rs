@@ -11,7 +11,7 @@ mod request;
 pub mod run;
 
 pub use answer::is_denial_by_admission;
-use answer::{is_inconclusive, may_be_schema_violation, merge_manifest, parse_object, without_times};
+use answer::{is_inconclusive, may_be_schema_violation, merged_with_manifest, parse_object, without_times};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
 
@@ -62,7 +62,7 @@ pub struct ParentPrediction {
 
 impl WriteAnswer for Prediction {
     /// Returns `None`: a dry run starts no webhook, so it does not wait for one.
-    fn webhook(&self) -> Option<&UnreachableWebhook> {
+    fn unreachable_webhook(&self) -> Option<&UnreachableWebhook> {
         None
     }
 }
@@ -133,7 +133,7 @@ impl Execution<'_> {
         if prediction.as_ref().is_some_and(|parent| parent.error.is_some()) {
             return Ok(prediction);
         }
-        Ok(match self.check_begin_on_parent().await {
+        Ok(match self.find_denial_of_begin().await {
             None => prediction,
             error => Some(ParentPrediction {
                 error,
@@ -145,7 +145,7 @@ impl Execution<'_> {
     /// Sends a dry run of the first write of the run, which writes to the parent that the run begins; returns the error
     /// if admission denies that write. Sends nothing if the run does not make this write, if the parent is created from
     /// its manifest (the dry run of the manifest shows the denial), or if its namespace does not exist yet.
-    async fn check_begin_on_parent(&self) -> Option<Message> {
+    async fn find_denial_of_begin(&self) -> Option<Message> {
         let begins =
             self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.needs_to_begin(parent));
         let is_created_by_manifest = self.parent().is_none() && self.desired.parent.is_some();
@@ -154,7 +154,7 @@ impl Execution<'_> {
         }
         let parent = self.parent_writing();
         parent
-            .predict_denial(self.parent(), &self.plan.record_during)
+            .denial_message_of_record_write(self.parent(), &self.plan.record_during)
             .await
     }
 
@@ -165,10 +165,10 @@ impl Execution<'_> {
         if is_not_yet_served(manifest) || self.lacks_namespace_of(&manifest.key) {
             return Ok(Some(ParentPrediction::default()));
         }
-        let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
+        let mut live = read::read_object(self.server, &manifest.resource, &manifest.key).await?;
         if self.has_unknown_value(manifest) {
             let value = manifest.object.value();
-            let predicted = live.as_ref().map(|live| merge_manifest(live, &value));
+            let predicted = live.as_ref().map(|live| merged_with_manifest(live, &value));
             return Ok(Some(ParentPrediction {
                 predicted: Some(predicted.unwrap_or(value)),
                 live,
@@ -188,7 +188,7 @@ impl Execution<'_> {
                 Err(error) => ParentPrediction {
                     predicted: live.clone(),
                     live,
-                    error: Some(message_of_rejected_manifest::explain_rejection(&error, manifest)),
+                    error: Some(message_of_rejected_manifest::rejection_message(&error, manifest)),
                 },
             },
         ))
@@ -240,7 +240,7 @@ impl Execution<'_> {
         // Most objects that are not members do not exist yet, so they are read only if the dry run finds them.
         let mut live = match live_membership {
             LiveMembership::NotAMember => None,
-            _ => match read::object(self.server, &object.resource, &object.key).await {
+            _ => match read::read_object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return Prediction::from_error(subject, &error),
             },
@@ -316,7 +316,7 @@ impl Execution<'_> {
         error: &ApiError,
     ) -> Prediction {
         let mut message = self.explain_refusal(object, error).await;
-        if self.may_recreate(object, live_membership, error) {
+        if self.recreates_after_error(object, live_membership, error) {
             let subject = subject.clone();
             match self.predict_recreation(object, subject, error, message).await {
                 Ok(prediction) => return prediction,
@@ -344,7 +344,7 @@ impl Execution<'_> {
     ) -> Prediction {
         let readable = self.readable_through(object);
         if let Some(resource) = readable.filter(|_| live.is_none()) {
-            live = match read::object(self.server, resource, &object.key).await {
+            live = match read::read_object(self.server, resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return Prediction::from_error(subject, &error),
             };
@@ -362,7 +362,7 @@ impl Execution<'_> {
             Some(live) => {
                 let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
                 subject.uid = uid.map(str::to_owned);
-                (Action::Configured, merge_manifest(live, &manifest))
+                (Action::Configured, merged_with_manifest(live, &manifest))
             }
         };
         let mut outcome = ObjectOutcome::new(subject, action);
@@ -402,7 +402,7 @@ impl Prediction {
 
     /// Creates the prediction that an object would fail.
     fn failed(subject: Subject, error: impl Into<Message>) -> Self {
-        Self::from_outcome(ObjectOutcome::failed(subject, error))
+        Self::from_outcome(ObjectOutcome::from_error(subject, error))
     }
 
     /// Creates the prediction for an object whose read or dry run failed.

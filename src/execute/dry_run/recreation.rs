@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::Prediction;
-use super::answer::{merge_manifest, parse_object};
+use super::answer::{merged_with_manifest, parse_object};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
@@ -39,15 +39,15 @@ impl Execution<'_> {
         let reason = refused.text.clone();
         let old = match self.judge_recreation(object, subject.uid.as_deref(), error).await {
             Ok(old) => old,
-            Err(not_recreated) => return Err(not_recreated.explain(refused)),
+            Err(not_recreated) => return Err(not_recreated.into_refused_update_message(refused)),
         };
-        if let Some(denial) = self.check_deletion(&old.live).await {
+        if let Some(denial) = self.find_denial_of_deletion(&old.live).await {
             let reason = format!("{CANNOT_BE_DELETED}{}", denial.kind);
-            return Err(NotRecreated::delete_failed(object, reason).explain(refused));
+            return Err(NotRecreated::delete_failed(object, reason).into_refused_update_message(refused));
         }
-        let live = read::object(self.server, &object.resource, &object.key)
+        let live = read::read_object(self.server, &object.resource, &object.key)
             .await
-            .map_err(|error| NotRecreated::get_failed(object, &error).explain(refused))?;
+            .map_err(|error| NotRecreated::get_failed(object, &error).into_refused_update_message(refused))?;
         Ok(self.predict_recreated(object, subject, live, reason).await)
     }
 
@@ -57,7 +57,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
     ) -> Prediction {
-        match read::object(self.server, &object.resource, &object.key).await {
+        match read::read_object(self.server, &object.resource, &object.key).await {
             Ok(live) => self.predict_recreated(object, subject, live, String::new()).await,
             Err(error) => Prediction::from_error(subject, &error),
         }
@@ -106,7 +106,7 @@ impl Execution<'_> {
             None
         };
         let Some(mut created) = reply.as_ref().and_then(parse_object) else {
-            return merge_manifest(live, &object.object.value());
+            return merged_with_manifest(live, &object.object.value());
         };
         let uid_of = |object: &Value| object.pointer("/metadata/uid")?.as_str().map(str::to_owned);
         replace_in_string_values(&mut created, &name, &object.key.name);

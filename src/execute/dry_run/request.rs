@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::answer::{have_same_version, merge_manifest, parse_object};
+use super::answer::{have_same_version, merged_with_manifest, parse_object};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::diff;
 use crate::compare::ignore::{self, Purpose};
@@ -45,7 +45,7 @@ impl Execution<'_> {
             if have_same_version(live.as_ref(), predicted.as_ref()) {
                 return Ok(reply);
             }
-            *live = read::object(self.server, &object.resource, &object.key).await?;
+            *live = read::read_object(self.server, &object.resource, &object.key).await?;
             if attempts == ATTEMPTS || have_same_version(live.as_ref(), predicted.as_ref()) {
                 return Ok(reply);
             }
@@ -97,7 +97,7 @@ impl Execution<'_> {
         live: &Value,
         applied: &Value,
     ) -> Option<Value> {
-        let former = self.former_owners(live_membership);
+        let former = self.migration_from_former_owners(live_membership);
         let secret = object.is_secret().then_some(live);
         let without = ownership::without_stale_fields(applied, secret, &former)?;
         let with_defaults = self.dry_run_patch(object, live, &without).await.ok();
@@ -120,7 +120,7 @@ impl Execution<'_> {
             return None;
         }
         if live.is_none() {
-            *live = read::object(self.server, &object.resource, &object.key)
+            *live = read::read_object(self.server, &object.resource, &object.key)
                 .await
                 .ok()?;
         }
@@ -130,7 +130,10 @@ impl Execution<'_> {
             let rewritten = self.managed_fields_in_usable_versions(object, metadata).await;
             rewritten.ok()??;
         } else {
-            ownership::migrate_managed_fields(&live["metadata"], &self.former_owners(live_membership))?;
+            ownership::migrated_managed_fields(
+                &live["metadata"],
+                &self.migration_from_former_owners(live_membership),
+            )?;
         }
         self.predict_after_migration(object, live_membership, live).await
     }
@@ -146,10 +149,11 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         live: &Value,
     ) -> Option<Reply> {
-        let former = self.former_owners(live_membership);
+        let former = self.migration_from_former_owners(live_membership);
         let migrated = with_managed_fields_migrated(live.clone(), &former);
-        let manifest = ignore::body_of(object, &migrated, former.manager, Purpose::Send).value();
-        let mut applied = merge_manifest(live, &manifest);
+        let manifest =
+            ignore::desired_body_with_live_values(object, &migrated, former.manager, Purpose::Send).value();
+        let mut applied = merged_with_manifest(live, &manifest);
         ownership::replace_own_entry(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);
         let without = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
@@ -158,7 +162,7 @@ impl Execution<'_> {
 
     /// Returns the managers from which the run takes fields of this object: client-side apply, and for a member, the
     /// former tool of the set.
-    pub fn former_owners(&self, live_membership: &LiveMembership) -> OwnershipMigration<'_> {
+    pub fn migration_from_former_owners(&self, live_membership: &LiveMembership) -> OwnershipMigration<'_> {
         OwnershipMigration {
             manager: &self.writing.field_manager,
             tool: match live_membership {

@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::{ParentPrediction, Prediction};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
-use crate::execute::members::apply::parse_written;
+use crate::execute::members::apply::parse_answer_to_write;
 use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
@@ -40,8 +40,9 @@ impl Execution<'_> {
         if let Some(error) = error {
             sink(Event::general_failure(error.with_prefix("the set's parent: ")));
         }
-        let mut on_prediction =
-            |prediction: Prediction, sink: &mut Sink<'_>| has_failure |= prediction.report(sink);
+        let mut on_prediction = |prediction: Prediction, sink: &mut Sink<'_>| {
+            has_failure |= prediction.report_and_check_failure(sink);
+        };
         let ending = self
             .predict_run(parent.as_ref(), |_| false, &mut on_prediction, sink)
             .await;
@@ -90,7 +91,9 @@ impl Execution<'_> {
         let path = resource.path_of(&object.key);
         match self.server.get(&path, METADATA).await {
             Ok(reply) => {
-                subject.uid = parse_written(&reply).ok().map(|object| object.metadata.uid);
+                subject.uid = parse_answer_to_write(&reply)
+                    .ok()
+                    .map(|object| object.metadata.uid);
                 let found = reply.json_or_null();
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
                 self.mark_if_taken_in(object, live_membership, &found, &found, &mut outcome);
@@ -114,7 +117,7 @@ impl Execution<'_> {
         if self.lacks_namespace_of(&object.key) {
             return None;
         }
-        object.readable_through(&self.state.places.resources)
+        object.resource_to_read(&self.state.places.resources)
     }
 
     /// Returns whether a value of the object is not known (a saved plan does not hold it), so that it must not be sent.
@@ -131,7 +134,7 @@ impl Execution<'_> {
 
 impl Prediction {
     /// Reports the prediction as the outcome of its object, and returns whether the object would fail.
-    pub(in crate::execute) fn report(self, sink: &mut Sink<'_>) -> bool {
+    pub(in crate::execute) fn report_and_check_failure(self, sink: &mut Sink<'_>) -> bool {
         let Self {
             outcome, warnings, ..
         } = self;

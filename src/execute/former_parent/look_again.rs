@@ -25,13 +25,16 @@ impl ParentRelease<'_> {
             let (server, new_set) = (new_parent.server, new_parent.set);
             let listed = list_labeled_objects(server, new_set, &targets, concurrency, METADATA_LIST).await;
             let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
-            if let Some(live) = members.iter().find(|live| old_set.is_owner(&live.owners)) {
+            if let Some(live) = members
+                .iter()
+                .find(|live| old_set.is_parent_among_owners(&live.owners))
+            {
                 return Ok(Some(live.key.clone()));
             }
         }
         let found = new_parent.read().await;
         let found = found.map_err(|error| ReleaseError::NewSetNotListed(ListError::Request(error)))?;
-        let is_owned = found.is_some_and(|found| old_set.is_owner(&found.owners));
+        let is_owned = found.is_some_and(|found| old_set.is_parent_among_owners(&found.owners));
         Ok(is_owned.then(|| new_parent.set.parent.clone()))
     }
 

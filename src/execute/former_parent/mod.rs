@@ -17,9 +17,9 @@ use crate::cluster::discovery::DiscoveryError;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
-use crate::execute::deletion::report::outcome_event;
+use crate::execute::deletion::report_parent_and_remains::outcome_event;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_obstacles,
+    RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
 };
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::begin::KnownParent;
@@ -127,11 +127,13 @@ pub enum ReleaseError {
 
 impl ParentRelease<'_> {
     /// Deletes the parent, removes its record, or determines a narrower record, as `aim` says.
-    pub async fn see_to_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+    pub async fn carry_out_aim(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let aim = self.aim;
         let seen_to = match aim {
             ParentAim::Narrow => self.determine_narrower_record(sink).await,
-            ParentAim::RemoveRecord | ParentAim::Delete => self.release(sink).await,
+            ParentAim::RemoveRecord | ParentAim::Delete => {
+                self.delete_parent_or_record_with_retries(sink).await
+            }
         };
         seen_to.map_err(|error| match error {
             ReleaseError::Request(error) if aim != ParentAim::Delete => ReleaseError::Unwritten(error),
@@ -144,39 +146,44 @@ impl ParentRelease<'_> {
     async fn determine_narrower_record(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let uid = self.known.parent.uid.clone();
         let parent = match self.writing.read().await? {
-            None => return self.end_without_parent(sink).await,
+            None => return self.recreate_parent_if_anything_left(sink).await,
             Some(parent) if parent.uid != uid || parent.reading == Reading::NoRecord => {
                 return self.end_with_another_object(parent, sink).await;
             }
             Some(parent) => parent,
         };
         self.known.replace(parent);
-        let listing = self.remaining.list_until_settled(&ParentDisposition::Goes, sink);
-        let listed = self.writing.while_renewing(self.known, listing).await;
+        let listing = self
+            .remaining
+            .list_and_await_deletions(&ParentDisposition::Goes, sink);
+        let listed = self.writing.work_while_renewing(self.known, listing).await;
         let found = listed.map_err(|unlisted| ParentWriteError::NotListed(unlisted.error))?;
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
         }
-        self.determine_record_of_kept_parent(found, None, sink).await
+        self.keep_parent_for_remaining(found, None, sink).await
     }
 
     /// Deletes the parent or removes its record, unless something keeps it. Looks again as long as other clients write
     /// the parent, and after each wait for a webhook: one that judges the write, or one that converts what is read.
-    async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+    async fn delete_parent_or_record_with_retries(
+        mut self,
+        sink: &mut Sink<'_>,
+    ) -> Result<ParentOutcome, ReleaseError> {
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
         let webhooks = StartingWebhooks::new(self.writing.writing, self.writing.interrupt, &notes);
         let (mut conflicts, mut webhook_failures) = (0, 0);
         while conflicts < ATTEMPTS {
-            match self.look_and_write(&uid, sink).await {
+            match self.try_delete_parent_or_record(&uid, sink).await {
                 Ok(Some(ended)) => return Ok(ended),
                 Ok(None) => conflicts += 1,
                 Err(error) => {
                     let is_to_be_sent_again = match error.failed_request() {
                         None => false,
                         Some(request) => {
-                            let pause =
-                                notes.report_during(webhooks.pause_after(request, webhook_failures), sink);
-                            self.writing.while_renewing(self.known, pause).await
+                            let pause = notes
+                                .work_while_reporting(webhooks.pause_after(request, webhook_failures), sink);
+                            self.writing.work_while_renewing(self.known, pause).await
                         }
                     };
                     if !is_to_be_sent_again {
@@ -191,7 +198,7 @@ impl ParentRelease<'_> {
 
     /// Reads the parent with this UID and what is left of its set, and writes the parent at most once. `None` if
     /// another client has written it in between.
-    async fn look_and_write(
+    async fn try_delete_parent_or_record(
         &mut self,
         uid: &str,
         sink: &mut Sink<'_>,
@@ -204,7 +211,7 @@ impl ParentRelease<'_> {
             ..
         } = self.writing;
         let Some(parent) = read::read_live_parent(server, resource, &set.parent).await? else {
-            return self.end_without_parent(sink).await.map(Some);
+            return self.recreate_parent_if_anything_left(sink).await.map(Some);
         };
         self.known.replace(parent.object.clone());
         if parent.live.uid != uid
@@ -214,11 +221,11 @@ impl ParentRelease<'_> {
         }
         self.add_scope_of_other_runs(&parent.object).await?;
         let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
-        let listing = self.remaining.list_until_settled(&disposition, sink);
-        let listed = self.writing.while_renewing(self.known, listing).await;
+        let listing = self.remaining.list_and_await_deletions(&disposition, sink);
+        let listed = self.writing.work_while_renewing(self.known, listing).await;
         let mut found = listed.map_err(ReleaseError::RemainingNotListed)?;
         if interrupt.is_requested() {
-            let left = describe_obstacles(&found.remains, set, self.remaining.appliers);
+            let left = describe_members_not_gone(&found.remains, set, self.remaining.appliers);
             if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
                 sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
             }
@@ -226,10 +233,7 @@ impl ParentRelease<'_> {
         }
         let has_anything_left = self.has_anything_left(&found);
         if has_anything_left && self.aim == ParentAim::Delete {
-            return self
-                .determine_record_of_kept_parent(found, None, sink)
-                .await
-                .map(Some);
+            return self.keep_parent_for_remaining(found, None, sink).await.map(Some);
         }
         self.refuse_beside_another_run(&parent.object, sink)?;
         self.add_containers_that_stay(&mut found, &disposition);
@@ -237,18 +241,12 @@ impl ParentRelease<'_> {
         let is_uncertain = self.aim == ParentAim::RemoveRecord
             && (has_anything_left || self.known.is_shared || !found.copies.is_empty());
         if is_uncertain || found.remains != Remains::default() {
-            return self
-                .determine_record_of_kept_parent(found, None, sink)
-                .await
-                .map(Some);
+            return self.keep_parent_for_remaining(found, None, sink).await.map(Some);
         }
         let written = if self.aim == ParentAim::Delete && disposition == ParentDisposition::Goes {
             let owned = self.find_owned_in_new_set().await?;
             if owned.is_some() {
-                return self
-                    .determine_record_of_kept_parent(found, owned, sink)
-                    .await
-                    .map(Some);
+                return self.keep_parent_for_remaining(found, owned, sink).await.map(Some);
             }
             // The user may have stopped the run while the new set was listed.
             if interrupt.is_requested() {
@@ -270,7 +268,7 @@ impl ParentRelease<'_> {
         parent: &ParentObject,
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
-        let Some(running) = parent.adding_beside(self.known.entry_id()).next() else {
+        let Some(running) = parent.adding_runs_beside(self.known.entry_id()).next() else {
             return Ok(());
         };
         let kept = match self.aim {
@@ -313,7 +311,7 @@ impl ParentRelease<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
         let live = &parent.live;
-        let removed = self.writing.delete(live).await?;
+        let removed = self.writing.delete_if_unchanged(live).await?;
         let Some(left) = removed else { return Ok(None) };
         let reason = match left {
             DeletedParent::GoneBefore => GONE_ALREADY.to_owned(),
@@ -355,7 +353,7 @@ impl ParentRelease<'_> {
         disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
-        if !self.writing.remove_record(&parent.object).await? {
+        if !self.writing.remove_record_if_unchanged(&parent.object).await? {
             return Ok(None);
         }
         if let (ParentAim::Delete, ParentDisposition::Stays(why)) = (self.aim, disposition) {

@@ -3,7 +3,9 @@
 use super::wait_until_members_are_gone::RemainingList;
 use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::event::Action;
-use crate::execute::deletion::report::{CREATED_AGAIN, describe_unlisted_kinds, describe_what_is_left};
+use crate::execute::deletion::report_parent_and_remains::{
+    CREATED_AGAIN, describe_unlisted_kinds, describe_what_is_left,
+};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::{ParentWriting, Sink};
 use crate::model::applyset::Record;
@@ -16,7 +18,7 @@ use crate::plan::{ParentDisposition, Remains};
 impl ParentRelease<'_> {
     /// Ends a run that finds no parent: creates it again if anything is left of its set. Without a record, no later run
     /// would find what is left.
-    pub(super) async fn end_without_parent(
+    pub(super) async fn recreate_parent_if_anything_left(
         &mut self,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
@@ -78,7 +80,7 @@ impl ParentRelease<'_> {
     async fn list_without_parent(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
         let found = self
             .remaining
-            .list_until_settled(&ParentDisposition::Goes, sink)
+            .list_and_await_deletions(&ParentDisposition::Goes, sink)
             .await;
         found.map_err(ReleaseError::NotListedWithoutParent)
     }
@@ -109,7 +111,7 @@ impl ParentRelease<'_> {
 
     /// Determines what the parent has to record, which is kept. If it was to be deleted and is kept because of what is
     /// left, reports that. The end of the run writes the record.
-    pub(super) async fn determine_record_of_kept_parent(
+    pub(super) async fn keep_parent_for_remaining(
         &mut self,
         found: RemainingList,
         owned: Option<ObjectKey>,

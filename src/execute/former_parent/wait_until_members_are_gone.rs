@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of, with_reasons};
+use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, waiting_note, with_reasons};
 use crate::execute::{Interrupt, Sink};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
@@ -76,7 +76,7 @@ impl RemainingList {
 impl RemainingLister<'_> {
     /// Lists what is left of the set, again and again until no object is being deleted, the time limit is over or the
     /// user stops the run. `parent` is what the run does with the parent if no member is left.
-    pub async fn list_until_settled(
+    pub async fn list_and_await_deletions(
         &self,
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
@@ -90,7 +90,7 @@ impl RemainingLister<'_> {
             } else {
                 SHORT_LIMIT
             };
-            let report = || sink(Event::Note(report_of(awaited.iter().copied())));
+            let report = || sink(Event::Note(waiting_note(awaited.iter().copied())));
             if awaited.is_empty() || wait.pause(Some(limit), report).await.is_err() {
                 return Ok(found);
             }
@@ -104,14 +104,11 @@ impl RemainingLister<'_> {
         }
         // A controller that copies the label of a member to an object without an owner reference also deletes that copy
         // soon after the member, as it does with the Endpoints of a Service.
-        let copies = remains
-            .undeleted
-            .iter()
-            .filter(|live| self.has_copied_label(live));
+        let copies = remains.undeleted.iter().filter(|live| self.is_not_a_member(live));
         remains.going.iter().chain(copies).collect()
     }
 
-    fn has_copied_label(&self, live: &Live) -> bool {
+    fn is_not_a_member(&self, live: &Live) -> bool {
         plan::reason_not_a_member(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
@@ -153,7 +150,11 @@ impl RemainingLister<'_> {
 }
 
 /// Describes the objects that prevent the set from being deleted; `None` if there are none.
-pub fn describe_obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
+pub fn describe_members_not_gone(
+    remains: &Remains,
+    set: &Set,
+    appliers: &BTreeSet<String>,
+) -> Option<String> {
     let mut obstacles = Vec::new();
     if !remains.undeleted.is_empty() {
         let named = remains.undeleted.iter().map(|live| {
@@ -174,14 +175,14 @@ pub fn describe_obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<Stri
 }
 
 /// Reports the members that should be gone and are not as a failure of the run.
-pub fn report_obstacles(
+pub fn end_with_members_not_gone(
     remains: &Remains,
     set: &Set,
     appliers: &BTreeSet<String>,
     terminating_objects: TerminatingObjects,
     sink: &mut Sink<'_>,
 ) -> Ending {
-    let Some(obstacles) = describe_obstacles(remains, set, appliers) else {
+    let Some(obstacles) = describe_members_not_gone(remains, set, appliers) else {
         return Ending::Done;
     };
     sink(Event::general_failure(format!(

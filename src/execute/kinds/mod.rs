@@ -1,7 +1,7 @@
 //! The kinds whose CRDs a run creates or changes. Objects of these kinds wait until the server serves the kind
 //! (`establish`), or validates by the changed schema (`schema_change`).
 
-pub mod establish;
+pub mod await_served;
 pub mod schema_change;
 
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::execute::Execution;
-use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, pause_unless_stopped};
+use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served, pause_unless_stopped};
 use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
 use crate::manifest::desired::DesiredObject;

@@ -23,7 +23,7 @@ use crate::cluster::apiserver::{ApiError, Reply};
 use crate::compare::changes::{CrdVersion, SchemaFieldSet};
 use crate::execute::Execution;
 use crate::execute::kinds::NewAndChangedKinds;
-use crate::execute::kinds::establish::{PATIENCE, pause_unless_stopped};
+use crate::execute::kinds::await_served::{PATIENCE, pause_unless_stopped};
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
 use crate::manifest::desired::{DesiredObject, defined_kind};
 use crate::model::identity::GroupKind;
@@ -92,7 +92,7 @@ impl ChangedCrd {
     }
 
     /// Returns whether the server used the former schema for an apply with this answer.
-    pub fn used_former_schema(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
+    pub fn reply_shows_former_schema(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
         self.schema_used_in_reply(object, reply, manager) == UsedSchema::Former
     }
 
@@ -167,7 +167,7 @@ impl Execution<'_> {
     }
 
     /// Waits until the server uses the new schema for these objects of one kind, if the run has changed the CRD.
-    pub async fn await_schema_of_kind(&self, applies: &[&Apply], kinds: &NewAndChangedKinds) {
+    pub async fn await_new_schema_of_kind(&self, applies: &[&Apply], kinds: &NewAndChangedKinds) {
         for apply in applies {
             let object = &self.desired.members[apply.index];
             let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind) else {
@@ -175,19 +175,19 @@ impl Execution<'_> {
             };
             let (former, new) = changed_crd.field_sets(object);
             if former != new && new != SchemaFieldSet::Undeclared {
-                return self.await_schema(apply, object, &changed_crd).await;
+                return self.await_new_schema(apply, object, &changed_crd).await;
             }
         }
     }
 
     /// Sends dry runs of one object until the server uses the new schema for it.
-    async fn await_schema(&self, apply: &Apply, object: &DesiredObject, changed_crd: &ChangedCrd) {
+    async fn await_new_schema(&self, apply: &Apply, object: &DesiredObject, changed_crd: &ChangedCrd) {
         while !self.interrupt.is_requested() && changed_crd.since.elapsed() < PATIENCE {
             let mut request = self.member_request(object, &apply.live_membership, None);
             // Forced, because a conflict would not show which schema the server used.
             request.path.push_str("&dryRun=All&force=true");
             let answer = tokio::select! {
-                () = self.interrupt.requested() => return,
+                () = self.interrupt.wait_until_requested() => return,
                 answer = self.server.send(request) => answer,
             };
             if changed_crd.used_schema(object, &answer, &self.writing.field_manager) != UsedSchema::Former {

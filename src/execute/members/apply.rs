@@ -23,7 +23,7 @@ use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen, Unowned};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
-pub use crate::execute::members::reply::{MemberReply, failed, parse_written};
+pub use crate::execute::members::reply::{MemberReply, failed_reply, parse_answer_to_write};
 
 /// Error for an object that has changed since a saved plan was made.
 pub const OVERTAKEN: &str = "not applied: it changed since the plan";
@@ -89,7 +89,7 @@ impl Execution<'_> {
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         if !self.awaits_deletion(object) {
-            return failed(subject, self.terminating_error(object));
+            return failed_reply(subject, self.terminating_error(object));
         }
         self.create_again(object, subject, None, kinds).await
     }
@@ -106,7 +106,7 @@ impl Execution<'_> {
         if *live_membership == LiveMembership::OfAnotherSet
             && let Some(error) = self.predict_label_error(object, live_membership).await
         {
-            return failed(subject, error);
+            return failed_reply(subject, error);
         }
         let expected = self.expectation_for(object, live_membership);
         match self.apply_as_read(object, live_membership, expected, kinds).await {
@@ -114,10 +114,10 @@ impl Execution<'_> {
                 self.interpret_reply(object, subject, live_membership, &applied, kinds)
                     .await
             }
-            Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
+            Err(Unapplied::Failed(error)) if self.recreates_after_error(object, live_membership, &error) => {
                 self.recreate(object, subject, &error, kinds).await
             }
-            Err(unapplied) => self.explain_failure(object, subject, unapplied).await,
+            Err(unapplied) => self.reply_to_failed_apply(object, subject, unapplied).await,
         }
     }
 
@@ -164,22 +164,22 @@ impl Execution<'_> {
         };
         let precondition = self.plan.preconditions.for_object(&object.key);
         let was_created_by_others =
-            precondition == Precondition::Absent && !self.has_created(answer, live_membership);
+            precondition == Precondition::Absent && !self.reply_shows_creation(answer, live_membership);
         let mut reply = self.reply_to_successful_apply(object, answer, subject, live_membership);
         if let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind)
-            && changed_crd.used_former_schema(object, answer, &self.writing.field_manager)
+            && changed_crd.reply_shows_former_schema(object, answer, &self.writing.field_manager)
             && reply.outcome.error.is_none()
         {
             reply.outcome.action = Action::Failed;
             reply.outcome.error = Some(FORMER_SCHEMA.into());
         }
-        // The status of the answer decides, not the action `Created`: `has_created` also derives that from the owner of
-        // the fields, and an object that another run has created within the last second looks the same.
+        // The status of the answer decides, not the action `Created`: `reply_shows_creation` also derives that from the
+        // owner of the fields, and an object that another run has created within the last second looks the same.
         if answer.status != StatusCode::CREATED
             && reply.outcome.action != Action::Unchanged
             && reply.outcome.error.is_none()
         {
-            self.judge_former_membership(object, applied, &mut reply).await;
+            self.mark_by_former_membership(object, applied, &mut reply).await;
         }
         if was_created_by_others {
             reply
@@ -190,7 +190,7 @@ impl Execution<'_> {
     }
 
     /// Explains why a member was not applied.
-    pub async fn explain_failure(
+    pub async fn reply_to_failed_apply(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -198,23 +198,25 @@ impl Execution<'_> {
     ) -> MemberReply {
         let preconditions = &self.plan.preconditions;
         match unapplied {
-            Unapplied::Exists if preconditions.is_of_saved_plan() => failed(subject, OVERTAKEN.to_owned()),
-            Unapplied::Exists if self.policy.unowned == Unowned::Shown => failed(
+            Unapplied::Exists if preconditions.is_of_saved_plan() => {
+                failed_reply(subject, OVERTAKEN.to_owned())
+            }
+            Unapplied::Exists if self.policy.unowned == Unowned::Shown => failed_reply(
                 subject,
                 Message::new("not applied: it was created outside the set after the question")
                     .with_hint("run the same command again"),
             ),
             Unapplied::Exists => {
                 let hint = Refusal::UNOWNED_HINT;
-                failed(subject, Message::new(apply_as_read::EXISTS).with_hint(hint))
+                failed_reply(subject, Message::new(apply_as_read::EXISTS).with_hint(hint))
             }
-            Unapplied::Taken(message) => failed(subject, message),
-            Unapplied::Failed(error) if preconditions.is_of_saved_plan() && is_passing_conflict(&error) => {
-                failed(subject, OVERTAKEN.to_owned())
+            Unapplied::Taken(message) => failed_reply(subject, message),
+            Unapplied::Failed(error) if preconditions.is_of_saved_plan() && is_version_conflict(&error) => {
+                failed_reply(subject, OVERTAKEN.to_owned())
             }
             Unapplied::Failed(error) => MemberReply {
                 webhook: UnreachableWebhook::from_error(&error),
-                ..failed(subject, self.explain_refusal(object, &error).await)
+                ..failed_reply(subject, self.explain_refusal(object, &error).await)
             },
         }
     }
@@ -254,13 +256,15 @@ impl Execution<'_> {
                 .await?;
         }
         let reply = match self
-            .send_in_usable_versions(object, live_membership, &mut lock)
+            .send_replacing_versions_if_refused(object, live_membership, &mut lock)
             .await
         {
             Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
                 self.migrate_and_renew_lock(object, live_membership, &mut lock)
                     .await?;
-                return self.send_settled(object, live_membership, lock.as_ref()).await;
+                return self
+                    .send_with_conflict_retries(object, live_membership, lock.as_ref())
+                    .await;
             }
             // The object may be invalid only because it keeps fields of its former owner. If a dry run shows that it is
             // valid without them, they are migrated.
@@ -273,14 +277,16 @@ impl Execution<'_> {
             {
                 self.migrate_and_renew_lock(object, live_membership, &mut lock)
                     .await?;
-                return self.send_settled(object, live_membership, lock.as_ref()).await;
+                return self
+                    .send_with_conflict_retries(object, live_membership, lock.as_ref())
+                    .await;
             }
             reply => reply?,
         };
         let written = reply.json_or_null();
         // An object that this apply has just created has no fields of other managers.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
-            self.apply_after_migration(object, live_membership, &written)
+            self.migrate_and_apply_again(object, live_membership, &written)
                 .await?;
         }
         Ok(reply)
@@ -291,13 +297,13 @@ impl Execution<'_> {
     /// it. In a run of a saved plan, the apply is sent again only if the live object is still as the plan knows it. If
     /// `lock` is the version that this run has read, the apply is sent once: after a conflict, the caller judges the
     /// object again.
-    pub(super) async fn send_settled(
+    pub(super) async fn send_with_conflict_retries(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
-        let has_version_as_read = self.lock_as_read(lock).is_some();
+        let has_version_as_read = self.lock_unless_of_saved_plan(lock).is_some();
         let mut lock = lock.cloned();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut attempts = 0;
@@ -318,7 +324,7 @@ impl Execution<'_> {
                 Err(error) if has_version_as_read => return Err(error),
                 Err(error)
                     if attempts < ATTEMPTS
-                        && (is_passing_conflict(&error)
+                        && (is_version_conflict(&error)
                             || self.is_conflict_of_outdated_body(object, &body, &error).await) =>
                 {
                     error
@@ -331,7 +337,7 @@ impl Execution<'_> {
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.is_of_saved_plan()) {
-                let now = read::object(self.server, &object.resource, &object.key).await?;
+                let now = read::read_object(self.server, &object.resource, &object.key).await?;
                 let mut next_lock = preconditions.object_if_unchanged(seen, now.as_ref());
                 if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
                     next_lock = self
@@ -405,7 +411,7 @@ impl Execution<'_> {
 
     /// Returns whether the apply with this answer created the object. If an earlier attempt created it and the answer
     /// was lost, the status of the later answer is not `CREATED`; then the owner of the object's fields shows it.
-    pub(super) fn has_created(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
+    pub(super) fn reply_shows_creation(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
         if reply.status == StatusCode::CREATED {
             return true;
         }
@@ -427,6 +433,6 @@ pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
 }
 
 /// Returns whether this is a conflict that another attempt may not meet: about the object's version, not about a field.
-pub fn is_passing_conflict(error: &ApiError) -> bool {
+pub fn is_version_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }

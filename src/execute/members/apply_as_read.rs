@@ -17,7 +17,7 @@ use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
 use crate::execute::kinds::NewAndChangedKinds;
-use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict};
+use crate::execute::members::apply::{ATTEMPTS, is_version_conflict};
 use crate::execute::members::exported_fields;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
@@ -108,7 +108,7 @@ impl Execution<'_> {
     /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly.
     ///
     /// A controller may write the status of the object all the time, and change its version by that. So the last
-    /// attempt expects no version; `judge_former_membership` then reads what the object was before that attempt.
+    /// attempt expects no version; `mark_by_former_membership` then reads what the object was before that attempt.
     pub async fn apply_as_read(
         &self,
         object: &DesiredObject,
@@ -145,7 +145,7 @@ impl Execution<'_> {
                 }
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
-            let found = read::metadata(self.server, &object.resource, &object.key)
+            let found = read::read_metadata(self.server, &object.resource, &object.key)
                 .await
                 .map_err(Unapplied::Failed)?;
             let live = found.and_then(|found| Live::from_object(&found, &object.resource));
@@ -156,12 +156,12 @@ impl Execution<'_> {
             let current = self.expectation_of_version(&live.uid, &live.resource_version);
             if expected == current {
                 // The object was as expected, so another attempt helps only if the conflict is not about a field.
-                if !is_passing_conflict(&error) {
+                if !is_version_conflict(&error) {
                     return Err(Unapplied::Failed(error));
                 }
                 continue;
             }
-            membership = self.membership_of_found(&live, earlier_attempts)?;
+            membership = self.judge_unexpected_object(&live, earlier_attempts)?;
             expected = current;
         }
     }
@@ -182,7 +182,7 @@ impl Execution<'_> {
     }
 
     /// Judges an object that is not as the run expected: returns its membership, or why it must not be applied.
-    fn membership_of_found(
+    fn judge_unexpected_object(
         &self,
         live: &Live,
         earlier_attempts: EarlierAttempts,

@@ -35,10 +35,10 @@ pub enum Body {
 impl ApplyWithLiveFields {
     /// Returns the apply of an object over the live one; `None` if the manifest alone can be sent, because an apply of
     /// it by `manager` would neither remove ApplySet metadata nor change ignored fields.
-    pub fn over(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
-        let with_ignored_fields = ignore::body_of(object, live, manager, Purpose::Send);
+    pub fn from_live_if_needed(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
+        let with_ignored_fields = ignore::desired_body_with_live_values(object, live, manager, Purpose::Send);
         let with_metadata =
-            ownership::with_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
+            ownership::with_live_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
         let body = with_metadata.or_else(|| (!object.ignored.is_empty()).then_some(with_ignored_fields))?;
         Some(Self {
             seen: Seen::from_version(live),
@@ -50,12 +50,12 @@ impl ApplyWithLiveFields {
     }
 }
 
-/// Reads what [`ApplyWithLiveFields::over`] needs of the live object: only its metadata, unless the set ignores fields.
+/// Reads what [`ApplyWithLiveFields::from_live_if_needed`] needs of the live object: only its metadata, unless the set ignores fields.
 pub async fn read_live_fields(server: &ApiServer, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
     if object.ignored.is_empty() {
-        read::metadata(server, &object.resource, &object.key).await
+        read::read_metadata(server, &object.resource, &object.key).await
     } else {
-        read::object(server, &object.resource, &object.key).await
+        read::read_object(server, &object.resource, &object.key).await
     }
 }
 
@@ -63,7 +63,7 @@ pub async fn read_live_fields(server: &ApiServer, object: &DesiredObject) -> Res
 /// owns them. An ignored field that our manager owns has to be in the body of the apply, which would remove it
 /// otherwise.
 pub fn with_managed_fields_migrated(mut live: Value, former: &OwnershipMigration) -> Value {
-    if let Some(moved) = ownership::migrate_managed_fields(&live["metadata"], former) {
+    if let Some(moved) = ownership::migrated_managed_fields(&live["metadata"], former) {
         live["metadata"]["managedFields"] = moved;
     }
     live
@@ -82,7 +82,7 @@ pub async fn is_field_conflict_after_change(
     if !is_field_conflict(error) {
         return false;
     }
-    let Ok(now) = read::metadata(server, &object.resource, &object.key).await else {
+    let Ok(now) = read::read_metadata(server, &object.resource, &object.key).await else {
         return false;
     };
     let now = now.map(|live| Seen::from_version(&live));
@@ -126,9 +126,9 @@ impl Execution<'_> {
             return Ok(None);
         };
         if !object.ignored.is_empty() {
-            live = with_managed_fields_migrated(live, &self.former_owners(live_membership));
+            live = with_managed_fields_migrated(live, &self.migration_from_former_owners(live_membership));
         }
-        Ok(ApplyWithLiveFields::over(&live, object, manager))
+        Ok(ApplyWithLiveFields::from_live_if_needed(&live, object, manager))
     }
 
     /// Chooses the body of an apply of a member. If the set ignores fields of the object, the body of the first attempt

@@ -23,9 +23,9 @@ const LONGEST_VALUE: usize = 60;
 const WAYS_OUT: &str = "remove these fields from the manifest, take them over with --force-conflicts";
 
 /// Explains why an apply failed, with a detail for each field in conflict.
-pub async fn explain_failed_apply(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
+pub async fn failed_apply_message(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
-        return message_of_rejected_manifest::explain_rejection(error, object);
+        return message_of_rejected_manifest::rejection_message(error, object);
     };
     let path = object.resource.path_of(&object.key);
     // If the object cannot be read, the message names the fields without their live values.
@@ -153,7 +153,7 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
         let fields = value.as_object()?.iter();
         return fields
             .filter_map(|(key, field)| {
-                Some(with_first_segment(
+                Some(prepend_segment(
                     key.clone(),
                     find_at_path(field, path_after(key)?)?,
                 ))
@@ -164,7 +164,7 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
     let rest = path.strip_prefix('[')?;
     let find_in_item = |index: usize, path: &str| {
         let found = find_at_path(items.get(index)?, path)?;
-        Some(with_first_segment(index.to_string(), found))
+        Some(prepend_segment(index.to_string(), found))
     };
     // A set of scalars: `[="value"]`.
     if let Some(rest) = rest.strip_prefix('=') {
@@ -189,7 +189,7 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
 }
 
 /// Puts a segment before the others of a path.
-fn with_first_segment(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {
+fn prepend_segment(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {
     rest.insert(0, segment);
     (rest, value)
 }

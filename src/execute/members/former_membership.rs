@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, query};
 use crate::event::Action;
 use crate::execute::Execution;
-use crate::execute::members::apply::{MemberReply, parse_written};
+use crate::execute::members::apply::{MemberReply, parse_answer_to_write};
 use crate::execute::members::apply_as_read::{AppliedAs, Expected};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
@@ -36,7 +36,7 @@ enum FormerMembership {
 impl Execution<'_> {
     /// Turns the outcome into a failure if the object belonged to another set when it was applied, and marks the
     /// outcome as taken in if the object was in no set.
-    pub(super) async fn judge_former_membership(
+    pub(super) async fn mark_by_former_membership(
         &self,
         object: &DesiredObject,
         applied: &AppliedAs,
@@ -57,7 +57,7 @@ impl Execution<'_> {
             LiveMembership::Member { .. } if is_judged => return,
             LiveMembership::NotAMember if is_judged => Ok(FormerMembership::NoSet),
             LiveMembership::Member { .. } | LiveMembership::NotAMember => {
-                let Ok(written) = parse_written(&applied.reply) else {
+                let Ok(written) = parse_answer_to_write(&applied.reply) else {
                     return;
                 };
                 let (uid, version) = (written.metadata.uid, written.metadata.resource_version);

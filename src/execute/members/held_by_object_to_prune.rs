@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::cluster::apiserver::{ApiError, Status};
 use crate::execute::Execution;
-use crate::execute::members::conflict::explain_failed_apply;
+use crate::execute::members::conflict::failed_apply_message;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -25,7 +25,7 @@ impl Execution<'_> {
     /// Explains why the server refuses an object. Suggests to delete the objects that may hold what it needs, unless
     /// that would lose data.
     pub async fn explain_refusal(&self, object: &DesiredObject, error: &ApiError) -> Message {
-        let message = explain_failed_apply(self.server, object, error).await;
+        let message = failed_apply_message(self.server, object, error).await;
         let kind = &object.key.group_kind;
         let keys = self.plan.all_prunes().map(|live| &live.key);
         let prunes: Vec<&ObjectKey> = keys.filter(|key| key.group_kind == *kind).collect();
@@ -62,7 +62,7 @@ fn find_holding_prunes<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k
 fn hint_to_delete(holders: &[&ObjectKey]) -> String {
     let commands = holders
         .iter()
-        .map(|key| format!("`kubectl delete {}`", key.argument()));
+        .map(|key| format!("`kubectl delete {}`", key.shell_arguments()));
     format!(
         "delete the object that holds it, if this run would prune it: {}; then run the same command again",
         listed(commands)

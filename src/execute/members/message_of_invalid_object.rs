@@ -149,7 +149,7 @@ fn split_after_value(text: &str) -> Option<(&str, &str)> {
 /// Adds the hint for a field that cannot change: to recreate the object, or to keep the value.
 fn with_way_out(message: Message, object: &DesiredObject) -> Message {
     match kind_to_recreate(object) {
-        Some(kind) => message.with_recreation(kind),
+        Some(kind) => message.with_recreation_hint(kind),
         None => message.with_hint("keep the old value, or give the object another name"),
     }
 }

@@ -33,7 +33,7 @@ const LIST: &str = "a list";
 const GO_VALUES: [&str; 2] = ["&value.valueUnstructured{Value:", "&{"];
 
 /// Explains why a write of this object failed.
-pub fn explain_rejection(error: &ApiError, object: &DesiredObject) -> Message {
+pub fn rejection_message(error: &ApiError, object: &DesiredObject) -> Message {
     let mut faults = error
         .status()
         .map_or_else(Vec::new, |status| parse_faults(&status.message));

@@ -5,15 +5,15 @@
 pub mod apply;
 pub mod apply_as_read;
 pub mod apply_with_live_fields;
+mod await_gone_before_recreation;
 pub mod conflict;
 mod exported_fields;
 mod former_membership;
 pub mod held_by_object_to_prune;
 pub mod message_of_invalid_object;
 pub mod message_of_rejected_manifest;
-pub mod migrate;
+pub mod migrate_managed_fields;
 pub mod not_recreated;
 pub mod recreate;
 pub mod reply;
 pub mod taken_in;
-mod until_gone;

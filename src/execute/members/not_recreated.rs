@@ -96,7 +96,7 @@ impl NotRecreated {
     }
 
     /// Returns the message about the refused update, with the reason and its hint.
-    pub fn explain(self, refused: Message) -> Message {
+    pub fn into_refused_update_message(self, refused: Message) -> Message {
         let (reason, hint) = match self {
             Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
             Self::NotCreatable(reason) | Self::Denied(reason) => (reason, HINT_TO_KEEP.to_owned()),

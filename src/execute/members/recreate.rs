@@ -22,9 +22,9 @@ use crate::event::{Action, Claims, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, JUDGEMENTS, Purpose};
 use crate::execute::kinds::NewAndChangedKinds;
-use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
+use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed_reply};
 use crate::execute::members::apply_as_read::Expected;
-use crate::execute::members::conflict::explain_failed_apply;
+use crate::execute::members::conflict::failed_apply_message;
 use crate::execute::members::message_of_invalid_object::kind_to_recreate;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
@@ -92,7 +92,7 @@ impl ObjectToRecreate {
 impl Execution<'_> {
     /// Returns whether the run tries to recreate an object whose update failed with this error: the server found the
     /// new object invalid, and the user chose to recreate it. An object of another set is never deleted.
-    pub fn may_recreate(
+    pub fn recreates_after_error(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -145,7 +145,7 @@ impl Execution<'_> {
         error: &ApiError,
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
-        let refused = explain_failed_apply(self.server, object, error).await;
+        let refused = failed_apply_message(self.server, object, error).await;
         let reason = refused.text.clone();
         let begun = match self
             .delete_to_recreate(object, subject.uid.as_deref(), error)
@@ -159,7 +159,7 @@ impl Execution<'_> {
             Err(not_recreated) => {
                 return MemberReply {
                     webhook: not_recreated.webhook().cloned(),
-                    ..failed(subject, not_recreated.explain(refused))
+                    ..failed_reply(subject, not_recreated.into_refused_update_message(refused))
                 };
             }
         };
@@ -201,7 +201,7 @@ impl Execution<'_> {
         let mut uid = uid.map(str::to_owned);
         for _ in 0..JUDGEMENTS {
             let old = self.judge_recreation(object, uid.as_deref(), error).await?;
-            if self.delete_old(object, &old).await? == DeleteEnd::Deleted {
+            if self.delete_if_as_judged(object, &old).await? == DeleteEnd::Deleted {
                 return Ok(old);
             }
             uid = Some(old.live.uid);
@@ -229,7 +229,7 @@ impl Execution<'_> {
         if let Some(obstacle) = RecreationObstacle::from_manifest(object) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
-        let found = read::object(self.server, &object.resource, &object.key)
+        let found = read::read_object(self.server, &object.resource, &object.key)
             .await
             .map_err(|error| NotRecreated::get_failed(object, &error))?;
         let gone = NotRecreated::Changed("it no longer exists");
@@ -241,7 +241,7 @@ impl Execution<'_> {
         if let Some(obstacle) = self.obstacle_of_fields_of_others(object, &found, error) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
-        let reset = ignore::reset_by_creation(object, &found, &self.writing.field_manager);
+        let reset = ignore::ignored_fields_lost_by_recreation(object, &found, &self.writing.field_manager);
         if !reset.is_empty() {
             return Err(NotRecreated::Obstacle(RecreationObstacle::ResetsIgnored(reset)));
         }
@@ -306,7 +306,7 @@ impl Execution<'_> {
     }
 
     /// Deletes the object if it is as it was judged, and also what it owns, unless the new object adopts that.
-    async fn delete_old(
+    async fn delete_if_as_judged(
         &self,
         object: &DesiredObject,
         old: &ObjectToRecreate,
@@ -327,7 +327,9 @@ impl Execution<'_> {
             preconditions: &self.plan.preconditions,
         };
         // A namespace or CRD is kept if it has gained objects.
-        let kept = context.find_containers_to_keep(std::iter::once(&old.live)).await;
+        let kept = context
+            .outcomes_of_containers_to_keep(std::iter::once(&old.live))
+            .await;
         let outcome = match kept.into_iter().next() {
             Some(outcome) => outcome,
             None => match context.delete_unless_changed(&old.live, &old.live).await {
@@ -358,7 +360,7 @@ impl Execution<'_> {
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         if let Err(message) = self.wait_until_gone(object, uid).await {
-            return failed(subject, message);
+            return failed_reply(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
         let membership = LiveMembership::NotAMember;
@@ -376,7 +378,7 @@ impl Execution<'_> {
                 reply
             }
             Err(unapplied) => {
-                let mut reply = self.explain_failure(object, subject, unapplied).await;
+                let mut reply = self.reply_to_failed_apply(object, subject, unapplied).await;
                 let error = reply.outcome.error.take();
                 let deleted = "it was deleted to be recreated; the next run creates it".to_owned();
                 reply.outcome.error = error.map(|error| error.without_group().with_details([deleted]).into());

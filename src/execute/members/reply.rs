@@ -57,18 +57,18 @@ impl Execution<'_> {
         mut subject: Subject,
         live_membership: &LiveMembership,
     ) -> MemberReply {
-        let written = match parse_written(answer) {
+        let written = match parse_answer_to_write(answer) {
             Ok(written) => written.metadata,
-            Err(error) => return failed(subject, error.to_string()),
+            Err(error) => return failed_reply(subject, error.to_string()),
         };
         if written.name != subject.name || written.namespace != subject.namespace {
-            return failed(subject, ANSWER_OF_ANOTHER_OBJECT.to_owned());
+            return failed_reply(subject, ANSWER_OF_ANOTHER_OBJECT.to_owned());
         }
         let known_version = match live_membership {
             LiveMembership::Member { resource_version, .. } => Some(resource_version),
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
         };
-        let action = if self.has_created(answer, live_membership) {
+        let action = if self.reply_shows_creation(answer, live_membership) {
             Action::Created
         } else if known_version == Some(&written.resource_version) {
             Action::Unchanged
@@ -97,7 +97,7 @@ impl Execution<'_> {
 }
 
 /// Parses the metadata in the answer to a write.
-pub fn parse_written(reply: &Reply) -> Result<AnswerToWrite, serde_json::Error> {
+pub fn parse_answer_to_write(reply: &Reply) -> Result<AnswerToWrite, serde_json::Error> {
     reply.json()
 }
 
@@ -112,6 +112,6 @@ pub fn reply_from_outcome(outcome: ObjectOutcome) -> MemberReply {
 }
 
 /// Returns the reply about a member that failed with this error.
-pub fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
-    reply_from_outcome(ObjectOutcome::failed(subject, error))
+pub fn failed_reply(subject: Subject, error: impl Into<Message>) -> MemberReply {
+    reply_from_outcome(ObjectOutcome::from_error(subject, error))
 }

@@ -10,7 +10,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, Refusal, Unowned, describe_taken_in_object};
+use crate::plan::{LiveMembership, Refusal, Unowned, taken_in_reason};
 
 /// Error for an object that was taken in despite `--only-new-or-owned`.
 const PRECONDITION_IGNORED: &str =
@@ -57,6 +57,6 @@ impl Execution<'_> {
             return;
         };
         outcome.taken_in = true;
-        outcome.reason = describe_taken_in_object(object, &live, self.set, self.policy);
+        outcome.reason = taken_in_reason(object, &live, self.set, self.policy);
     }
 }

@@ -8,7 +8,7 @@ use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory, Written
 use crate::cluster::apiserver::Moment;
 use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
-use crate::execute::history::entry_under_way;
+use crate::execute::history::new_running_entry;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
@@ -140,7 +140,7 @@ impl ParentWriting<'_> {
         }
         let run = Run {
             takes_out: true,
-            ..entry_under_way(self.server, operation).await
+            ..new_running_entry(self.server, operation).await
         };
         // This write is not repeated until a webhook can be called: the webhook may start only after this run has
         // deleted an object.
@@ -213,7 +213,7 @@ impl ParentWriting<'_> {
         let before = Moment::now();
         let is_shared = parent
             .as_ref()
-            .is_some_and(|parent| parent.adding_beside(&run.id).next().is_some());
+            .is_some_and(|parent| parent.adding_runs_beside(&run.id).next().is_some());
         let runs_before = parent
             .as_ref()
             .map(|parent| history_with_abandoned_runs(parent, &run.id));
@@ -279,7 +279,7 @@ impl ParentWriting<'_> {
                 .and_then(|judged| judged.into_status_if_accepted(self.accepted))
                 .map_err(ParentWriteError::Refused)?;
             let target = decide(ParentRead {
-                record: recorded(&status),
+                record: record_of_status(&status),
                 history: parent
                     .as_ref()
                     .map(|parent| history_with_abandoned_runs(parent, writer.id))
@@ -294,7 +294,7 @@ impl ParentWriting<'_> {
                 }
                 Some(parent) => {
                     let seen = (parent.uid.as_str(), parent.resource_version.as_str());
-                    self.write_record(seen, &target, sink).await?
+                    self.write_annotations(seen, &target, sink).await?
                 }
                 None => {
                     let created = self.create(&target, sink).await?;
@@ -306,7 +306,7 @@ impl ParentWriting<'_> {
             };
             match written {
                 Written::Done(written) => {
-                    self.note_abandoned(parent.as_ref(), writer.id, sink);
+                    self.report_abandoned_runs(parent.as_ref(), writer.id, sink);
                     return Ok((*written, is_shared));
                 }
                 Written::Overtaken => {
@@ -315,7 +315,7 @@ impl ParentWriting<'_> {
                     // write was carried out, and its answer was lost: the annotations have the entry of this run, or
                     // have it no longer.
                     if let Some(found) = found.as_ref().filter(|found| is_written_already(found, &target)) {
-                        self.note_abandoned(parent.as_ref(), writer.id, sink);
+                        self.report_abandoned_runs(parent.as_ref(), writer.id, sink);
                         return Ok((found.clone(), is_shared));
                     }
                     // A parent that was created or deleted counts as written by another run, to be on the safe side.
@@ -331,7 +331,7 @@ impl ParentWriting<'_> {
     }
 
     /// Reports the runs that counted as abandoned when the parent was read, except the one with the id `own`.
-    fn note_abandoned(&self, parent: Option<&ParentObject>, own: &str, sink: &mut Sink<'_>) {
+    fn report_abandoned_runs(&self, parent: Option<&ParentObject>, own: &str, sink: &mut Sink<'_>) {
         let abandoned = parent.into_iter().flat_map(|parent| &parent.abandoned);
         for run in abandoned.filter(|run| !run.has_id(own)) {
             let began = run.describe_beginning(self.server.now());
@@ -364,7 +364,7 @@ fn is_written_already(parent: &ParentObject, new_annotations: &Value) -> bool {
 /// the parent do not count: a run that may have written a member leaves its entry or a wider record.
 fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
     let others =
-        |parent: &ParentObject| History::from_annotations(&parent.annotations).keep_other_adding_runs(own);
+        |parent: &ParentObject| History::from_annotations(&parent.annotations).into_other_adding_runs(own);
     before.uid != found.uid || before.reading != found.reading || others(before) != others(found)
 }
 
@@ -379,7 +379,7 @@ pub(super) fn history_with_abandoned_runs(parent: &ParentObject, own: &str) -> H
 }
 
 /// Returns the record of a parent; an empty one if there is no parent.
-fn recorded(status: &ParentStatus) -> Record {
+fn record_of_status(status: &ParentStatus) -> Record {
     match status {
         ParentStatus::Recorded(ParentAnnotations {
             kinds: RecordedKinds::GroupKinds(group_kinds),

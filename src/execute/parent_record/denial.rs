@@ -11,8 +11,12 @@ impl ParentWriting<'_> {
     /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the
     /// error if admission denies the write or changes what it wrote; `None` for other errors, which the prediction of
     /// the members reports, too.
-    pub async fn predict_denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
-        let error = self.try_write(parent, needed).await.err()?;
+    pub async fn denial_message_of_record_write(
+        &self,
+        parent: Option<&ParentObject>,
+        needed: &Record,
+    ) -> Option<Message> {
+        let error = self.dry_run_record_write(parent, needed).await.err()?;
         if let ParentWriteError::Request(error) = &error
             && !is_denial_by_admission(error)
         {
@@ -23,7 +27,7 @@ impl ParentWriting<'_> {
         Some(reason.trim_start_matches([':', ' ']).into())
     }
 
-    async fn try_write(
+    async fn dry_run_record_write(
         &self,
         parent: Option<&ParentObject>,
         needed: &Record,
@@ -40,7 +44,7 @@ impl ParentWriting<'_> {
             Some(parent) => self.update_request((&parent.uid, &parent.resource_version), &target, &dry_run),
             None => self.creation_request(&target, &dry_run),
         };
-        self.check_answer(self.server.send(request).await, &target)?;
+        self.written_from_answer(self.server.send(request).await, &target)?;
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use super::begin::{KnownParent, WritingRun};
 use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
-use crate::execute::history::HistoryEntry;
+use crate::execute::history::ChangeCounter;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
 use crate::model::set::ParentObject;
@@ -31,7 +31,7 @@ impl ParentWriting<'_> {
     pub async fn end_and_report(
         &self,
         known: &mut KnownParent,
-        entry: &HistoryEntry,
+        entry: &ChangeCounter,
         final_record: FinalRecord<'_>,
         ending: Ending,
         sink: &mut Sink<'_>,
@@ -78,7 +78,7 @@ impl ParentWriting<'_> {
                 Some(exact) if !read.is_shared => exact.clone(),
                 _ => read.record.union(final_record.needed),
             };
-            let mut history = read.history.without(known.entry_id());
+            let mut history = read.history.without_running(known.entry_id());
             if let Some(run) = run.clone() {
                 history.add(run);
             }
@@ -120,7 +120,7 @@ impl ParentWriting<'_> {
                 let written = self.decide_and_write(Some(parent), false, &writer, sink, |read| {
                     Ok(RecordAndHistory {
                         record: read.record,
-                        history: read.history.without(id),
+                        history: read.history.without_running(id),
                     })
                 });
                 let _ = written.await;

@@ -25,7 +25,7 @@ impl ParentWriting<'_> {
         if !found.is_empty() {
             let consequence = format!(
                 "what leads there stays recorded until no such object is left; see `kubectl applyset verify {}`",
-                parent.argument()
+                parent.shell_arguments()
             );
             let warning = read::warning_of_unlabeled(&found, &consequence);
             sink(Event::Warning(warning));

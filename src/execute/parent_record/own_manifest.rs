@@ -9,7 +9,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
-use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, with_preconditions};
+use crate::execute::members::apply::{ATTEMPTS, is_version_conflict, with_preconditions};
 use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, is_field_conflict_after_change, read_live_fields,
 };
@@ -17,7 +17,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
 use crate::model::write_settings::Conflicts;
 use crate::plan::Preconditions;
-use crate::read::{self, WHOLE_OBJECTS, parent_of_answer};
+use crate::read::{self, WHOLE_OBJECTS, parse_parent_answer};
 
 impl ParentWriting<'_> {
     /// Sends the manifest and reports warnings of the server; does nothing if the parent has no manifest.
@@ -41,7 +41,7 @@ impl ParentWriting<'_> {
         }
         // This write has no resourceVersion as a precondition, so another run may have written the record before it:
         // `replace` compares the answer with the parent that this run knows.
-        let (found, _) = parent_of_answer(&reply, &self.set.parent, self.server.now())?;
+        let (found, _) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
         known.replace(found);
         Ok(())
     }
@@ -62,7 +62,7 @@ impl ParentWriting<'_> {
         let parameters = self.member_parameters();
         for _ in 0..ATTEMPTS {
             let seen_by_plan = if preconditions.seen_parent().is_some() {
-                let live = read::object(self.server, &object.resource, &object.key).await?;
+                let live = read::read_object(self.server, &object.resource, &object.key).await?;
                 let seen = preconditions.parent_if_unchanged(live.as_ref());
                 Some(seen.ok_or(ParentWriteError::ChangedSincePlan)?)
             } else {
@@ -74,16 +74,16 @@ impl ParentWriting<'_> {
             let Some(seen) = seen_by_plan.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
                 let request = manifest_request(sent, with_uid(sent, uid).body(), &parameters);
                 match self.send(request, sink).await {
-                    Err(error) if is_passing_conflict(&error) && !self.parent_has_uid(uid).await? => {
+                    Err(error) if is_version_conflict(&error) && !self.parent_has_uid(uid).await? => {
                         return Err(ParentWriteError::Replaced);
                     }
-                    Err(error) if is_passing_conflict(&error) => continue,
+                    Err(error) if is_version_conflict(&error) => continue,
                     reply => return Ok(reply?),
                 }
             };
             let request = manifest_request(sent, with_preconditions(sent, &seen).body(), &parameters);
             match self.send(request, sink).await {
-                Err(error) if is_passing_conflict(&error) => {}
+                Err(error) if is_version_conflict(&error) => {}
                 Err(error) if is_field_conflict_after_change(self.server, object, &seen, &error).await => {}
                 reply => return Ok(reply?),
             }
@@ -109,7 +109,7 @@ impl ParentWriting<'_> {
             return Ok(None);
         }
         let live = read_live_fields(self.server, object).await?;
-        Ok(live.and_then(|live| ApplyWithLiveFields::over(&live, object, manager)))
+        Ok(live.and_then(|live| ApplyWithLiveFields::from_live_if_needed(&live, object, manager)))
     }
 
     pub(super) fn member_parameters(&self) -> Vec<(&str, &str)> {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::requests::{ParentWriting, is_overtaken};
+use super::requests::{ParentWriting, is_error_of_overtaken_write};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::execute::deletion::delete::delete_request;
 use crate::execute::reread::is_answer_about;
@@ -35,13 +35,15 @@ pub enum DeletedParent {
 
 impl ParentWriting<'_> {
     /// Deletes the parent as it was read; returns `None`, and deletes nothing, if the parent has changed since.
-    pub async fn delete(&self, live: &Live) -> Result<Option<DeletedParent>, ApiError> {
+    pub async fn delete_if_unchanged(&self, live: &Live) -> Result<Option<DeletedParent>, ApiError> {
         if live.presence == Presence::Terminating {
             return Ok(Some(DeletedParent::TerminatingBefore));
         }
         let server = self.server.for_lease_writes();
         match server.send(delete_request(live, DryRun::None)).await {
-            Ok(reply) if is_answer_about(&reply, live) && is_gone(&reply) => Ok(Some(DeletedParent::Gone)),
+            Ok(reply) if is_answer_about(&reply, live) && reply_says_gone(&reply) => {
+                Ok(Some(DeletedParent::Gone))
+            }
             Ok(reply) if is_answer_about(&reply, live) => Ok(Some(DeletedParent::Terminating)),
             // The answer is about another object, so the caller reads the parent again.
             Ok(_) => Ok(None),
@@ -54,7 +56,7 @@ impl ParentWriting<'_> {
     /// Removes the record from the parent as it was read. Also removes a part-of label with the set's own id, because
     /// kubectl labels a parent that is among its manifests as a member of the set. Removes nothing else. Returns
     /// `false` if the parent has changed since it was read, or is gone.
-    pub async fn remove_record(&self, parent: &ParentObject) -> Result<bool, ApiError> {
+    pub async fn remove_record_if_unchanged(&self, parent: &ParentObject) -> Result<bool, ApiError> {
         // In a merge patch, null removes a key.
         let nulls = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
@@ -76,7 +78,7 @@ impl ParentWriting<'_> {
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
         match self.server.for_lease_writes().send(request).await {
             Ok(_) => Ok(true),
-            Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(false),
+            Err(error) if is_error_of_overtaken_write(&error) || error.is(StatusCode::NOT_FOUND) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -84,7 +86,7 @@ impl ParentWriting<'_> {
 
 /// Returns whether the answer to a DELETE says that the object is gone: it is then a `Status`. If finalizers hold the
 /// object, the answer is the object itself.
-fn is_gone(reply: &Reply) -> bool {
+fn reply_says_gone(reply: &Reply) -> bool {
     let answer = reply.json_or_null();
     answer["kind"] == "Status"
 }

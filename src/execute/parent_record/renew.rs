@@ -26,7 +26,7 @@ impl ParentWriting<'_> {
     ///
     /// If the work ends during a renewal, the renewal is dropped, and the server may carry it out or not. If the server
     /// carries it out, the next write of the parent meets a conflict, and reads the parent again.
-    pub async fn while_renewing<T>(&self, known: &mut KnownParent, work: impl Future<Output = T>) -> T {
+    pub async fn work_while_renewing<T>(&self, known: &mut KnownParent, work: impl Future<Output = T>) -> T {
         let work = pin!(work);
         let renewing = pin!(self.renew_in_time(known));
         match select(work, renewing).await {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::cluster::apiserver::{ApiErrorKind, ApiRequest, ApiServer, Patch};
     use crate::execute::Interrupt;
-    use crate::execute::history::entry_under_way;
+    use crate::execute::history::new_running_entry;
     use crate::model::applyset::Record;
     use crate::model::history_annotation::{HISTORY_ANNOTATION, History, RunOperation};
     use crate::model::resource::Scope;
@@ -179,13 +179,13 @@ mod tests {
             writing: &writing,
             interrupt: &Interrupt::default(),
         };
-        let entry = entry_under_way(server, RunOperation::Apply).await;
+        let entry = new_running_entry(server, RunOperation::Apply).await;
         let needed = Record::default();
         let mut known = parent
             .begin(None::<ParentObject>, &needed, entry, &mut |_| {})
             .await
             .expect("it begins");
-        parent.while_renewing(&mut known, work()).await
+        parent.work_while_renewing(&mut known, work()).await
     }
 
     async fn write_member(server: &ApiServer) -> Result<(), ApiErrorKind> {

@@ -42,7 +42,7 @@ impl ParentWriting<'_> {
             repair.parent.uid.as_str(),
             repair.parent.resource_version.as_str(),
         );
-        let written = match self.write_record(seen, &target, sink).await? {
+        let written = match self.write_annotations(seen, &target, sink).await? {
             Written::Done(written) => written,
             Written::Overtaken => return Ok(Repaired::Overtaken),
         };
@@ -80,6 +80,6 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
         let body = Bytes::from(json!({"metadata": metadata}).to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.check_answer(self.send(request, sink).await, target)
+        self.written_from_answer(self.send(request, sink).await, target)
     }
 }

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply, UnreachableWebhook};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::{Event, Subject};
-use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served};
+use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served};
 use crate::execute::label_in_answer::changed_key;
-use crate::execute::members::apply::parse_written;
+use crate::execute::members::apply::parse_answer_to_write;
 use crate::execute::members::apply_as_read::with_version_of_no_object;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink, WaitNotes};
@@ -20,12 +20,12 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, TOOLING_ANNOTATION};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, NoRoom};
-use crate::model::object::apply_body;
+use crate::model::object::to_yaml_safe_json;
 use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::WriteSettings;
 use crate::plan::{Refusal, is_not_yet_served};
-use crate::read::{self, ListError, METADATA, parent_of_answer};
+use crate::read::{self, ListError, METADATA, parse_parent_answer};
 
 /// Context for writing the parent of a set.
 #[derive(Clone, Copy)]
@@ -129,19 +129,19 @@ impl ParentWriting<'_> {
     }
 
     pub async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
-        read::parent(self.server, self.resource, &self.set.parent).await
+        read::read_parent(self.server, self.resource, &self.set.parent).await
     }
 
     /// Writes the annotations `target` on the parent that has this UID and this resourceVersion. The UID prevents that
     /// an apply creates the parent again if it is gone.
-    pub async fn write_record(
+    pub async fn write_annotations(
         &self,
         (uid, resource_version): (&str, &str),
         new_annotations: &Value,
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let request = self.update_request((uid, resource_version), new_annotations, &[]);
-        self.check_answer(self.send(request, sink).await, new_annotations)
+        self.written_from_answer(self.send(request, sink).await, new_annotations)
     }
 
     /// Returns the request that writes the annotations `target` on the parent that has this UID and this
@@ -158,7 +158,7 @@ impl ParentWriting<'_> {
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = new_annotations.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
-        self.record_request(apply_body(&object), &[&parameters, more].concat())
+        self.record_request(to_yaml_safe_json(&object), &[&parameters, more].concat())
     }
 
     /// Returns the request that creates a parent that has no manifest, with the annotations `target`.
@@ -189,7 +189,7 @@ impl ParentWriting<'_> {
         let written = annotations.as_object().into_iter().flatten();
         others
             .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));
-        let value = target.history.value(&others);
+        let value = target.history.to_annotation_value(&others);
         let history = value.map_err(|NoRoom| ParentWriteError::NoRoom)?;
         // An empty history is written as an empty list if the parent has the annotation. To leave the annotation out
         // would not remove it: the parent may have been created by POST, and that field manager owns the annotation,
@@ -215,7 +215,7 @@ impl ParentWriting<'_> {
     ) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
             let request = self.creation_request(new_annotations, &[]);
-            return self.check_answer(self.send(request, sink).await, new_annotations);
+            return self.written_from_answer(self.send(request, sink).await, new_annotations);
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -223,7 +223,7 @@ impl ParentWriting<'_> {
             let resource = &manifest.resource;
             let notes = WaitNotes::default();
             let served = await_served(self.server, self.interrupt, resource, namespace, deadline, &notes);
-            match notes.report_during(Box::pin(served), sink).await {
+            match notes.work_while_reporting(Box::pin(served), sink).await {
                 Ok(()) => {}
                 Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
                 Err(NotServed::Interrupted) => {
@@ -237,16 +237,18 @@ impl ParentWriting<'_> {
             metadata["annotations"] = json!({});
         }
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
-        let request = manifest_request(manifest, apply_body(&object), &self.member_parameters());
+        let request = manifest_request(manifest, to_yaml_safe_json(&object), &self.member_parameters());
         let reply = match self.send(request, sink).await {
             Ok(reply) if reply.status == StatusCode::CREATED => reply,
             // Another client has created it, and may have recorded a set on it. A manifest with `metadata.uid` gets a
             // conflict, too.
-            Err(error) if !is_overtaken(&error) || self.read().await?.is_none() => return Err(error.into()),
+            Err(error) if !is_error_of_overtaken_write(&error) || self.read().await?.is_none() => {
+                return Err(error.into());
+            }
             _ => return Ok(Written::Overtaken),
         };
-        let created = parse_written(&reply)?.metadata;
-        self.write_record((&created.uid, &created.resource_version), new_annotations, sink)
+        let created = parse_answer_to_write(&reply)?.metadata;
+        self.write_annotations((&created.uid, &created.resource_version), new_annotations, sink)
             .await
     }
 
@@ -256,7 +258,7 @@ impl ParentWriting<'_> {
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         let server = self.server.for_lease_writes();
         let sent = Box::pin(webhooks.send(&server, request));
-        notes.report_during(sent, sink).await
+        notes.work_while_reporting(sent, sink).await
     }
 
     /// Checks the answer to a write of the annotations `target`, and returns the parent in it.
@@ -265,17 +267,17 @@ impl ParentWriting<'_> {
     ///
     /// The answer lacks the record, the id or the entry of the run. Other runs could then not find the members that
     /// this run is about to write.
-    pub(super) fn check_answer(
+    pub(super) fn written_from_answer(
         &self,
         answer: Result<Reply, ApiError>,
         new_annotations: &Value,
     ) -> Result<Written, ParentWriteError> {
         let reply = match answer {
             Ok(reply) => reply,
-            Err(error) if is_overtaken(&error) => return Ok(Written::Overtaken),
+            Err(error) if is_error_of_overtaken_write(&error) => return Ok(Written::Overtaken),
             Err(error) => return Err(error.into()),
         };
-        let (parent, answered) = parent_of_answer(&reply, &self.set.parent, self.server.now())?;
+        let (parent, answered) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
         let keys = [
             ("label", labels(&self.set.id), &answered),
             ("annotation", new_annotations.clone(), &parent.annotations),
@@ -324,6 +326,6 @@ pub(super) fn manifest_request(
 }
 
 /// Returns whether a write failed because another client changed, created or deleted the object first.
-pub(super) fn is_overtaken(error: &ApiError) -> bool {
+pub(super) fn is_error_of_overtaken_write(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT)
 }

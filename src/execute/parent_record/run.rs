@@ -5,7 +5,7 @@ use super::end::FinalRecord;
 use super::requests::ParentWriting;
 use crate::event::Ending;
 use crate::execute::Sink;
-use crate::execute::history::HistoryEntry;
+use crate::execute::history::ChangeCounter;
 use crate::model::applyset::Record;
 
 /// A run that is under way.
@@ -15,7 +15,7 @@ pub struct RunOnParent<'a> {
     /// it yet.
     pub known: Option<KnownParent>,
     /// Counts the changes of the run, for its entry in the history.
-    pub entry: HistoryEntry,
+    pub entry: ChangeCounter,
     /// The record of everything that the run may write.
     needed: &'a Record,
 }
@@ -25,7 +25,7 @@ impl<'a> RunOnParent<'a> {
         Self {
             parent,
             known,
-            entry: HistoryEntry::default(),
+            entry: ChangeCounter::default(),
             needed,
         }
     }
@@ -38,17 +38,17 @@ impl<'a> RunOnParent<'a> {
     ) -> T {
         let entry = std::mem::take(&mut self.entry);
         let done = self
-            .while_renewing(Box::pin(work(&mut entry.counting_sink(sink))))
+            .work_while_renewing(Box::pin(work(&mut entry.counting_sink(sink))))
             .await;
         self.entry = entry;
         done
     }
 
     /// Does something, and renews the entry of the run at the same time.
-    pub async fn while_renewing<T>(&mut self, work: impl Future<Output = T>) -> T {
+    pub async fn work_while_renewing<T>(&mut self, work: impl Future<Output = T>) -> T {
         match &mut self.known {
             None => work.await,
-            Some(known) => self.parent.while_renewing(known, work).await,
+            Some(known) => self.parent.work_while_renewing(known, work).await,
         }
     }
 

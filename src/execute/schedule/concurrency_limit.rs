@@ -53,7 +53,7 @@ pub(super) struct ConcurrencyLimit {
 }
 
 /// Returns how many of this number of writes will soon run at once, if the server keeps up.
-pub fn soon_under_way(writes: usize) -> usize {
+pub fn count_soon_under_way(writes: usize) -> usize {
     writes.min(START_IF_FAR)
 }
 
@@ -100,7 +100,7 @@ impl ConcurrencyLimit {
     /// Returns how many of this number of writes will soon run at once, if the server keeps up.
     pub(super) fn soon_under_way(&self, writes: usize) -> usize {
         let highest = if self.was_refused { self.limit } else { self.max };
-        soon_under_way(writes).min(highest)
+        count_soon_under_way(writes).min(highest)
     }
 
     /// Records an answer and its duration.
@@ -189,7 +189,7 @@ mod tests {
             let fastest = Some(Duration::from_millis(milliseconds));
             assert_eq!(ConcurrencyLimit::new(most, fastest).limit, start);
         }
-        assert_eq!(soon_under_way(300), 32);
+        assert_eq!(count_soon_under_way(300), 32);
     }
 
     #[test]

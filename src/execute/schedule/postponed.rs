@@ -51,7 +51,7 @@ impl<'a, A> Postponed<'a, A> {
 
     /// Takes the answer of an action. If a `webhook` could not be called, the action is postponed as long as the run
     /// waits for that webhook.
-    pub(super) fn take_answer(
+    pub(super) fn postpone_or_end(
         &mut self,
         id: ActionId,
         answer: A,
@@ -107,7 +107,7 @@ impl<'a, A> Postponed<'a, A> {
     }
 
     /// Returns the time at which the next probe begins; `None` if no webhook waits for its next probe.
-    pub(super) fn next_probe(&self) -> Option<Instant> {
+    pub(super) fn next_probe_time(&self) -> Option<Instant> {
         let queues = self.queues.iter().filter(|(_, queue)| queue.probe.is_none());
         queues.map(|(name, queue)| self.next_probe_of(name, queue)).min()
     }
@@ -115,7 +115,7 @@ impl<'a, A> Postponed<'a, A> {
     fn next_probe_of(&self, name: &String, queue: &Queue<A>) -> Instant {
         let names = std::iter::once(name);
         self.webhooks
-            .next_attempt(queue.last_failure, queue.failed_probes, names)
+            .next_attempt_time(queue.last_failure, queue.failed_probes, names)
     }
 
     /// Makes the first waiting action of each webhook whose pause is over the next probe, and returns these actions.

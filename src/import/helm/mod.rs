@@ -45,7 +45,7 @@ pub(super) fn select_to_read_whole(secrets: &[Value]) -> Vec<&Value> {
 }
 
 /// Reads the objects of the newest deployed revision, without hooks.
-pub(super) fn read(found: &FoundInventory) -> Result<Vec<ObjectKey>, InventoryError> {
+pub(super) fn read_deployed_objects(found: &FoundInventory) -> Result<Vec<ObjectKey>, InventoryError> {
     let Some(deployed) = newest_deployed(&found.objects) else {
         let newest = found.objects.iter().max_by_key(|secret| version_of(secret));
         let state = newest.map_or_else(String::new, |secret| format!("; {}", describe_revision(secret)));
@@ -256,14 +256,14 @@ mod tests {
         let old = "apiVersion: v1\nkind: Secret\nmetadata: {name: old}\n";
         let secrets = [in_state("deployed", 9, old), in_state("deployed", 10, MANIFEST)];
         assert_eq!(
-            names(&read(&found(&secrets)).expect("a release")),
+            names(&read_deployed_objects(&found(&secrets)).expect("a release")),
             [
                 "configmap/one in namespace shop",
                 "deployment.apps/web in namespace other"
             ]
         );
         let twice = [in_state("deployed", 1, &format!("{MANIFEST}{MANIFEST}"))];
-        assert_eq!(read(&found(&twice)).expect("a release").len(), 2);
+        assert_eq!(read_deployed_objects(&found(&twice)).expect("a release").len(), 2);
     }
 
     #[test]
@@ -275,7 +275,10 @@ mod tests {
             in_state("failed", 10, &more),
             in_state("pending-upgrade", 11, MANIFEST),
         ];
-        assert_eq!(read(&found(&secrets)).expect("a release").len(), 2);
+        assert_eq!(
+            read_deployed_objects(&found(&secrets)).expect("a release").len(),
+            2
+        );
         let elsewhere = read_objects_only_in_newer_revisions(&found(&secrets));
         assert_eq!(elsewhere.len(), 1);
         assert_eq!(elsewhere[0].record, "revision 10 is failed");
@@ -308,7 +311,8 @@ mod tests {
 
     #[test]
     fn a_release_that_was_never_deployed_is_named_with_its_state() {
-        let error = read(&found(&[in_state("failed", 1, MANIFEST)])).expect_err("no inventory");
+        let error =
+            read_deployed_objects(&found(&[in_state("failed", 1, MANIFEST)])).expect_err("no inventory");
         assert_eq!(
             error.to_string(),
             "it has no deployed revision; revision 1 is failed"
@@ -318,7 +322,10 @@ mod tests {
     #[test]
     fn releases_from_before_compression_are_read() {
         let secrets = [holding(1, release(1, MANIFEST).to_string().as_bytes())];
-        assert_eq!(read(&found(&secrets)).expect("a release").len(), 2);
+        assert_eq!(
+            read_deployed_objects(&found(&secrets)).expect("a release").len(),
+            2
+        );
     }
 
     #[test]
@@ -330,7 +337,7 @@ mod tests {
             holding(1, b"no json"),
             in_state("deployed", 1, "kind: [}"),
         ] {
-            let error = read(&found(std::slice::from_ref(&secret))).expect_err("no release");
+            let error = read_deployed_objects(&found(std::slice::from_ref(&secret))).expect_err("no release");
             let error = error.to_string();
             assert!(error.starts_with("secret/sh.helm.release.v1.web.v1: "), "{error}");
         }
@@ -361,11 +368,14 @@ mod tests {
             if let Some(field) = secret.pointer_mut(pointer) {
                 *field = value.clone();
             }
-            assert!(read(&found(&[secret])).is_err(), "{pointer} {value}");
+            assert!(
+                read_deployed_objects(&found(&[secret])).is_err(),
+                "{pointer} {value}"
+            );
         }
         let mut of_another = found(&[holding(1, &packed(&release(1, MANIFEST)))]);
         of_another.namespace = "other".to_owned();
-        assert!(read(&of_another).is_err());
+        assert!(read_deployed_objects(&of_another).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes_yaml::Node;
 
-use super::desired::leave_out_of_metadata;
+use super::desired::remove_empty_metadata;
 use super::error::{Fault, Problem};
 use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
 use crate::model::applyset::record::is_dns_label;
@@ -79,7 +79,7 @@ fn without_null_labels_and_annotations(object: Object) -> Object {
         return object;
     }
     let mut metadata = object.metadata();
-    leave_out_of_metadata(&mut metadata);
+    remove_empty_metadata(&mut metadata);
     object.with_metadata(&metadata)
 }
 

@@ -8,13 +8,16 @@ use serde_json::{Map, Value};
 use super::error::InvalidObject;
 use super::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
-use crate::model::dependency_ranks::DependencyGraph;
 use crate::model::depends_on::{self, DEPENDS_ON};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
+use crate::model::topological_ranks::DependencyGraph;
 
 /// Reads what an object depends on from its metadata.
-pub(super) fn parse(key: &ObjectKey, metadata: &Map<String, Value>) -> Result<Vec<ObjectKey>, Message> {
+pub(super) fn parse_depends_on_annotation(
+    key: &ObjectKey,
+    metadata: &Map<String, Value>,
+) -> Result<Vec<ObjectKey>, Message> {
     let annotation = metadata
         .get("annotations")
         .and_then(|annotations| annotations.get(DEPENDS_ON));
@@ -27,7 +30,7 @@ pub(super) fn parse(key: &ObjectKey, metadata: &Map<String, Value>) -> Result<Ve
         )
     })?;
     if objects.contains(key) {
-        return Err(describe_cycle([key, key]));
+        return Err(cycle_message([key, key]));
     }
     Ok(objects)
 }
@@ -66,20 +69,20 @@ pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity)
 }
 
 /// Finds a cycle of dependencies.
-pub(super) fn find_cycle(desired: &Desired) -> Option<InvalidObject> {
+pub(super) fn find_cycle_error(desired: &Desired) -> Option<InvalidObject> {
     let graph = graph(&desired.members, |_| 0)?;
     let cycle = graph.ranks().err()?;
     let first = *cycle.first()?;
     let path = cycle.iter().chain([&first]);
     Some(InvalidObject::new(
         desired.members[first].position.clone(),
-        describe_cycle(path.map(|index| &desired.members[*index].key)),
+        cycle_message(path.map(|index| &desired.members[*index].key)),
     ))
 }
 
 /// Returns the message about objects that each depend on the next one. The last object of the path is the first one
 /// again.
-fn describe_cycle<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
+fn cycle_message<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
     let names: Vec<String> = path.into_iter().map(ToString::to_string).collect();
     Message::new(format!("dependencies form a cycle: {}", names.join(" -> "))).with_hint(hint_to_remove_one())
 }

@@ -19,7 +19,7 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
 /// Leaves out the empty values in the metadata of an object of any kind, and the labels and annotations that are null.
-pub fn leave_out_of_metadata(metadata: &mut Map<String, Value>) {
+pub fn remove_empty_metadata(metadata: &mut Map<String, Value>) {
     for field in ["labels", "annotations"] {
         if let Some(Value::Object(pairs)) = metadata.get_mut(field) {
             pairs.retain(|_, value| !value.is_null());
@@ -49,7 +49,7 @@ pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Ob
         name: "",
     };
     let metadata = fields.remove("metadata");
-    root.leave_out_of(&mut fields);
+    root.remove_empty_fields(&mut fields);
     if fields.contains_key("aggregationRule") && fields.get("rules").is_some_and(is_empty) {
         fields.remove("rules");
     }
@@ -71,7 +71,7 @@ struct NestedField<'a> {
 
 impl NestedField<'_> {
     /// Leaves out empty values of the fields of this field.
-    fn leave_out_of(self, fields: &mut Map<String, Value>) {
+    fn remove_empty_fields(self, fields: &mut Map<String, Value>) {
         let is_manual = fields.get("manualSelector") == Some(&Value::Bool(true));
         fields.retain(|name, value| {
             let field = NestedField {
@@ -81,7 +81,7 @@ impl NestedField<'_> {
                 name,
             };
             field.clean(value);
-            !field.leaves_out(value) || (is_manual && field.is_selector_of_job())
+            !field.is_meaningless(value) || (is_manual && field.is_selector_of_job())
         });
     }
 
@@ -89,14 +89,14 @@ impl NestedField<'_> {
         match value {
             // In a schema a null may be a value, for example in an `enum`.
             Value::Object(_) if self.name == "openAPIV3Schema" => {}
-            Value::Object(fields) => self.leave_out_of(fields),
+            Value::Object(fields) => self.remove_empty_fields(fields),
             Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
     /// Returns whether the value of this field means nothing, so that an object without it is the same.
-    fn leaves_out(self, value: &Value) -> bool {
+    fn is_meaningless(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
             Value::String(text) => text.is_empty() && self.is_replaced(),
@@ -275,7 +275,7 @@ mod tests {
             "ownerReferences": [{}], "selfLink": "/api/v1/things/x",
         });
         let fields = metadata.as_object_mut().expect("a mapping");
-        leave_out_of_metadata(fields);
+        remove_empty_metadata(fields);
         assert_eq!(metadata, json!({"ownerReferences": [{}]}));
     }
 }

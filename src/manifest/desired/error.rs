@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::manifest::{MAX_FAULTS, Position};
 use crate::model::identity::GroupVersionKind;
 use crate::model::message::Message;
-use crate::model::text::{counted, with_more};
+use crate::model::text::{counted, first_lines_and_more};
 
 /// A manifest that cannot be applied to this cluster, or contradicts another manifest.
 pub(super) struct InvalidObject {
@@ -33,7 +33,7 @@ impl InvalidObject {
 /// Returns the problem of a kind that the server does not serve in this version. `served_versions` are the other
 /// versions in which the server serves it, `similar` are the kinds that may have been meant, and `definition` is the
 /// reason why the kind is not served although a CRD defines it.
-pub(super) fn unknown_kind(
+pub(super) fn unknown_kind_message(
     kind: &GroupVersionKind,
     served_versions: Vec<String>,
     similar: &[String],
@@ -76,9 +76,9 @@ pub(super) fn to_error(objects: Vec<InvalidObject>) -> Error {
             Some(alike) if alike.is_empty() => None,
             Some(alike) if alike.len() > 1 => {
                 problem.text = format!("{}: {}", problem.text, counted(alike.len(), "object"));
-                Some(problem.with_details(with_more(alike)))
+                Some(problem.with_details(first_lines_and_more(alike)))
             }
-            _ => Some(problem.after_words(&format!("{position}: "))),
+            _ => Some(problem.with_words_before(&format!("{position}: "))),
         }
     });
     let mut messages: Vec<Message> = messages.take(MAX_FAULTS + 1).collect();
@@ -104,7 +104,7 @@ mod tests {
                 source: Arc::new(Source::Path(PathBuf::from("web.yaml"))),
                 line,
             },
-            problem: unknown_kind(
+            problem: unknown_kind_message(
                 &GroupVersionKind::from_api_version("example.com/v1", kind),
                 Vec::new(),
                 &[],

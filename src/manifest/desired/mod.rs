@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 pub use dependencies::{defined_kind, graph, must_exist_before_parent};
 pub use digest::digest;
-pub use empty_values::leave_out_of_metadata;
-use error::{InvalidObject, unknown_kind};
+pub use empty_values::remove_empty_metadata;
+use error::{InvalidObject, unknown_kind_message};
 use serde_json::{Map, Value};
 
 use crate::cluster::discovery::{Discovery, KeptReason, Lookup, MissingKind};
@@ -70,7 +70,7 @@ impl DesiredObject {
     /// Returns the resource through which the object can be read now. That is its own resource if it is served. If a
     /// CRD of the manifests has yet to add the version, it is a resource of the same kind in `served`. `None` if no
     /// version of the kind is served, so that no object of the kind exists.
-    pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
+    pub fn resource_to_read<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
         match self.resource.origin {
             Origin::Served => Some(&self.resource),
             Origin::NotYetServed => served.iter().find(|resource| {
@@ -125,7 +125,7 @@ impl Desired {
     pub fn replace_promised_resources(&mut self, discovery: &Discovery) {
         let objects = self.members.iter_mut().chain(&mut self.parent);
         for object in objects.filter(|object| object.resource.origin == Origin::NotYetServed) {
-            if let Lookup::Found(resource) = discovery.resource(&object.resource.gvk()) {
+            if let Lookup::Found(resource) = discovery.find_resource(&object.resource.gvk()) {
                 object.resource = Arc::new(resource.clone());
             }
         }
@@ -133,7 +133,7 @@ impl Desired {
 
     /// Replaces the ignored numbers of replicas: those that autoscalers wrote at an earlier reading of the cluster by
     /// those that they write now.
-    pub fn leave_to_autoscalers(&mut self, fields: BTreeMap<ObjectKey, Pointer>) {
+    pub fn replace_fields_left_to_autoscalers(&mut self, fields: BTreeMap<ObjectKey, Pointer>) {
         let earlier = std::mem::replace(&mut self.left_to_autoscalers, fields);
         let current = &self.left_to_autoscalers;
         if earlier.is_empty() && current.is_empty() {
@@ -211,7 +211,8 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
                 let checked = check_applyset_keys(&object.key, &metadata, context);
-                match checked.and_then(|()| dependencies::parse(&object.key, &metadata)) {
+                match checked.and_then(|()| dependencies::parse_depends_on_annotation(&object.key, &metadata))
+                {
                     Err(problem) => errors.push(InvalidObject::new(object.position, problem)),
                     Ok(depends_on) => {
                         object.depends_on = depends_on;
@@ -226,7 +227,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             &desired,
             context.parent,
         ));
-        errors.extend(dependencies::find_cycle(&desired));
+        errors.extend(dependencies::find_cycle_error(&desired));
     }
     if errors.is_empty() {
         desired
@@ -267,7 +268,7 @@ impl Desired {
 /// Returns the manifest of a hook with the key of its object. The kind need not be served, because a hook here is not
 /// applied; an object of an unknown kind counts as namespaced.
 fn to_hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionContext) -> HookManifest {
-    let is_cluster_scoped = match context.discovery.resource(&manifest.gvk) {
+    let is_cluster_scoped = match context.discovery.find_resource(&manifest.gvk) {
         Lookup::Found(resource) => resource.scope == Scope::Cluster,
         Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
     };
@@ -308,8 +309,8 @@ fn check_applyset_keys(
 }
 
 /// Returns whether the server serves this kind with all [`VERBS_OF_MEMBERS`].
-pub fn is_applicable(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
-    match discovery.resource(gvk) {
+pub fn is_served_with_member_verbs(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
+    match discovery.find_resource(gvk) {
         Lookup::Found(resource) => VERBS_OF_MEMBERS.into_iter().all(|verb| resource.supports(verb)),
         Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
     }
@@ -343,13 +344,13 @@ fn find_resource(
             Error::new(ErrorKind::Failed, text).with_hint("run the same command again when it is gone")
         );
     }
-    let resource = match discovery.resource(&manifest.gvk) {
+    let resource = match discovery.find_resource(&manifest.gvk) {
         Lookup::Found(resource) => resource,
         Lookup::UnknownKind {
             served_versions,
             similar,
         } => {
-            return Ok(Err(unknown_kind(
+            return Ok(Err(unknown_kind_message(
                 &manifest.gvk,
                 served_versions,
                 &similar,
@@ -392,9 +393,9 @@ fn to_desired_object(
         Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
     };
     let object = empty_values::without_empty_values(&manifest.gvk, manifest.object);
-    let object = string_data::move_to_data(&manifest.gvk, object);
+    let object = string_data::with_string_data_moved(&manifest.gvk, object);
     let mut metadata = object.metadata();
-    empty_values::leave_out_of_metadata(&mut metadata);
+    empty_values::remove_empty_metadata(&mut metadata);
     match &namespace {
         Some(namespace) => {
             metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));

@@ -15,7 +15,7 @@ use crate::model::object::Object;
 /// Returns the object with `data` in place of `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret` in
 /// `pkg/apis/core/v1/conversion.go`: if both have a key, the value of `stringData` counts. An invalid Secret stays as
 /// it is, so that the server rejects it. Nulls must have been left out before.
-pub(super) fn move_to_data(gvk: &GroupVersionKind, object: Object) -> Object {
+pub(super) fn with_string_data_moved(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
     // Most Secrets have no `stringData`, and need not be parsed.
     if !is_secret || !object.may_mention_key("stringData") {
@@ -54,7 +54,7 @@ mod tests {
 
     fn of_kind(api_version: &str, kind: &str, fields: &Value) -> Value {
         let gvk = GroupVersionKind::from_api_version(api_version, kind);
-        move_to_data(&gvk, Object::from(fields)).value()
+        with_string_data_moved(&gvk, Object::from(fields)).value()
     }
 
     #[test]

@@ -110,7 +110,11 @@ pub const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 pub type Pairs = BTreeMap<String, String>;
 
 /// Reads the ApplySet labels and annotations of a parent.
-pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> Reading {
+pub fn read_labels_and_annotations(
+    identity: &ParentIdentity,
+    labels: &Pairs,
+    annotations: &Pairs,
+) -> Reading {
     let id = labels.get(ID_LABEL);
     let has_record = [
         GROUP_KINDS_ANNOTATION,
@@ -128,9 +132,9 @@ pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> R
         };
     }
     let mut faults: Vec<ParentFault> = find_id_fault(identity, id).into_iter().collect();
-    let tooling = collect_fault(&mut faults, read_tooling(annotations));
-    let kinds = collect_fault(&mut faults, read_kinds(annotations));
-    let namespaces = collect_fault(&mut faults, read_namespaces(annotations));
+    let tooling = value_or_add_fault(&mut faults, read_tooling(annotations));
+    let kinds = value_or_add_fault(&mut faults, read_kinds(annotations));
+    let namespaces = value_or_add_fault(&mut faults, read_namespaces(annotations));
     match (tooling, kinds, namespaces) {
         (Some(tooling), Some(kinds), Some(mut additional_namespaces)) if faults.is_empty() => {
             // The parent's own namespace needs no entry; another tool may have written one.
@@ -170,7 +174,7 @@ pub fn is_applyset_key(key: &str) -> bool {
 }
 
 /// Returns the value of a result, or adds its fault to `faults`.
-fn collect_fault<T>(faults: &mut Vec<ParentFault>, result: Result<T, ParentFault>) -> Option<T> {
+fn value_or_add_fault<T>(faults: &mut Vec<ParentFault>, result: Result<T, ParentFault>) -> Option<T> {
     result.map_err(|fault| faults.push(fault)).ok()
 }
 
@@ -257,7 +261,7 @@ mod tests {
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a [(&'a str, &'a str)], usize);
 
     fn read_pairs(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Reading {
-        read(&identity(), &pairs(labels), &pairs(annotations))
+        read_labels_and_annotations(&identity(), &pairs(labels), &pairs(annotations))
     }
 
     #[test]
@@ -265,7 +269,7 @@ mod tests {
         let mut record = Record::default();
         record.add_place(&GroupKind::new("apps", "Deployment"), Some("bar"), Some("foo"));
         let to_pairs = |value: Value| serde_json::from_value::<Pairs>(value).expect("a map of strings");
-        let read = read(
+        let read = read_labels_and_annotations(
             &identity(),
             &to_pairs(labels(&ApplySetId::for_parent(&identity()))),
             &to_pairs(annotations(&Tooling::this_program(), &record)),

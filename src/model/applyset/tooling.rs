@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::record::find_later_format;
-use crate::model::text::{one_line, shell_word};
+use crate::model::text::{escape_as_one_line, shell_word};
 
 /// `<name>/<version>` of the program that manages a set; a bare name has no version.
 ///
@@ -50,7 +50,7 @@ impl Tooling {
     /// A value of `--tooling` is parsed here and then written to a parent, so everything is refused here that would
     /// make that parent unreadable.
     pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
-        if one_line(value) != value {
+        if escape_as_one_line(value) != value {
             return Err(InvalidTooling::NotPrintable(value.to_owned()));
         }
         if find_later_format(value, ':').is_some() {
@@ -84,7 +84,7 @@ impl Tooling {
 
     /// Returns the value for `--tooling` that names the same program, for a hint. If it has no version, one is made up,
     /// since `--tooling` requires one.
-    pub fn argument(&self) -> String {
+    pub fn tooling_flag_value(&self) -> String {
         if self.has_version() {
             shell_word(&self.to_string())
         } else {
@@ -213,7 +213,7 @@ mod tests {
             let tooling = Tooling::parse(value).expect("a valid value");
             assert_eq!(tooling.has_version(), expected, "{value}");
         }
-        let argument = |value: &str| Tooling::parse(value).map(|tooling| tooling.argument());
+        let argument = |value: &str| Tooling::parse(value).map(|tooling| tooling.tooling_flag_value());
         assert_eq!(argument("kubectl/v1.36.3").as_deref(), Ok("kubectl/v1.36.3"));
         assert_eq!(argument("kubectl").as_deref(), Ok("kubectl/v0.0.0"));
         assert_eq!(argument("my tool/v1").as_deref(), Ok("'my tool/v1'"));

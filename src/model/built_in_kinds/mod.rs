@@ -63,12 +63,12 @@ impl TypeMeta<'_> {
     }
 
     /// Returns whether field `name` of map `container` holds bytes in base64, as each field of `data` in a Secret does.
-    pub fn is_bytes(self, container: &str, name: &str) -> bool {
+    pub fn is_bytes_field(self, container: &str, name: &str) -> bool {
         self.has_fact("bytes", container, name)
     }
 
     /// Returns whether field `name` of map `container` holds a quantity, as each field of `limits` does.
-    pub fn is_quantity(self, container: &str, name: &str) -> bool {
+    pub fn is_quantity_field(self, container: &str, name: &str) -> bool {
         self.has_fact("quantity", container, name)
     }
 
@@ -163,10 +163,10 @@ mod tests {
         assert!(!core("Secret").ignores_status());
         assert!(core("Service").has_chosen_keys("selector"));
         assert!(!core("PersistentVolumeClaim").has_chosen_keys("selector"));
-        assert!(core("Secret").is_bytes("data", "any"));
-        assert!(!core("ConfigMap").is_bytes("data", "any"));
-        assert!(core("Pod").is_quantity("limits", "cpu"));
-        assert!(core("Pod").is_quantity("emptyDir", "sizeLimit"));
-        assert!(!core("Pod").is_quantity("emptyDir", "medium"));
+        assert!(core("Secret").is_bytes_field("data", "any"));
+        assert!(!core("ConfigMap").is_bytes_field("data", "any"));
+        assert!(core("Pod").is_quantity_field("limits", "cpu"));
+        assert!(core("Pod").is_quantity_field("emptyDir", "sizeLimit"));
+        assert!(!core("Pod").is_quantity_field("emptyDir", "medium"));
     }
 }

@@ -191,7 +191,7 @@ impl Run {
         format!(
             "{self} began {} and has not ended; run the same command again once it has; if you know that it was killed, run `kubectl applyset verify {} --fix` at a terminal; otherwise it counts as abandoned from {}",
             self.describe_beginning(now),
-            parent.argument(),
+            parent.shell_arguments(),
             self.abandonment_time()
         )
     }
@@ -274,8 +274,8 @@ impl History {
     /// Returns the history without the run under way that has this id, and without the runs that only remove members.
     /// The rest, past or under way, may have added members.
     #[must_use]
-    pub fn keep_other_adding_runs(self, id: &str) -> Self {
-        let mut others = self.without(id);
+    pub fn into_other_adding_runs(self, id: &str) -> Self {
+        let mut others = self.without_running(id);
         others.0.retain(|run| !run.takes_out);
         others
     }
@@ -294,7 +294,7 @@ impl History {
 
     /// Returns the history without the run under way that has this id.
     #[must_use]
-    pub fn without(mut self, id: &str) -> Self {
+    pub fn without_running(mut self, id: &str) -> Self {
         self.0.retain(|run| !run.is_running() || !run.has_id(id));
         self
     }
@@ -338,7 +338,7 @@ impl History {
     /// # Errors
     ///
     /// Returns [`NoRoom`] if the runs under way do not fit.
-    pub fn value(&self, annotations: &Pairs) -> Result<Option<String>, NoRoom> {
+    pub fn to_annotation_value(&self, annotations: &Pairs) -> Result<Option<String>, NoRoom> {
         let others = annotations.iter().filter(|(key, _)| *key != HISTORY_ANNOTATION);
         let taken: usize = others.map(|(key, value)| key.len() + value.len()).sum();
         let free = ANNOTATIONS_LIMIT.saturating_sub(taken + HISTORY_ANNOTATION.len());

@@ -37,7 +37,9 @@ fn annotated(value: &str) -> Pairs {
 fn with(run: Run, annotations: &Pairs) -> Option<String> {
     let mut history = History::from_annotations(annotations);
     history.add(run);
-    history.value(annotations).expect("room for runs under way")
+    history
+        .to_annotation_value(annotations)
+        .expect("room for runs under way")
 }
 
 fn read(annotations: &Pairs) -> Vec<Run> {
@@ -91,7 +93,7 @@ fn other_annotations_leave_less_room_or_none() {
     assert_eq!(with(run(2), &annotations), None);
     let mut history = History::default();
     history.add(running("a"));
-    assert_eq!(history.value(&annotations), Err(NoRoom));
+    assert_eq!(history.to_annotation_value(&annotations), Err(NoRoom));
 }
 
 #[test]
@@ -118,7 +120,10 @@ fn runs_under_way_are_never_dropped_for_want_of_room() {
         history.add(running(&format!("run-{number}")));
         history.add(run(number));
     }
-    let value = history.value(&Pairs::new()).expect("room").expect("runs");
+    let value = history
+        .to_annotation_value(&Pairs::new())
+        .expect("room")
+        .expect("runs");
     assert!(value.len() > ROOM_FOR_RUNS);
     let runs = read(&annotated(&value));
     assert_eq!(runs.iter().filter(|run| run.is_running()).count(), 40);
@@ -139,7 +144,7 @@ fn an_entry_under_way_is_renewed_in_place_and_ends_as_a_past_run() {
     history.add(renewed.clone());
     assert_eq!(history.running_beside("a").collect::<Vec<_>>(), [&running("b")]);
     assert!(history.is_running("a"));
-    let mut ended = history.without("a");
+    let mut ended = history.without_running("a");
     ended.add(run(2));
     assert_eq!(ended.into_runs(), [running("b"), run(2), run(1)]);
 }
@@ -176,7 +181,10 @@ fn what_a_later_version_has_written_is_kept_and_may_be_under_way() {
     assert!(history.is_running("a"));
     assert_eq!(history.running_beside("").count(), 1);
     history.add(run(1));
-    let value = history.value(&Pairs::new()).expect("room").expect("runs");
+    let value = history
+        .to_annotation_value(&Pairs::new())
+        .expect("room")
+        .expect("runs");
     let written: Vec<Value> = serde_json::from_str(&value).expect("a list");
     assert_eq!(
         written[0],

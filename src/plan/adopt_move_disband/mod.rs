@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::objects_outside_inventory_namespace::judge_inventory;
+pub use self::objects_outside_inventory_namespace::refuse_inventory;
 use super::{OtherParents, Refusal, Risk, describe_label_writers};
 use crate::compare::ownership::Creator;
 use crate::import::Mark;

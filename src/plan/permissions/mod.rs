@@ -43,7 +43,7 @@ pub fn needed_to_record(
     match parent {
         // A parent without a manifest is created by POST. For RBAC, a POST names no object.
         None => vec![
-            Permission::on(Verb::Create, resource, set.parent.namespace.as_deref()),
+            Permission::on_all_objects(Verb::Create, resource, set.parent.namespace.as_deref()),
             patch,
         ],
         Some(parent) if changes.is_empty() && parent.has_tooling_and_record(&set.tooling, record) => {

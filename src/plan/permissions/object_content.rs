@@ -81,7 +81,7 @@ fn needed_to_read_parameters(policy: &DesiredObject, discovery: &Discovery) -> O
     let kind = text(&value, "/spec/paramKind/kind")?;
     let api_version = text(&value, "/spec/paramKind/apiVersion")?;
     let gvk = GroupVersionKind::from_api_version(api_version, kind);
-    let resource = match discovery.preferred(&gvk.group_kind()) {
+    let resource = match discovery.find_preferred(&gvk.group_kind()) {
         KindLookup::Found(resource) => resource.plural.clone(),
         KindLookup::Absent | KindLookup::GroupFailed(_) => "*".to_owned(),
     };

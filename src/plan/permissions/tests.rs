@@ -21,7 +21,7 @@ pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Optio
     let resource = resource(kind, Scope::Namespaced);
     Permission {
         name: name.map(str::to_owned),
-        ..Permission::on(verb, &resource, namespace)
+        ..Permission::on_all_objects(verb, &resource, namespace)
     }
 }
 

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::apply_order_of_kinds::Wave;
 use super::containers::holds_parent_of;
 use super::containers::{ContainerIndex, KeptObjects};
-use super::dependencies::warn_of_ignored;
+use super::dependencies::ignored_dependency_warnings;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
-use crate::model::dependency_ranks::{DependencyGraph, Rank};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::text::listed;
+use crate::model::topological_ranks::{DependencyGraph, Rank};
 use crate::model::user_annotations::PruneOrder;
 
 /// The prunes in their order.
@@ -37,7 +37,7 @@ impl PruneSteps {
     pub(super) fn new(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
         let all = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
         let mut leaving = Leaving::new(set, &prunes, skips);
-        let mut ignored: Vec<String> = all.flat_map(warn_of_ignored).collect();
+        let mut ignored: Vec<String> = all.flat_map(ignored_dependency_warnings).collect();
         let ranks = leaving.rank_prunes(&mut ignored);
         let after = leaving.find_dependents();
         let pruned_last = leaving.find_pruned_last();
@@ -117,7 +117,7 @@ impl<'l> Leaving<'l> {
             return self.rank_by_wave();
         }
         // Edges that are never dropped.
-        let mut fixed = self.order_contents_before_containers();
+        let mut fixed = self.edges_from_contents_to_containers();
         loop {
             let mut graph = DependencyGraph::new(self.objects.iter().map(|live| prune_wave_of(live)));
             for (earlier, later) in self.edges.iter().chain(&fixed) {
@@ -142,13 +142,13 @@ impl<'l> Leaving<'l> {
             for (_, dependency) in leading_out {
                 fixed.extend(on_cycles.iter().map(|index| (*index, *dependency)));
             }
-            ignored.push(self.warn_of_cycle(&cycle, &dropped));
+            ignored.push(self.cycle_warning(&cycle, &dropped));
         }
     }
 
     /// Returns a warning about one cycle. It also names the dependencies that were dropped from other cycles which
     /// share objects with this one.
-    fn warn_of_cycle(&self, cycle: &[usize], dropped: &[OrderEdge]) -> String {
+    fn cycle_warning(&self, cycle: &[usize], dropped: &[OrderEdge]) -> String {
         let name = |index: usize| self.objects[index].key.to_string();
         let path: Vec<String> = cycle
             .iter()
@@ -184,7 +184,7 @@ impl<'l> Leaving<'l> {
 
     /// Returns an edge from each object in a container to the container. Deleting the container deletes its objects, so
     /// these edges are never dropped.
-    fn order_contents_before_containers(&self) -> Vec<OrderEdge> {
+    fn edges_from_contents_to_containers(&self) -> Vec<OrderEdge> {
         let indexes = index_by_key(&self.objects);
         let containers = ContainerIndex::new(self.objects.iter().map(|live| &live.key));
         let mut edges = Vec::new();

@@ -38,7 +38,7 @@ impl StateAfterWait<'_> {
     ///
     /// An object that is not among the members stays as it was planned: its delete finds out whether it is gone. The
     /// objects of a saved plan stay as planned, too, so that each delete compares the object with the saved one.
-    pub fn judge_prunes_again(&self, plan: &Plan, order: PruneOrder) -> Plan {
+    pub fn plan_with_prunes_judged_again(&self, plan: &Plan, order: PruneOrder) -> Plan {
         let planned: Vec<&Live> = match order {
             PruneOrder::Regular => plan.all_prunes().collect(),
             PruneOrder::Last => plan.last_prunes.iter().flatten().collect(),

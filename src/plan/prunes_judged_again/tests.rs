@@ -67,7 +67,7 @@ fn judged(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
         contents: &BTreeMap::new(),
         members,
     };
-    judged_again.judge_prunes_again(plan, order)
+    judged_again.plan_with_prunes_judged_again(plan, order)
 }
 
 fn names<'l>(lives: impl Iterator<Item = &'l Live>) -> Vec<&'l str> {

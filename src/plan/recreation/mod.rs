@@ -9,7 +9,7 @@ mod pods_and_claims;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use pods_and_claims::{claims_after_recreation, data_of_volumes};
+pub use pods_and_claims::{claims_after_recreation, lost_volume_data_words};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -13,7 +13,7 @@ use crate::model::write_settings::Hooks;
 use crate::plan::{Judge, Observed, Plan, Policy, Risk, Unowned, existing_objects, refuse_to_prune_all};
 
 /// Finds the reasons for which the plan may not be carried out.
-pub(in crate::plan) fn find(
+pub(in crate::plan) fn find_refusals(
     plan: &Plan,
     judge: &Judge<'_>,
     set: &Set,

@@ -17,7 +17,7 @@ impl Refusal {
         match self {
             Self::FaultyParent { parent, .. } => format!(
                 "run `kubectl applyset verify {}`, which reports whether --fix can repair it",
-                parent.argument()
+                parent.shell_arguments()
             ),
             Self::OtherTooling { found, ours, .. } => hint_for_other_tooling(found, ours),
             Self::ManagedElsewhere { found, ours, operation, .. } => hint_for_managed_elsewhere(found, ours, *operation),
@@ -73,12 +73,12 @@ impl Refusal {
             Self::SetChanged { .. } => "run the same command again".to_owned(),
             Self::RunUnderWay { parent, until, .. } => format!(
                 "wait for it with --exclusive=11m, or omit --exclusive; if it was killed, it counts as abandoned from {until}, or end it now with `kubectl applyset verify {} --fix` at a terminal",
-                parent.argument()
+                parent.shell_arguments()
             ),
             Self::AnnotationsTooLarge { .. } => "split the set into smaller ones".to_owned(),
             Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
                 "move the members with `kubectl applyset move {} SET`, or {TAKE_OWNERSHIP}",
-                parent.argument()
+                parent.shell_arguments()
             ),
             Self::OfAnotherSet { parent: OtherParent::Gone, .. } => TAKE_OWNERSHIP.to_owned(),
             Self::ReachesOutside { .. } => {
@@ -96,7 +96,7 @@ impl Refusal {
 
 /// Returns the set as it is named on the command line: `shop -n platform`.
 fn set_argument(parent: &ParentIdentity) -> String {
-    let argument = parent.argument();
+    let argument = parent.shell_arguments();
     match argument.strip_prefix("secret/") {
         Some(name) => name.to_owned(),
         None => argument,
@@ -113,7 +113,7 @@ fn hint_for_other_tooling(found: &Tooling, ours: &Tooling) -> String {
     format!(
         "use {0}, add --tooling {1} to keep the set operable by {0}, or take it over with --take-over-set --yes",
         found.name,
-        found.argument()
+        found.tooling_flag_value()
     )
 }
 
@@ -132,6 +132,6 @@ fn hint_for_managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operat
     format!(
         "keep the set operable by {} with --tooling {}, or first run `kubectl applyset apply … --take-over-set --yes`",
         found.name,
-        found.argument()
+        found.tooling_flag_value()
     )
 }

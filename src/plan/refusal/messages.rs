@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::applyset::Tooling;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::text::{counted, first_listed, listed, with_more};
+use crate::model::text::{counted, first_lines_and_more, first_listed, listed};
 use crate::plan::OtherParent;
 
 /// The most members of a set that a message names.
@@ -39,7 +39,7 @@ impl Refusal {
                 (Some(predicate), [first, _, ..]) => {
                     let objects = members.iter().filter_map(|refusal| refusal.describe_object());
                     Message::new(format!("{} objects {predicate}", members.len()))
-                        .with_details(with_more(objects))
+                        .with_details(first_lines_and_more(objects))
                         .with_hint(first.hint())
                 }
                 (_, members) => Message::new(members[0].to_string()).with_hint(members[0].hint()),

@@ -7,7 +7,7 @@ mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) use find::find;
+pub(super) use find::find_refusals;
 pub use find::{refuse_hooks, refuse_large_annotations};
 pub(super) use messages::describe_losses;
 use messages::{

@@ -207,7 +207,7 @@ pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSi
                 key,
                 intent: intent.clone(),
             }),
-            _ if object.left_to_autoscaler != left_to_autoscaler(current.desired, &key) => {
+            _ if object.left_to_autoscaler != pointer_left_to_autoscaler(current.desired, &key) => {
                 Some(ChangeSincePlan::LeftToAutoscaler(key))
             }
             _ => None,
@@ -232,7 +232,7 @@ pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSi
 }
 
 /// Returns the JSON pointer of the object's number of replicas, if it is left to an autoscaler.
-pub fn left_to_autoscaler(desired: &Desired, key: &ObjectKey) -> Option<String> {
+pub fn pointer_left_to_autoscaler(desired: &Desired, key: &ObjectKey) -> Option<String> {
     desired.left_to_autoscalers.get(key).map(Pointer::to_string)
 }
 

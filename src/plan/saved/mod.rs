@@ -19,8 +19,8 @@ use serde_json::Value;
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
 pub use drift::{
-    ChangeSincePlan, CurrentState, find_drift, find_other_cluster, left_to_autoscaler,
-    namespaces_not_compared, objects_to_read,
+    ChangeSincePlan, CurrentState, find_drift, find_other_cluster, namespaces_not_compared, objects_to_read,
+    pointer_left_to_autoscaler,
 };
 pub use file::{discard, read, write};
 pub use secrets::{fill_in_for_comparison, restore, would_lose_secret_values};

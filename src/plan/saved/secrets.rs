@@ -24,7 +24,7 @@ const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
 pub fn would_lose_secret_values(manifest: &Manifest) -> bool {
     is_secret(&manifest.gvk)
         && SavedSource::new(&manifest.position.source) == SavedSource::Elsewhere
-        && !find_secret_values(&manifest.object.value()).is_empty()
+        && !find_pointers_of_secret_values(&manifest.object.value()).is_empty()
 }
 
 /// Hides the values of a Secret, and copies of these values in its annotations and labels. Returns the object, and the
@@ -34,7 +34,7 @@ pub(super) fn hide(gvk: &GroupVersionKind, object: Value, salt: &Salt) -> (Value
         return (object, BTreeMap::new());
     }
     let mut to_hide = find_secret_copies(&object, &[&object]);
-    to_hide.extend(find_secret_values(&object));
+    to_hide.extend(find_pointers_of_secret_values(&object));
     hide_at(&to_hide, object, salt)
 }
 
@@ -206,7 +206,7 @@ fn was_made_from(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> boo
 /// [`fill_in_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations and labels are
 /// safe: they are printed only if they contain no value of the Secret.
 pub(super) fn hides_only_secret_values(saved: &SavedManifest) -> bool {
-    let mut secret_values = find_secret_values(&saved.object);
+    let mut secret_values = find_pointers_of_secret_values(&saved.object);
     secret_values.retain(|pointer| !is_annotation_or_label(pointer));
     secret_values.sort();
     let hidden = saved
@@ -226,7 +226,7 @@ fn is_secret(gvk: &GroupVersionKind) -> bool {
 
 /// Returns the JSON pointers of the secret values of a Secret: those in `data` and `stringData`, and the annotation of
 /// client-side apply, which contains them all.
-fn find_secret_values(object: &Value) -> Vec<String> {
+fn find_pointers_of_secret_values(object: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
     for field in SECRET_FIELDS {
         match object.get(field) {

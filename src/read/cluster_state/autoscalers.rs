@@ -91,15 +91,15 @@ pub(super) async fn retain_autoscaled(
         let position = describe_position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
-            Some(reason) => warnings.push(plan::describe_kept_replicas(&position, key, path, value, reason)),
-            None => warnings.extend(plan::warn_of_removed_replicas(&position, key, path, value)),
+            Some(reason) => warnings.push(plan::kept_replicas_warning(&position, key, path, value, reason)),
+            None => warnings.extend(plan::removed_replicas_warning(&position, key, path, value)),
         }
         unknown.is_some()
     });
     let left = scaled
         .keys()
         .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
-    notes.extend(plan::describe_replicas_left_to_autoscalers(&left.collect()));
+    notes.extend(plan::left_to_autoscalers_note(&left.collect()));
     Ok(())
 }
 
@@ -129,7 +129,7 @@ pub(super) async fn add_replicas_of_taken_objects(
         if path.value_in(&member.object.value()).is_some() {
             continue;
         }
-        let object = read::object(server, resource, &live.key)
+        let object = read::read_object(server, resource, &live.key)
             .await
             .map_err(|error| error.while_reading(&live.key))?;
         let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path, former));
@@ -166,7 +166,7 @@ impl Autoscalers {
                 .filter(|key| !self.by_target.contains_key(key))
                 .map(|key| &key.namespace)
                 .collect();
-            let resource = match cluster.discovery.preferred(&kind) {
+            let resource = match cluster.discovery.find_preferred(&kind) {
                 KindLookup::Found(resource) if resource.supports("list") => Arc::new(resource.clone()),
                 KindLookup::Found(_) | KindLookup::Absent => continue,
                 KindLookup::GroupFailed(failure) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join;
 
 use super::comparison::Compared;
-use super::scope::Scoped;
+use super::scope::ScopedSet;
 use super::{ClusterState, ReadSettings, autoscalers, comparison, dependencies, scope};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
@@ -14,13 +14,13 @@ use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::plan::{self, Policy, Risk, Unowned};
-use crate::read::{Cluster, NamedSet, find_existing, orphans, other_sets, owners_of_containers};
+use crate::read::{Cluster, NamedSet, find_existing, orphans, other_sets, read_owners_of_containers};
 
 /// Reads the cluster state before these objects are applied.
 pub(super) async fn read(
     cluster: &mut Cluster,
     named: &NamedSet,
-    mut scoped: Scoped,
+    mut scoped: ScopedSet,
     (desired, policy): (&mut Desired, &Policy),
     rules: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
@@ -28,7 +28,7 @@ pub(super) async fn read(
     let former_tooling = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former_tooling.as_ref().map(member_field_manager);
     let mut warnings = scoped.warnings(named);
-    desired.leave_to_autoscalers(BTreeMap::new());
+    desired.replace_fields_left_to_autoscalers(BTreeMap::new());
     let members = match &scoped.judged.parent {
         Some(_) => WhereMembersAre::PerhapsInScope,
         None => determine_where_members_are(server, named, &scoped, desired, rules).await?,
@@ -37,9 +37,11 @@ pub(super) async fn read(
     let mut compared = match &members {
         WhereMembersAre::None { .. } => Compared::default(),
         WhereMembersAre::PerhapsInScope => {
-            read_members(cluster, named, &mut scoped, run, &mut warnings).await?
+            read_and_compare_members(cluster, named, &mut scoped, run, &mut warnings).await?
         }
-        WhereMembersAre::InCluster => search_members(cluster, named, &mut scoped, run, &mut warnings).await?,
+        WhereMembersAre::InCluster => {
+            search_and_compare_members(cluster, named, &mut scoped, run, &mut warnings).await?
+        }
     };
     let others = match members {
         WhereMembersAre::None { others } => others,
@@ -55,7 +57,7 @@ pub(super) async fn read(
     }
     let mut notes = Vec::new();
     let reports = (&mut notes, &mut warnings);
-    leave_to_autoscalers(cluster, &named.set, (desired, policy), &mut compared, reports).await?;
+    leave_replicas_to_autoscalers(cluster, &named.set, (desired, policy), &mut compared, reports).await?;
     let Compared {
         members,
         comparisons,
@@ -102,7 +104,7 @@ pub(super) async fn read(
         .unwrap_or_default();
     let containers =
         plan::find_staying_containers(&named.set, Some(&named.resource), desired, observed, policy);
-    observed.container_owners = owners_of_containers(server, &containers, namespaces).await?;
+    observed.container_owners = read_owners_of_containers(server, &containers, namespaces).await?;
     let containers = plan::find_containers_to_prune(&named.set, desired, observed, policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     state.pruning = policy.pruning;
@@ -111,7 +113,7 @@ pub(super) async fn read(
 }
 
 /// Ignores the numbers of replicas that the manifests no longer set and that autoscalers write.
-async fn leave_to_autoscalers(
+async fn leave_replicas_to_autoscalers(
     cluster: &Cluster,
     set: &Set,
     (desired, policy): (&mut Desired, &Policy),
@@ -123,7 +125,7 @@ async fn leave_to_autoscalers(
     compared.ignore_replicas();
     let scaled = compared.scaled.iter();
     let fields = scaled.map(|(key, dropped)| (key.clone(), dropped.path.pointer()));
-    desired.leave_to_autoscalers(fields.collect());
+    desired.replace_fields_left_to_autoscalers(fields.collect());
     Ok(())
 }
 
@@ -142,13 +144,12 @@ enum WhereMembersAre {
 async fn determine_where_members_are(
     server: &ApiServer,
     named: &NamedSet,
-    scoped: &Scoped,
+    scoped: &ScopedSet,
     desired: &Desired,
     rules: ReadSettings<'_>,
 ) -> Result<WhereMembersAre, Error> {
     let places = &scoped.member_scope.places;
-    let in_scope =
-        other_sets::members_if_all_of_other_sets(server, named, desired, places, rules.concurrency);
+    let in_scope = other_sets::members_if_none_are_ours(server, named, desired, places, rules.concurrency);
     let in_cluster = async {
         match scoped.orphans {
             Some(_) => Ok(false),
@@ -169,26 +170,27 @@ type Run<'a> = (&'a Desired, ReadSettings<'a>, Option<&'a str>);
 
 /// Reads the members in the scope, and compares each with its manifest. If the set has members and no parent, its
 /// parent is gone, and members may be anywhere: then the whole cluster is searched.
-async fn read_members(
+async fn read_and_compare_members(
     cluster: &mut Cluster,
     named: &NamedSet,
-    scoped: &mut Scoped,
+    scoped: &mut ScopedSet,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Compared, Error> {
     let places = &scoped.member_scope.places;
-    let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
+    let compared =
+        comparison::list_and_compare_members(&cluster.server, named, desired, places, rules, former).await?;
     if scoped.judged.parent.is_some() || compared.members.is_empty() {
         return Ok(compared);
     }
-    search_members(cluster, named, scoped, (desired, rules, former), warnings).await
+    search_and_compare_members(cluster, named, scoped, (desired, rules, former), warnings).await
 }
 
 /// Searches members in the whole cluster, unless that was done before; reads them, and compares each with its manifest.
-async fn search_members(
+async fn search_and_compare_members(
     cluster: &mut Cluster,
     named: &NamedSet,
-    scoped: &mut Scoped,
+    scoped: &mut ScopedSet,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Compared, Error> {
@@ -197,7 +199,8 @@ async fn search_members(
         None => orphans::find(cluster, named, &mut scoped.member_scope, rules.search_rules()).await?,
     };
     let places = &scoped.member_scope.places;
-    let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
+    let compared =
+        comparison::list_and_compare_members(&cluster.server, named, desired, places, rules, former).await?;
     let count = compared.members.len();
     warnings.extend((count > 0).then(|| orphans::warning_of_found(named, count, &found.hidden)));
     warnings.extend(found.left_out.warnings);

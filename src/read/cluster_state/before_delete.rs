@@ -4,23 +4,23 @@ use std::collections::BTreeSet;
 
 use futures_util::future::try_join;
 
-use super::scope::Scoped;
+use super::scope::ScopedSet;
 use super::{ClusterState, ReadSettings, comparison};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::message::Message;
-use crate::model::text::members_missed;
+use crate::model::text::members_missed_warning;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::error::no_such_set;
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{Cluster, LiveParent, NamedSet, members_without_label, owners_of_containers};
+use crate::read::{Cluster, LiveParent, NamedSet, members_without_label, read_owners_of_containers};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
     cluster: &mut Cluster,
     named: &NamedSet,
-    scoped: Scoped,
+    scoped: ScopedSet,
     (policy, managers): (&Policy, &BTreeSet<String>),
     rules: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
@@ -32,7 +32,7 @@ pub(super) async fn read(
         state.warnings.extend(orphans.warnings_of_deletion());
         state.likely_members_left = orphans.left_out.likely_members;
     }
-    let members = comparison::read_members(server, named, &nothing, &state.places, rules, None);
+    let members = comparison::list_and_compare_members(server, named, &nothing, &state.places, rules, None);
     let unlabeled = async { Ok(members_without_label(server, &state.places, rules.concurrency).await?) };
     let (read, unlabeled) = try_join(members, unlabeled).await?;
     state.keep_unlabeled_in_record(&unlabeled, named);
@@ -50,7 +50,7 @@ pub(super) async fn read(
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
     let containers = plan::find_staying_containers(&named.set, resource, &nothing, observed, &policy);
-    observed.container_owners = owners_of_containers(server, &containers, &state.namespaces).await?;
+    observed.container_owners = read_owners_of_containers(server, &containers, &state.namespaces).await?;
     Ok(state)
 }
 
@@ -78,7 +78,10 @@ fn nothing_to_delete_error(named: &NamedSet, orphans: Option<OrphanSearchResult>
             .with_hint("run it as a user who can delete these objects, or remove the labels")
         }
         (false, _) => {
-            let text = format!("{parent}: not the parent of a set; {}", members_missed(&hidden));
+            let text = format!(
+                "{parent}: not the parent of a set; {}",
+                members_missed_warning(&hidden)
+            );
             Error::new(ErrorKind::Cluster, text).with_hint(format!(
                 "run it as a user who can list everything, or list members with `kubectl get KIND -A -l {PART_OF_LABEL}={}`",
                 named.set.id

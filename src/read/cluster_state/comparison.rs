@@ -22,7 +22,7 @@ use crate::model::object::Object;
 use crate::model::resource::{Resource, Subresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
-use crate::read::members::list_collections;
+use crate::read::list_collections::list_collections;
 use crate::read::{NamedSet, unique_by_uid};
 
 /// The members, and what was found out about them while their pages were in memory.
@@ -72,7 +72,7 @@ struct Comparing<'a> {
 }
 
 /// Lists the members, and compares each with its manifest while its page of the list is in memory.
-pub(super) async fn read_members(
+pub(super) async fn list_and_compare_members(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
@@ -259,8 +259,8 @@ impl Compared {
 
 /// Returns the body of an object that is compared with the live one, or sent over it.
 fn build_body_over_live(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
-    let settled = ignore::body_of(member, live, manager, purpose);
-    ownership::with_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
+    let settled = ignore::desired_body_with_live_values(member, live, manager, purpose);
+    ownership::with_live_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
 }
 
 /// Returns the former owners whose fields this run takes over.

@@ -18,7 +18,7 @@ use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::read::definitions::{Definitions, definitions_by_kind};
 use crate::read::list::Selector;
-use crate::read::members::list_collections;
+use crate::read::list_collections::list_collections;
 
 /// The custom kinds that are compared, whose CRDs are needed.
 pub(super) struct NeededDefinitions<'a> {
@@ -44,7 +44,7 @@ impl<'a> NeededDefinitions<'a> {
             .iter()
             .filter(|resource| compared.contains(&resource.group_kind()))
             .filter(|resource| !is_built_in(&resource.api_version(), &resource.kind))
-            .partition(|resource| in_manifests.contains(&*resource.definition_name()));
+            .partition(|resource| in_manifests.contains(&*resource.crd_name()));
         Self {
             places,
             of_manifests,
@@ -68,7 +68,7 @@ impl<'a> NeededDefinitions<'a> {
         let kinds: HashMap<String, &Arc<Resource>> = self
             .of_manifests
             .iter()
-            .map(|resource| (resource.definition_name(), *resource))
+            .map(|resource| (resource.crd_name(), *resource))
             .collect();
         let places = self.definition_places();
         let listed = list_collections(server, &places, selector, concurrency, |item, resource| {

@@ -18,7 +18,7 @@ use crate::model::message::Message;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::plan::KnownDependencies;
 use crate::read::error::unknowable_kind;
-use crate::read::{Cluster, object};
+use crate::read::{Cluster, read_object};
 
 /// Finds the objects that the manifests depend on and do not contain. Members of the set were listed before, and
 /// `current` names those that are Current; all other objects are read one by one.
@@ -56,7 +56,7 @@ pub(super) async fn find_dependencies_outside_manifests(
             known.outside.insert(key.clone(), Arc::clone(&live.resource));
             continue;
         }
-        match cluster.discovery.preferred(&key.group_kind) {
+        match cluster.discovery.find_preferred(&key.group_kind) {
             KindLookup::Found(resource)
                 if resource.origin == Origin::Served && has_scope_of(key, resource) =>
             {
@@ -97,7 +97,7 @@ async fn read_whether_current<'k>(
     rules: ReadSettings<'_>,
 ) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, Error> {
     let reads = unread.into_iter().map(async |(key, resource)| {
-        let object = object(&cluster.server, &resource, key)
+        let object = read_object(&cluster.server, &resource, key)
             .await
             .map_err(|error| error.while_reading(key))?;
         let now = cluster.server.now();

@@ -19,7 +19,7 @@ use crate::read::orphans::ParentPresence;
 use crate::read::{LiveParent, NamedSet};
 
 /// The parent, once it is known that the run may write it.
-pub(super) struct Judged {
+pub(super) struct JudgedParent {
     pub(super) parent: Option<LiveParent>,
     pub(super) take_over: Option<Refusal>,
     pub(super) parent_status: ParentStatus,
@@ -28,7 +28,7 @@ pub(super) struct Judged {
     pub(super) is_bare: bool,
 }
 
-impl Judged {
+impl JudgedParent {
     pub(super) fn presence(&self) -> ParentPresence {
         match self.parent {
             Some(_) => ParentPresence::There,
@@ -132,7 +132,7 @@ pub(super) async fn read_and_judge(
     named: &mut NamedSet,
     goal: &Goal<'_>,
     rules: ReadSettings<'_>,
-) -> Result<Judged, Error> {
+) -> Result<JudgedParent, Error> {
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
     let (parent, mut namespaces) = if goal.creates_set() {
@@ -175,7 +175,7 @@ pub(super) async fn read_and_judge(
         // A first run may have been interrupted after it created the namespace of the parent as a member.
         namespaces = namespaces_of_run::read(server, named, desired).await?;
     }
-    Ok(Judged {
+    Ok(JudgedParent {
         parent,
         take_over,
         parent_status,

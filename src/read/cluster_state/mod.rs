@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cluster::Cluster;
 use super::error::failed_selection;
 use super::list::{METADATA_LIST, Selector};
+use super::list_collections::{list_collections, unique_by_uid};
 use super::lost_members::warning_of_unlabeled;
-use super::members::{list_collections, unique_by_uid};
 use super::named_set::NamedSet;
 use super::orphans::SearchRules;
 use super::parent::LiveParent;
@@ -153,7 +153,7 @@ impl ClusterState {
         let parent = &named.set.parent;
         let consequence = format!(
             "the set stays until no such object is left; see `kubectl applyset verify {}`",
-            parent.argument()
+            parent.shell_arguments()
         );
         self.warnings.push(warning_of_unlabeled(unlabeled, &consequence));
         let record = Record::from_members(unlabeled.iter().map(|live| &live.key), parent);
@@ -166,14 +166,14 @@ impl ClusterState {
 /// # Errors
 ///
 /// The parent must not be written, or something that a decision needs could not be read.
-pub async fn cluster_state(
+pub async fn read_cluster_state(
     cluster: &mut Cluster,
     named: &mut NamedSet,
     mut goal: Goal<'_>,
     rules: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
     let judged = judge_parent::read_and_judge(&cluster.server, named, &goal, rules).await?;
-    let scoped = scope::scope(cluster, named, &goal, judged, rules.search_rules()).await?;
+    let scoped = scope::determine_scope(cluster, named, &goal, judged, rules.search_rules()).await?;
     match &mut goal {
         Goal::Apply(desired, policy) => {
             // A kind that was not served yet may be listed by now.

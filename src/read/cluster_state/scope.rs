@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::judge_parent::Judged;
+use super::judge_parent::JudgedParent;
 use super::{ClusterState, Goal};
 use crate::error::Error;
 use crate::manifest::desired::Desired;
@@ -14,14 +14,14 @@ use crate::read::orphans::{self, OrphanSearchResult, ParentPresence, SearchRules
 use crate::read::{Cluster, NamedSet};
 
 /// The scope of a set.
-pub(super) struct Scoped {
-    pub(super) judged: Judged,
+pub(super) struct ScopedSet {
+    pub(super) judged: JudgedParent,
     pub(super) member_scope: MemberScope,
     /// The result of a search of the whole cluster; `None` if there was none.
     pub(super) orphans: Option<OrphanSearchResult>,
 }
 
-impl Scoped {
+impl ScopedSet {
     /// Returns the state of a set whose members are not listed.
     pub(super) fn state_without_members(&self, named: &NamedSet) -> ClusterState {
         ClusterState {
@@ -41,7 +41,7 @@ impl Scoped {
 
     /// Returns the state before members are read.
     pub(super) fn initial_state(&self, named: &NamedSet) -> ClusterState {
-        let Judged {
+        let JudgedParent {
             parent,
             take_over,
             parent_status,
@@ -89,13 +89,13 @@ pub(super) fn former_tooling(named: &NamedSet, parent_status: &ParentStatus) -> 
 /// # Errors
 ///
 /// An invalid record, or a kind that exists and is not served.
-pub(super) async fn scope(
+pub(super) async fn determine_scope(
     cluster: &mut Cluster,
     named: &NamedSet,
     goal: &Goal<'_>,
-    mut judged: Judged,
+    mut judged: JudgedParent,
     search: SearchRules<'_>,
-) -> Result<Scoped, Error> {
+) -> Result<ScopedSet, Error> {
     let needs_search = needs_search_of_cluster(goal, &judged.parent_status, judged.presence());
     if judged.parent_status == ParentStatus::New {
         let kinds = find_unrecorded_containers(named, &judged.namespaces);
@@ -115,7 +115,7 @@ pub(super) async fn scope(
     } else {
         None
     };
-    Ok(Scoped {
+    Ok(ScopedSet {
         judged,
         member_scope,
         orphans,
@@ -146,7 +146,7 @@ fn find_unrecorded_containers(
     let state = parent_namespace.and_then(|name| namespaces.get(name));
     let mut kinds = BTreeSet::new();
     if state.is_some_and(|state| is_ours(&state.part_of)) {
-        kinds.insert(GroupKind::namespace());
+        kinds.insert(GroupKind::for_namespaces());
     }
     if is_ours(&named.definition_part_of) {
         kinds.insert(GroupKind::custom_resource_definition());

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::definitions::{aggregated_apis, definitions};
+use super::definitions::{list_aggregated_apis, list_definitions};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
@@ -220,7 +220,7 @@ async fn read_definitions_of(
     let Some(first) = kinds.first() else {
         return Ok(Vec::new());
     };
-    let mut definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name))
+    let mut definitions = list_definitions(server, |name| may_define(name, kinds) && is_relevant(name))
         .await
         .map_err(|error| unread_evidence_error(first, &error))?
         .unwrap_or_default();
@@ -260,7 +260,7 @@ pub(super) async fn await_named(
     wait: &KindWait<'_>,
 ) -> Result<Option<KeptKind>, UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
-        if discovery.resource_argument(argument) != KindLookup::Absent {
+        if discovery.find_by_argument(argument) != KindLookup::Absent {
             return Ok(Outlook::Settled(None));
         }
         let Evidence {
@@ -409,8 +409,8 @@ async fn read_evidence(
     discovery: &Discovery,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Evidence, ListError> {
-    let definitions = definitions(server, is_relevant);
-    let (definitions, aggregated) = tokio::try_join!(definitions, aggregated_apis(server, discovery))?;
+    let definitions = list_definitions(server, is_relevant);
+    let (definitions, aggregated) = tokio::try_join!(definitions, list_aggregated_apis(server, discovery))?;
     Ok(Evidence {
         definitions,
         aggregated,

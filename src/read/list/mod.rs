@@ -9,8 +9,8 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::live::read_owners;
-use super::objects::lacks_uid_or_version;
 use super::page::parse_page;
+use super::single_objects::lacks_uid_or_version;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
 use crate::error::{Error, ErrorKind};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
@@ -125,7 +125,7 @@ fn describe_namespace(namespace: Option<&str>) -> String {
 
 impl ListError {
     /// Returns whether the server does not know the path: by now, it serves the kind only in another version, or not at
-    /// all. `not_found` determines which.
+    /// all. `served_version` determines which.
     pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
     }

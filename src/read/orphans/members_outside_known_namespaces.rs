@@ -55,7 +55,8 @@ pub(super) async fn keep_credible(
             .is_some_and(|name| known.contains(name))
     };
     let is_applied = |live: &Live| live.has_label_written_by(search.appliers);
-    let deletion = |live: &Live| Permission::on(Verb::Delete, &live.resource, live.key.namespace.as_deref());
+    let deletion =
+        |live: &Live| Permission::on_all_objects(Verb::Delete, &live.resource, live.key.namespace.as_deref());
     let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
     let needed = NeededPermissions {
         rights: elsewhere.map(deletion).collect(),

@@ -12,8 +12,8 @@ use members_outside_known_namespaces::{Credible, LabeledNonMembers};
 
 use super::cluster::Cluster;
 use super::list::{METADATA_LIST, Selector};
-use super::list_all::{ListOptions, ListResults, list_visible_everywhere};
-use super::members::unique_by_uid;
+use super::list_collections::unique_by_uid;
+use super::list_visible::{ListOptions, ListResults, list_visible_everywhere};
 use super::named_set::NamedSet;
 use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
@@ -22,7 +22,7 @@ use crate::model::applyset::Record;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::{Resource, Scope};
-use crate::model::text::{counted, members_missed};
+use crate::model::text::{counted, members_missed_warning};
 use crate::plan::{self, MemberScope};
 
 /// The result of a search of the whole cluster for a set without a record.
@@ -213,10 +213,10 @@ fn perhaps_more(hidden: &[String]) -> String {
     if hidden.is_empty() {
         return String::new();
     }
-    format!("; {}", members_missed(hidden))
+    format!("; {}", members_missed_warning(hidden))
 }
 
 /// The warning that members of a set without a record may be missed.
 fn warning_of_missing_record(hidden: &[String]) -> String {
-    format!("the set has no record; {}", members_missed(hidden))
+    format!("the set has no record; {}", members_missed_warning(hidden))
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::namespaces::read_namespaces;
-use super::parent::metadata;
+use super::parent::read_metadata_at;
 use crate::cluster::apiserver::{ApiRequest, ApiServer};
 use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 
@@ -192,7 +192,7 @@ async fn leave_out_existing(
     for right in asked {
         let is_absent = match needed.unless_present.get(right) {
             None => true,
-            Some(path) => matches!(metadata(server, path).await, Ok(None)),
+            Some(path) => matches!(read_metadata_at(server, path).await, Ok(None)),
         };
         if is_absent {
             absent.push(right.clone());

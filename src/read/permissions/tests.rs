@@ -108,7 +108,7 @@ const RULES: &str = "selfsubjectrulesreviews";
 fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: &str) -> Permission {
     Permission {
         name: Some(name.to_owned()),
-        ..Permission::on(verb, &resource(kind, Scope::Namespaced), namespace)
+        ..Permission::on_all_objects(verb, &resource(kind, Scope::Namespaced), namespace)
     }
 }
 

@@ -35,7 +35,10 @@ pub enum ExternalVerdict {
 /// # Errors
 ///
 /// A message, if the program cannot be run or exits with a code above 1.
-pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExternalVerdict, String> {
+pub fn show_externally(
+    program: &ExternalDiff,
+    differences: &[&Difference],
+) -> Result<ExternalVerdict, String> {
     let name = &program.program;
     let status = run(program, differences).map_err(|error| format!("failed to run {name:?}: {error}"))?;
     match status.code() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::ValueEnum;
 
 use super::{Comparison, Differences};
-use crate::compare::drift::TakenField;
+use crate::compare::drift::DriftedField;
 use crate::event::Action;
 use crate::model::pointer::Pointer;
 
@@ -27,10 +27,10 @@ pub enum Cause {
     #[default]
     Unknown,
     /// Other field managers have changed these fields since the last apply.
-    Taken(Vec<TakenField>),
+    Taken(Vec<DriftedField>),
     /// The manifests are those of the saved plan, so somebody else has caused the difference. The list has the changed
     /// fields of which the new manager is known.
-    SamePlan(Vec<TakenField>),
+    SamePlan(Vec<DriftedField>),
 }
 
 impl Comparison {
@@ -85,7 +85,7 @@ impl Comparison {
     }
 
     /// Returns the fields that differ, each with the field manager that has changed it if it is known.
-    fn describe_drift(&self, taken: &[TakenField]) -> String {
+    fn describe_drift(&self, taken: &[DriftedField]) -> String {
         if self.outcome.action == Action::Created {
             return "it does not exist".to_owned();
         }
@@ -110,7 +110,7 @@ impl Comparison {
 impl Differences {
     /// Returns whether there is a difference of one of these kinds. An object whose apply would fail or be refused
     /// always counts, because the effect of an apply is not known then.
-    pub fn have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
+    pub fn may_have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
         let refused = self.refusals_by_object();
         let parent_differs = self.parent.as_ref().is_some_and(|parent| !parent.is_empty());
         !self.refusals.is_empty()
@@ -161,8 +161,8 @@ mod tests {
         }
     }
 
-    fn fields() -> Vec<TakenField> {
-        vec![TakenField {
+    fn fields() -> Vec<DriftedField> {
+        vec![DriftedField {
             field: "data.color".to_owned(),
             manager: "kubectl-edit".to_owned(),
         }]
@@ -221,7 +221,7 @@ mod tests {
                 DifferenceKind::Change,
                 DifferenceKind::Prune,
             ];
-            let counted = words.map(|word| found.have_any_of(&[word].into()));
+            let counted = words.map(|word| found.may_have_any_of(&[word].into()));
             assert_eq!(counted, expected, "{description}");
         }
     }
@@ -246,7 +246,7 @@ mod tests {
             DifferenceKind::Change,
             DifferenceKind::Prune,
         ];
-        let counted = |found: &Differences| words.map(|word| found.have_any_of(&[word].into()));
+        let counted = |found: &Differences| words.map(|word| found.may_have_any_of(&[word].into()));
         assert_eq!(counted(&with_parent), [false, true, false]);
         assert_eq!(counted(&refused), [true, true, true]);
     }
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn drift_from_a_plan_is_described_by_what_differs() {
         let mut taken = fields();
-        taken.push(TakenField {
+        taken.push(DriftedField {
             field: "data[a/b]".to_owned(),
             manager: "kubectl-scale".to_owned(),
         });

@@ -10,21 +10,21 @@ use serde::Serialize;
 use super::documents::report::Report;
 use super::documents::{ContextAndServer, RunEnd, SetDocument};
 use super::layout::paint::Color;
-use super::markdown::render_diff;
+use super::markdown::diff_page;
 use super::output::{print_escaped_line, print_line};
 use super::plan_view::Entry;
 use super::reporter::Reporter;
 use super::reporter::repeated_messages::keep_shared_hints_on_last;
 use super::style::{Colors, Format, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
-use super::{document, plan_screen, text};
+use super::{plan_screen, print_json_or_yaml, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::ErrorKind;
 use crate::event::{Action, ObjectOutcome};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::text::{one_line, printable_text};
+use crate::model::text::{escape_as_one_line, printable_text};
 use crate::plan::Refusal;
 use kinds::Cause;
 
@@ -151,7 +151,7 @@ impl Differences {
         let mut text = String::new();
         for (difference, object) in self.sorted_by_file_name() {
             if let Some(comment) = object.and_then(Comparison::comment) {
-                text.extend(["# ", &one_line(&comment), "\n"]);
+                text.extend(["# ", &escape_as_one_line(&comment), "\n"]);
             }
             text += &difference.unified();
         }
@@ -171,7 +171,7 @@ impl Differences {
         if !self.objects.iter().all(Comparison::is_untouched) {
             return None;
         }
-        let (name, action) = (parent.key.object_name(), parent.effect.done());
+        let (name, action) = (parent.key.object_name(), parent.effect.run_words());
         Some(format!("{name}, the set's parent, would be {action}"))
     }
 }
@@ -206,7 +206,7 @@ impl Reporter {
     }
 
     /// Prints all differences as text; nothing if a document was requested.
-    pub fn differences(
+    pub fn print_differences(
         &mut self,
         (set, place): (&SetDocument, &ContextAndServer),
         found: &Differences,
@@ -245,7 +245,7 @@ impl Reporter {
     ) {
         let cost = self.cost_so_far(requests);
         self.bars.clear();
-        self.print_messages(found, end);
+        self.count_and_print_messages(found, end);
         self.print_collected_messages();
         // The screen of the plan has the counts and the parent already.
         let has_plan_screen =
@@ -259,15 +259,15 @@ impl Reporter {
         self.collected.failures.extend(found.failures.iter().cloned());
         if self.style.format == Format::Markdown {
             let (warned, taken_in) = (&self.collected.warnings, self.taken_in.lines());
-            self.save_and_print_page(&render_diff((&set, place), found, end, warned, taken_in));
+            self.save_and_print_page(&diff_page((&set, place), found, end, warned, taken_in));
         }
         let report = Report::new(set, &self.collected, Some(found), end, cost);
-        document(&report, place, self.style);
+        print_json_or_yaml(&report, place, self.style);
     }
 
     /// Prints to standard error what the text of the differences leaves out: errors, reasons and refusals. With
     /// `--quiet`, refusals are printed only if they are why the plan was not saved.
-    fn print_messages(&mut self, found: &Differences, end: RunEnd) {
+    fn count_and_print_messages(&mut self, found: &Differences, end: RunEnd) {
         let refused = found.refusals_by_object();
         for Comparison { outcome, .. } in &found.objects {
             self.summary.add(outcome.action);
@@ -278,7 +278,7 @@ impl Reporter {
                 Action::Skipped => Verbosity::Normal,
                 _ => Verbosity::Verbose,
             };
-            self.print_detail(outcome, verbosity);
+            self.collect_or_print_reason(outcome, verbosity);
         }
         for failure in &found.failures {
             self.print_unless_repeated(Label::Error, failure);

@@ -9,7 +9,7 @@ use super::set_summary::UNKNOWN;
 use super::{ErrorDocument, Listing, SetDocument};
 use crate::error::Error;
 use crate::model::history_annotation::{Run, RunOperation};
-use crate::report::layout::table;
+use crate::report::layout::format_table;
 use crate::report::style::Style;
 
 /// The document of `history`.
@@ -117,7 +117,7 @@ impl Listing for HistoryDocument {
         }
         let header = ["TIME", "RESULT", "CHANGES", "MANIFESTS", "USER", "VERSION"].map(str::to_owned);
         let rows = iter::once(header.to_vec()).chain(self.runs.iter().map(RunDocument::row));
-        table(rows.collect(), style.table_width(), &["VERSION"])
+        format_table(rows.collect(), style.table_width(), &["VERSION"])
     }
 
     fn names(&self) -> Vec<String> {

@@ -7,7 +7,7 @@ use super::{ErrorDocument, Listing};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
 use crate::read::found_set::{FoundSet, Visibility};
-use crate::report::layout::table;
+use crate::report::layout::format_table;
 use crate::report::style::{Format, Style};
 
 /// The document of `list`.
@@ -73,7 +73,7 @@ impl SetListing {
         let mut row = vec![
             set.namespace.clone().unwrap_or_default(),
             set.reference(),
-            self.summary.member_count(self.members),
+            self.summary.member_count_text(self.members),
             list_or_count(group_kinds),
             list_or_count(namespaces),
             self.summary.record_status_word().to_owned(),
@@ -104,7 +104,7 @@ impl Listing for ListDocument {
             row.extend(has_runs.then(|| listing.summary.runs_in_words()));
             rows.push(row);
         }
-        table(rows, style.table_width(), &["TOOLING", "KINDS", "NAMESPACES"])
+        format_table(rows, style.table_width(), &["TOOLING", "KINDS", "NAMESPACES"])
     }
 
     fn names(&self) -> Vec<String> {

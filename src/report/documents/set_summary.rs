@@ -63,7 +63,7 @@ impl SetSummary {
     }
 
     /// Returns `3`, or `3+` if some collections could not be listed.
-    pub(super) fn member_count(&self, members: Option<usize>) -> String {
+    pub(super) fn member_count_text(&self, members: Option<usize>) -> String {
         match (members, self.visibility) {
             (None, _) => UNKNOWN.to_owned(),
             (Some(count), Visibility::Part) => format!("{count}+"),

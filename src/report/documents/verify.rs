@@ -9,7 +9,7 @@ use super::report::RequestsAndSeconds;
 use super::{ErrorDocument, Listing};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
-use crate::model::text::{counted, one_line};
+use crate::model::text::{counted, escape_as_one_line};
 use crate::model::write_settings::DryRun;
 use crate::report::layout::paint::wrap;
 use crate::report::print_unless_quiet;
@@ -85,7 +85,7 @@ impl VerifyDocument {
     }
 
     /// Returns whether errors or warnings remain that are not fixed.
-    pub fn has_something_left(&self) -> bool {
+    pub fn has_unfixed_problems(&self) -> bool {
         self.summary.errors + self.summary.warnings > 0
     }
 
@@ -186,7 +186,10 @@ pub(in crate::report) fn finding_lines<'f>(
                 ""
             }
         );
-        let parts = wrap(&one_line(&line), style.output.max_line_width().saturating_sub(2));
+        let parts = wrap(
+            &escape_as_one_line(&line),
+            style.output.max_line_width().saturating_sub(2),
+        );
         for (index, part) in parts.iter().enumerate() {
             let margin = if index == 0 { "" } else { "  " };
             lines.push(format!("{margin}{part}"));

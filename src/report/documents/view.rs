@@ -13,10 +13,10 @@ use crate::compare::status::State;
 use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
-use crate::model::text::one_line;
+use crate::model::text::escape_as_one_line;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
-use crate::report::layout::columns;
+use crate::report::layout::align_columns;
 use crate::report::layout::paint::{NameColumn, wrap};
 use crate::report::layout::rows::widest;
 use crate::report::style::{Format, Style, Verbosity};
@@ -182,7 +182,7 @@ fn member_leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) 
         let status = member.status.as_str().to_owned();
         states.push(vec![status, format_age(member.created.as_deref(), now)]);
     }
-    let states = columns(&states);
+    let states = align_columns(&states);
     let beside = widest(states.iter().map(String::as_str)) + 3;
     let names = members.iter().map(|member| member.name.as_str());
     let column = NameColumn::new(names, room.saturating_sub(beside));
@@ -190,11 +190,11 @@ fn member_leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) 
     for (member, state) in members.iter().zip(states) {
         heads.push(vec![column.fit(&member.name), state]);
     }
-    let heads = columns(&heads);
+    let heads = align_columns(&heads);
     let width = widest(heads.iter().map(String::as_str));
     let mut leaves = Vec::new();
     for (head, member) in heads.into_iter().zip(members) {
-        let reason = one_line(&reason_to_show(member, verbosity));
+        let reason = escape_as_one_line(&reason_to_show(member, verbosity));
         leaves.push(if reason.is_empty() {
             vec![head]
         } else if width + 3 + reason.chars().count() <= room {
@@ -241,7 +241,7 @@ fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<S
             without_line_breaks(&member.reason),
         ]);
     }
-    columns(&rows)
+    align_columns(&rows)
 }
 
 fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
@@ -272,7 +272,7 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, value) in fields {
         let mut name = format!("{name}:");
-        for part in wrap(&one_line(&value), columns.saturating_sub(FIELD_WIDTH)) {
+        for part in wrap(&escape_as_one_line(&value), columns.saturating_sub(FIELD_WIDTH)) {
             lines.push(format!("{name:FIELD_WIDTH$}{part}"));
             name.clear();
         }
@@ -283,7 +283,7 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
 /// `3 (2 Current, 1 InProgress)`
 fn describe_members(document: &ViewDocument) -> String {
     let members = document.members.as_deref();
-    let count = document.summary.member_count(members.map(<[_]>::len));
+    let count = document.summary.member_count_text(members.map(<[_]>::len));
     let mut states: BTreeMap<State, usize> = BTreeMap::new();
     for member in members.unwrap_or_default() {
         *states.entry(member.status).or_default() += 1;

@@ -5,13 +5,16 @@ pub(super) mod rows;
 
 use paint::{fit, fit_name};
 
-use crate::model::text::one_line;
+use crate::model::text::escape_as_one_line;
 
 /// Formats rows as left-aligned columns, three blanks apart, in lines of at most `width` characters. If the rows are
 /// wider, drops the `dispensable` columns one after the other, then cuts cells in the middle.
-pub(super) fn table(mut rows: Vec<Vec<String>>, width: usize, dispensable: &[&str]) -> Vec<String> {
+pub(super) fn format_table(mut rows: Vec<Vec<String>>, width: usize, dispensable: &[&str]) -> Vec<String> {
     for title in dispensable {
-        if columns(&rows).iter().all(|line| line.chars().count() <= width) {
+        if align_columns(&rows)
+            .iter()
+            .all(|line| line.chars().count() <= width)
+        {
             break;
         }
         let header = rows.first();
@@ -27,17 +30,17 @@ pub(super) fn table(mut rows: Vec<Vec<String>>, width: usize, dispensable: &[&st
             *cell = fit_name(cell, *width);
         }
     }
-    columns(&rows).iter().map(|line| fit(line, width)).collect()
+    align_columns(&rows).iter().map(|line| fit(line, width)).collect()
 }
 
 /// Formats rows as left-aligned columns that are as wide as their widest cell.
-pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+pub(super) fn align_columns(rows: &[Vec<String>]) -> Vec<String> {
     let widths = natural_widths(rows);
     let mut lines = Vec::new();
     for row in rows {
         let cells = row.iter().zip(&widths);
         let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{:width$}", one_line(cell)))
+            .map(|(cell, width)| format!("{:width$}", escape_as_one_line(cell)))
             .collect();
         lines.push(cells.join("   ").trim_end().to_owned());
     }
@@ -50,7 +53,7 @@ fn natural_widths(rows: &[Vec<String>]) -> Vec<usize> {
     for row in rows {
         widths.resize(widths.len().max(row.len()), 0);
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = one_line(cell).chars().count().max(*width);
+            *width = escape_as_one_line(cell).chars().count().max(*width);
         }
     }
     widths
@@ -81,7 +84,7 @@ mod tests {
         let rows: Vec<Vec<String>> = [["NAME", "KINDS", "TOOL"], ["a-long-name", "1", "x/v1"]]
             .map(|row| row.map(str::to_owned).to_vec())
             .to_vec();
-        let fit = |width| table(rows.clone(), width, &["TOOL", "KINDS"]);
+        let fit = |width| format_table(rows.clone(), width, &["TOOL", "KINDS"]);
         assert_eq!(
             fit(26),
             ["NAME          KINDS   TOOL", "a-long-name   1       x/v1"]
@@ -95,7 +98,7 @@ mod tests {
         .map(|row| row.map(str::to_owned).to_vec())
         .to_vec();
         assert_eq!(
-            table(long, 30, &[]),
+            format_table(long, 30, &[]),
             ["NAMESPACE        SET", "a-lo…namespace   conf…ong-name"]
         );
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::model::text::one_line;
+use crate::model::text::escape_as_one_line;
 use crate::report::style::Colors;
 
 /// The color of a part of a line.
@@ -72,14 +72,14 @@ impl Line {
         let plain: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
         let plain = plain.trim_end();
         if colors == Colors::Off {
-            return one_line(plain);
+            return escape_as_one_line(plain);
         }
         let mut bytes_left = plain.len();
         let mut line = String::new();
         for (color, text) in &self.0 {
             let text = &text[..text.len().min(bytes_left)];
             bytes_left -= text.len();
-            line.push_str(&color.paint(&one_line(text), colors));
+            line.push_str(&color.paint(&escape_as_one_line(text), colors));
         }
         line
     }

@@ -15,7 +15,7 @@ use crate::report::plan_view::{Effect, Entry, PlanView};
 use crate::report::text_lines;
 
 /// Returns the page of a run.
-pub(in crate::report) fn render_run(
+pub(in crate::report) fn run_page(
     (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
     end: RunEnd,
@@ -38,7 +38,7 @@ pub(in crate::report) fn render_run(
     };
     let counts = view.counts("skipped");
     let ended = end_word(end).or(failures_word(&collected.failures));
-    let mut words = headline_phrases(&counts, Effect::done, ended, view.describe_no_changes());
+    let mut words = headline_phrases(&counts, Effect::run_words, ended, view.describe_no_changes());
     if !not_ready.is_empty() {
         words.push(format!("{} not ready", not_ready.len()));
     }
@@ -48,7 +48,7 @@ pub(in crate::report) fn render_run(
     let mut parts = vec![
         Part::messages(errors, end_messages(end, &collected.failures)),
         losses_part(lost, &changed, |effect, key, _| {
-            format!("{key} {}", effect.done())
+            format!("{key} {}", effect.run_words())
         }),
         failures_part("Failed", &failing),
         Part::messages("Not ready", not_ready),
@@ -71,7 +71,7 @@ pub(in crate::report) fn render_run(
 /// Returns the part with the objects of one effect.
 fn effect_part(entries: &[&Entry]) -> Part {
     let effect = entries[0].effect;
-    let (count, word) = (entries.len(), effect.done());
+    let (count, word) = (entries.len(), effect.run_words());
     let explanation = match effect {
         Effect::Renamed => ": pruned, and created under another name",
         _ => "",
@@ -82,7 +82,7 @@ fn effect_part(entries: &[&Entry]) -> Part {
 
 /// Returns the line of an object; `None` for the parent, which has no outcome.
 fn to_item(entry: &Entry) -> Option<Item> {
-    let (outcome, word) = (entry.outcome?, entry.effect.done());
+    let (outcome, word) = (entry.outcome?, entry.effect.run_words());
     Some(match entry.effect {
         Effect::Renamed => {
             let [old, new] = [&entry.key, &outcome.subject.key()].map(|key| code(&key.to_string()));

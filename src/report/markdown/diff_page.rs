@@ -15,7 +15,7 @@ use crate::report::plan_view::{Effect, Entry, PlanView};
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 
 /// Returns the page of a plan.
-pub(in crate::report) fn render_diff(
+pub(in crate::report) fn diff_page(
     (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
     end: RunEnd,
@@ -49,7 +49,7 @@ pub(in crate::report) fn render_diff(
     Page {
         headline: headline(
             (set, place),
-            &headline_phrases(&counts, Effect::intended, ended, view.describe_no_changes()),
+            &headline_phrases(&counts, Effect::plan_words, ended, view.describe_no_changes()),
             &counts.others,
         ),
         parts,
@@ -69,8 +69,8 @@ fn to_item(entry: &Entry) -> Item {
         return collapsed_item(&title, &diff, Counted::Object("parent"));
     };
     let key = entry.key.to_string();
-    let counted = Counted::Object(entry.effect.intended());
-    if let Some(change) = entry.ownership() {
+    let counted = Counted::Object(entry.effect.plan_words());
+    if let Some(change) = entry.ownership_change_text() {
         return Item {
             text: format!("\n<p>{}</p>\n", item_title(verb, &key, &change)),
             brief: None,

@@ -8,8 +8,8 @@ mod diff_page;
 mod page;
 mod text;
 
-pub(super) use apply_page::render_run;
-pub(super) use diff_page::render_diff;
+pub(super) use apply_page::run_page;
+pub(super) use diff_page::diff_page;
 pub(super) use page::Page;
 
 use std::collections::BTreeMap;

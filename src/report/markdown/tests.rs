@@ -61,7 +61,7 @@ fn cut(found: &Differences, limit: usize) -> String {
 }
 
 fn whole(found: &Differences) -> Page {
-    render_diff(
+    diff_page(
         (&set(), &ContextAndServer::default()),
         found,
         DONE,
@@ -169,7 +169,7 @@ fn what_is_dangerous_comes_first() {
         context: Some("prod".to_owned()),
         ..ContextAndServer::default()
     };
-    let text = render_diff((&set(), &place), &found, DONE, &warnings, Vec::new()).text(LIMIT);
+    let text = diff_page((&set(), &place), &found, DONE, &warnings, Vec::new()).text(LIMIT);
     assert_order(
         &text,
         &[
@@ -235,13 +235,13 @@ fn only_refusals_or_an_error_make_a_page() {
     let end = RunEnd::Failed(&usage);
     let set = SetDocument::named("web");
     let place = ContextAndServer::default();
-    let text = render_diff((&set, &place), &Differences::default(), end, &[], Vec::new()).text(LIMIT);
+    let text = diff_page((&set, &place), &Differences::default(), end, &[], Vec::new()).text(LIMIT);
     let expected = "### ApplySet `web`: wrong manifests\n\n**Errors**\n\n\
          - ``a`b is wrong``\n  - hint: `look`\n";
     assert_eq!(text, expected);
     let run = collected(Vec::new());
     assert_eq!(
-        render_run((&set, &place), &run, end, Vec::new()).text(LIMIT),
+        run_page((&set, &place), &run, end, Vec::new()).text(LIMIT),
         expected
     );
 }
@@ -286,11 +286,11 @@ fn text_of_others_stays_text() {
             context: Some(text.to_owned()),
             ..ContextAndServer::default()
         };
-        let page = render_diff((&set, &place), &found, DONE, &[text.to_owned()], Vec::new()).text(LIMIT);
+        let page = diff_page((&set, &place), &found, DONE, &[text.to_owned()], Vec::new()).text(LIMIT);
         assert_inert(&page);
         let mut run = collected(found.objects.into_iter().map(|object| object.outcome).collect());
         run.warnings = vec![text.to_owned()];
-        assert_inert(&render_run((&set, &place), &run, DONE, vec![text.to_owned()]).text(LIMIT));
+        assert_inert(&run_page((&set, &place), &run, DONE, vec![text.to_owned()]).text(LIMIT));
     }
 }
 
@@ -486,7 +486,7 @@ fn the_headline_fits_into_the_smallest_page() {
         for (object, action) in found.objects.iter_mut().rev().zip(actions) {
             object.outcome.action = action;
         }
-        let page = render_diff((&set, &place), &found, DONE, &[text], Vec::new()).text(1024);
+        let page = diff_page((&set, &place), &found, DONE, &[text], Vec::new()).text(1024);
         assert!(
             page.len() <= 1024 && page.contains("Left out"),
             "{}: {page}",
@@ -528,7 +528,7 @@ fn a_run_is_summarized() {
         operation: Operation::Apply,
     }];
     let end = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
-    let text = render_run((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
+    let text = run_page((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
     assert_order(
         &text,
         &[
@@ -554,7 +554,7 @@ fn a_dry_run_warns_of_the_claims_that_a_recreation_deletes() {
         dry_run: DryRun::Server,
         ..collected(vec![database])
     };
-    let text = render_run((&set(), &ContextAndServer::default()), &run, DONE, Vec::new()).text(LIMIT);
+    let text = run_page((&set(), &ContextAndServer::default()), &run, DONE, Vec::new()).text(LIMIT);
     let lost = "**Data would be lost**\n\n- `statefulset/db in namespace shop` recreated\n";
     assert_order(&text, &["1 recreated (server dry run)\n", lost]);
 }

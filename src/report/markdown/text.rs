@@ -1,7 +1,7 @@
 //! Text from the cluster and from manifests within Markdown. It is always written as code, so that Markdown, HTML,
 //! links and mentions of users in it have no effect.
 
-use crate::model::text::{one_line, printable_text};
+use crate::model::text::{escape_as_one_line, printable_text};
 
 /// The most bytes of a message or name; the end of a longer one is cut off.
 const MAX_TEXT_BYTES: usize = 2000;
@@ -12,7 +12,10 @@ const MAX_BACKTICKS: usize = 16;
 
 /// Returns the text as a code span, for paragraphs and lists.
 pub(super) fn code(text: &str) -> String {
-    let text = clip(&escape_long_backtick_runs(&one_line(text)), MAX_TEXT_BYTES);
+    let text = clip(
+        &escape_long_backtick_runs(&escape_as_one_line(text)),
+        MAX_TEXT_BYTES,
+    );
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
@@ -30,12 +33,12 @@ pub(super) fn code(text: &str) -> String {
 /// Returns the text as a code span of a headline: at most `limit` bytes of it, with apostrophes in place of backticks,
 /// so that the delimiters stay short.
 pub(super) fn short_code(text: &str, limit: usize) -> String {
-    code(&clip(&one_line(text).replace('`', "'"), limit))
+    code(&clip(&escape_as_one_line(text).replace('`', "'"), limit))
 }
 
 /// Returns the text as an HTML `code` element, for lines of HTML, in which Markdown is not parsed.
 pub(super) fn html_code(text: &str) -> String {
-    let text = clip(&one_line(text), MAX_TEXT_BYTES);
+    let text = clip(&escape_as_one_line(text), MAX_TEXT_BYTES);
     let escaped = text
         .replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::fields::{self, FieldChange, plain};
-use super::text;
+use super::fields::{self, FieldChange, format_value};
+use super::text_diff;
 use crate::compare::diff::{AFTER, BEFORE};
 use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::text::{HIDDEN, one_line};
+use crate::model::text::{HIDDEN, escape_as_one_line};
 use crate::report::layout::paint::{Color, Line, fit, fit_left, fit_name, fit_showing_difference, wrap};
 use crate::report::plan_view::{Effect, Entry};
 
@@ -60,7 +60,7 @@ pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> V
 /// Returns the text beside the name, in full and cut to `room`. Only a position in the manifests is cut, at its
 /// beginning, because its end matters most.
 fn describe_beside_name(entry: &Entry, room: usize) -> [String; 2] {
-    let fact = match (entry.outcome, entry.ownership()) {
+    let fact = match (entry.outcome, entry.ownership_change_text()) {
         (None, _) => "the set's parent".to_owned(),
         (Some(_), Some(change)) => change,
         (Some(outcome), None) if entry.effect == Effect::Renamed => format!("-> {}", outcome.subject.name),
@@ -131,7 +131,7 @@ fn describe_recreation(entry: &Entry) -> Option<String> {
         text.push_str(", and its Pods and claims stay");
     }
     if !outcome.reason.is_empty() {
-        text = format!("{text}: {}", one_line(&outcome.reason));
+        text = format!("{text}: {}", escape_as_one_line(&outcome.reason));
     }
     Some(text)
 }
@@ -175,7 +175,7 @@ impl FieldChange {
             match value.as_str() {
                 Some(text) if text.contains('\n') => return None,
                 Some(BEFORE | AFTER | HIDDEN) => values.push((sign, HIDDEN.to_owned())),
-                _ => values.push((sign, plain(value))),
+                _ => values.push((sign, format_value(value))),
             }
         }
         Some(values)
@@ -183,7 +183,7 @@ impl FieldChange {
 
     fn lines(&self, width: usize, room: usize) -> Vec<Line> {
         let Some(mut values) = self.single_line_values() else {
-            return self.text_lines(room);
+            return self.multiline_diff_lines(room);
         };
         let lengths = values.iter().map(|(_, value)| value.chars().count() + 2);
         if width.max(self.path.chars().count()) + 2 + lengths.sum::<usize>() <= room {
@@ -213,14 +213,14 @@ impl FieldChange {
     }
 
     /// Formats the lines that differ between two texts of several lines.
-    fn text_lines(&self, room: usize) -> Vec<Line> {
+    fn multiline_diff_lines(&self, room: usize) -> Vec<Line> {
         let [before, after] = [&self.before, &self.after].map(|value| match value {
             Some(Value::String(text)) => text.clone(),
-            Some(other) => plain(other),
+            Some(other) => format_value(other),
             None => String::new(),
         });
         let mut lines = vec![self.path_line(room)];
-        let changed = text::hunks(&before, &after, room.saturating_sub(4));
+        let changed = text_diff::hunks(&before, &after, room.saturating_sub(4));
         lines.extend(changed.iter().map(|(sign, line)| value_line(*sign, line)));
         lines
     }

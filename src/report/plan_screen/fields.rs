@@ -50,7 +50,7 @@ const HIDDEN_METADATA: [&str; 4] = [
 pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
     let mut found = Vec::new();
     let [live, predicted] = [live, predicted].map(without_hidden);
-    compare("", Some(&live), Some(&predicted), &mut found);
+    add_changed_fields("", Some(&live), Some(&predicted), &mut found);
     for change in &mut found {
         change.path = without_spec_prefix(&change.path);
     }
@@ -98,7 +98,12 @@ fn without_spec_prefix(path: &str) -> String {
 }
 
 /// Adds the fields below `path` that differ to `found`.
-fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<FieldChange>) {
+fn add_changed_fields(
+    path: &str,
+    before: Option<&Value>,
+    after: Option<&Value>,
+    found: &mut Vec<FieldChange>,
+) {
     if before == after {
         return;
     }
@@ -114,12 +119,14 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
             let keys = before.into_iter().flatten().chain(added).map(|(key, _)| key);
             for key in keys {
                 let [before, after] = [before, after].map(|object| object?.get(key));
-                compare(&join(path, key), before, after, found);
+                add_changed_fields(&join(path, key), before, after, found);
             }
         }
-        (Some(Value::Array(before)), Some(Value::Array(after))) => compare_items(path, before, after, found),
-        (Some(Value::Array(before)), None) if is_named(before) => compare_items(path, before, &[], found),
-        (None, Some(Value::Array(after))) if is_named(after) => compare_items(path, &[], after, found),
+        (Some(Value::Array(before)), Some(Value::Array(after))) => {
+            add_changed_items(path, before, after, found);
+        }
+        (Some(Value::Array(before)), None) if is_named(before) => add_changed_items(path, before, &[], found),
+        (None, Some(Value::Array(after))) if is_named(after) => add_changed_items(path, &[], after, found),
         _ => found.push(FieldChange::new(path, before, after)),
     }
 }
@@ -138,21 +145,21 @@ fn join(path: &str, key: &str) -> String {
 
 /// Compares two lists: by the names of their items, or by their places if both have the same length. Otherwise, adds
 /// the items between the common beginning and the common end as removed and added.
-fn compare_items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
+fn add_changed_items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
     if let Some(field) = naming_field(before, after) {
-        let name = |item: &Value| plain(&item[field]);
+        let name = |item: &Value| format_value(&item[field]);
         let names: BTreeSet<String> = before.iter().map(name).collect();
         let added = after.iter().filter(|item| !names.contains(&name(item)));
         for name in before.iter().chain(added).map(name) {
             let [before, after] =
-                [before, after].map(|items| items.iter().find(|item| plain(&item[field]) == name));
-            compare(&format!("{path}[{name}]"), before, after, found);
+                [before, after].map(|items| items.iter().find(|item| format_value(&item[field]) == name));
+            add_changed_fields(&format!("{path}[{name}]"), before, after, found);
         }
         return;
     }
     if before.len() == after.len() {
         for (index, (before, after)) in before.iter().zip(after).enumerate() {
-            compare(&format!("{path}[{index}]"), Some(before), Some(after), found);
+            add_changed_fields(&format!("{path}[{index}]"), Some(before), Some(after), found);
         }
         return;
     }
@@ -188,12 +195,12 @@ fn names_all(field: &str, items: &[Value]) -> bool {
     let mut seen = BTreeSet::new();
     items.iter().all(|item| {
         let name = &item[field];
-        (name.is_string() || name.is_number()) && seen.insert(plain(name))
+        (name.is_string() || name.is_number()) && seen.insert(format_value(name))
     })
 }
 
 /// Formats a value: strings without quotation marks if they cannot be mistaken for another type.
-pub(super) fn plain(value: &Value) -> String {
+pub(super) fn format_value(value: &Value) -> String {
     let Value::String(text) = value else {
         return value.to_string();
     };
@@ -208,7 +215,7 @@ mod tests {
     use super::*;
 
     fn lines(before: &Value, after: &Value) -> Vec<String> {
-        let text = |value: &Option<Value>| value.as_ref().map_or("none".to_owned(), plain);
+        let text = |value: &Option<Value>| value.as_ref().map_or("none".to_owned(), format_value);
         changes(before, after)
             .iter()
             .map(|change| {

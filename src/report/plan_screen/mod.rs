@@ -4,7 +4,7 @@
 
 mod entry;
 mod fields;
-mod text;
+mod text_diff;
 
 use std::collections::BTreeMap;
 

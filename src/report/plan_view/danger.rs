@@ -2,7 +2,7 @@
 
 use super::Effect;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::{counted, with_more};
+use crate::model::text::{counted, first_lines_and_more};
 use crate::plan::{Refusal, describe_released_copies};
 use crate::report::layout::paint::Color;
 use crate::report::layout::rows::PlanRow;
@@ -48,7 +48,7 @@ pub(in crate::report) fn consequence_row(refusal: &Refusal) -> Option<PlanRow> {
             unknown,
             ..
         } => {
-            let namespace = (container.group_kind == GroupKind::namespace()).then_some(&container.name);
+            let namespace = (container.group_kind == GroupKind::for_namespaces()).then_some(&container.name);
             let mut details = list_first(lost, namespace);
             details.extend(unknown.iter().map(|what| format!("{what} (could not be listed)")));
             details
@@ -114,7 +114,7 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
 
 /// Formats the first of these objects, and the number of the others. Objects in `namespace` are named without it.
 fn list_first(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
-    with_more(objects.iter().map(|key| match &key.namespace {
+    first_lines_and_more(objects.iter().map(|key| match &key.namespace {
         place if place.as_ref() == namespace => key.object_name(),
         _ => key.to_string(),
     }))

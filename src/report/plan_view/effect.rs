@@ -52,18 +52,18 @@ impl Effect {
     }
 
     /// `to prune`, for a plan.
-    pub(in crate::report) const fn intended(self) -> &'static str {
+    pub(in crate::report) const fn plan_words(self) -> &'static str {
         self.words()[0]
     }
 
     /// `pruned`, for a run.
-    pub(in crate::report) const fn done(self) -> &'static str {
+    pub(in crate::report) const fn run_words(self) -> &'static str {
         self.words()[1]
     }
 
     /// `prune`; `fail` for `would fail`.
     pub(in crate::report) fn verb(self) -> &'static str {
-        let (_, verb) = self.intended().split_once(' ').unwrap_or_default();
+        let (_, verb) = self.plan_words().split_once(' ').unwrap_or_default();
         verb
     }
 }

@@ -163,7 +163,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Describes the change of field ownership, if nothing else of the object changes.
-    pub(super) fn ownership(&self) -> Option<String> {
+    pub(super) fn ownership_change_text(&self) -> Option<String> {
         self.ownership.map(|change| format!("ownership only: {change}"))
     }
 }

@@ -11,8 +11,8 @@ use crate::model::identity::GroupKind;
 
 /// Pairs each pruned object with the created one that replaces it, and returns the indexes of both. The two have the
 /// same kind, the same namespace, and the same name apart from the generated suffix. If a third pruned or created
-/// object has these too, there is no pair, because it would be a guess. An object with which more would be lost is in no
-/// pair, so that its prune is shown.
+/// object has these too, there is no pair, because it would be a guess. An object with which more would be lost is in
+/// no pair, so that its prune is shown.
 pub(super) fn find_renames(entries: &[Entry]) -> Vec<(usize, usize)> {
     let created = group_by_stem(entries, Effect::Created);
     group_by_stem(entries, Effect::Pruned)

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::style::{Device, Progress};
 use crate::event::{Action, Awaited, ObjectOutcome, Phase};
 use crate::model::identity::ObjectKey;
-use crate::model::text::one_line;
+use crate::model::text::escape_as_one_line;
 use wait_screen::WaitScreen;
 
 /// The most characters of the message next to the bar.
@@ -36,7 +36,7 @@ pub(super) fn without_progress<T>(print: impl FnOnce() -> T) -> T {
 }
 
 /// Removes the bar from the terminal for good.
-pub fn clear() {
+pub fn clear_progress() {
     replace_drawn_bar(None);
 }
 
@@ -139,7 +139,7 @@ impl PhaseBar {
             Some((key, elapsed)) => format!("{phase} {key} for {} s", elapsed.as_secs()),
             None => phase,
         };
-        let text: String = one_line(&text).chars().take(MAX_MESSAGE).collect();
+        let text: String = escape_as_one_line(&text).chars().take(MAX_MESSAGE).collect();
         self.bar.set_message(text);
     }
 
@@ -165,7 +165,7 @@ impl PhaseBar {
         self.waiting = None;
         self.bar.finish_and_clear();
         self.bar = ProgressBar::hidden();
-        clear();
+        clear_progress();
     }
 }
 
@@ -193,7 +193,7 @@ impl Drop for SearchBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
         if !self.0.is_hidden() {
-            clear();
+            clear_progress();
         }
     }
 }

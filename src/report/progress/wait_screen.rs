@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
-use crate::model::text::one_line;
+use crate::model::text::escape_as_one_line;
 use crate::report::layout::paint::{NameColumn, fit};
 
 /// The most characters of the column of names.
@@ -41,8 +41,8 @@ impl WaitScreen {
         let mut indexes = HashMap::new();
         for (index, key) in objects.iter().map(Subject::key).enumerate() {
             rows.push(Row {
-                name: one_line(&key.object_name()),
-                namespace: one_line(key.namespace.as_deref().unwrap_or_default()),
+                name: escape_as_one_line(&key.object_name()),
+                namespace: escape_as_one_line(key.namespace.as_deref().unwrap_or_default()),
                 status: State::Unknown,
                 reason: String::new(),
                 has_arrived: false,
@@ -70,7 +70,7 @@ impl WaitScreen {
         let index = self.indexes.get(&awaited.subject.key());
         if let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) {
             row.status = awaited.status;
-            row.reason = one_line(&awaited.reason);
+            row.reason = escape_as_one_line(&awaited.reason);
             row.has_arrived = awaited.wait_status == WaitStatus::Arrived;
         }
     }

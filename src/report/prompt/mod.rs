@@ -136,7 +136,7 @@ pub fn confirm(question: &Question) -> bool {
         text.extend([&line.text(question.colors), "\n"]);
     }
     text.extend(["\n", &screen::prompt(question).text(question.colors), " "]);
-    progress::clear();
+    progress::clear_progress();
     discard_earlier_input();
     set_open(Some(question.written));
     write_stderr(&text);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::documents::report::{Collected, Report, RequestsAndSeconds};
 use super::documents::{ContextAndServer, RunEnd, SetDocument};
-use super::markdown::{BYTES_OF_COMMENT, Page, render_run};
+use super::markdown::{BYTES_OF_COMMENT, Page, run_page};
 use super::output::{
     print_document_text, print_escaped_line, print_line, print_message, save_document, write_stderr,
 };
@@ -20,7 +20,7 @@ use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
-use super::{document, prompt};
+use super::{print_json_or_yaml, prompt};
 use crate::cluster::apiserver::{ApiServer, WriteResult};
 use crate::error::Exit;
 use crate::event::{
@@ -117,11 +117,11 @@ impl Reporter {
     }
 
     /// Prints or collects one event.
-    pub fn event(&mut self, event: Event) {
+    pub fn take_event(&mut self, event: Event) {
         match event {
             Event::Phase { phase, total } => {
                 if self.style.verbosity == Verbosity::Verbose {
-                    super::note(&text_lines::phase_line(phase, total), self.style);
+                    super::print_note(&text_lines::phase_line(phase, total), self.style);
                 }
                 if phase == Phase::Waiting {
                     self.collected.waiting.get_or_insert_default();
@@ -138,11 +138,11 @@ impl Reporter {
                 self.print_unless_repeated(Label::Error, &text);
                 self.collected.failures.push(text);
             }
-            Event::Note(text) => super::note(&text, self.style),
+            Event::Note(text) => super::print_note(&text, self.style),
             Event::Hint(text) => super::print_unless_quiet(Label::Hint, &text, self.style),
             Event::Object(outcome) => self.report_object(outcome),
             Event::Revised { before, now } => self.report_revised(before, now),
-            Event::Planned(outcomes) => self.without_result.plan(outcomes),
+            Event::Planned(outcomes) => self.without_result.add_planned(outcomes),
             Event::ParentWithoutResult(parent) => self.parents.push(parent),
             Event::NotDone(not_done) => {
                 for outcome in self.without_result.take_not_done(&not_done) {
@@ -200,7 +200,7 @@ impl Reporter {
             };
             self.report_object(ObjectOutcome {
                 source: outcome.source,
-                ..ObjectOutcome::failed(outcome.subject, error)
+                ..ObjectOutcome::from_error(outcome.subject, error)
             });
         }
         for parent in mem::take(&mut self.parents) {
@@ -218,7 +218,7 @@ impl Reporter {
     /// Prints a note about a change of the set's parent.
     pub fn print_parent_note(&mut self, text: &str) {
         self.has_parent_line = true;
-        super::note(text, self.style);
+        super::print_note(text, self.style);
     }
 
     fn report_object(&mut self, outcome: ObjectOutcome) {
@@ -234,7 +234,7 @@ impl Reporter {
             }
             _ => {}
         }
-        self.print_detail(
+        self.collect_or_print_reason(
             &outcome,
             match outcome.action {
                 Action::Failed => Verbosity::Quiet,
@@ -251,7 +251,7 @@ impl Reporter {
 
     /// Prints the reason or the error of an outcome if the user wants at least this verbosity. Field conflicts and
     /// objects that have joined the set are only collected, and printed together at the end.
-    pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
+    pub(super) fn collect_or_print_reason(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
         self.taken_in.add(outcome);
         let is_reported_later = self.conflicts.add(outcome) || outcome.has_joined_set();
         if !is_reported_later
@@ -272,7 +272,7 @@ impl Reporter {
         if self.style.format == Format::Lines {
             self.print_object_line(&now);
         }
-        self.summary.recount(before, now.action);
+        self.summary.recount_one(before, now.action);
         let key = now.subject.key();
         let mut results = self.collected.results.iter_mut();
         if let Some(reported) = results.find(|reported| reported.subject.key() == key) {
@@ -330,14 +330,14 @@ impl Reporter {
 
     /// Prints a message, unless enough messages of its group were printed.
     pub(super) fn print_unless_repeated(&mut self, label: Label, message: &Message) {
-        if let Some(shown) = self.hints.without_repeats(message) {
+        if let Some(shown) = self.hints.hold_back_repeats(message) {
             print_message(label, &shown, self.style.colors);
         }
     }
 
     fn warn(&mut self, text: String) {
         if self.hints.count_warning(&text) {
-            super::warning(&text, self.style);
+            super::print_warning(&text, self.style);
         }
         self.collected.warnings.push(text);
     }
@@ -359,7 +359,7 @@ impl Reporter {
             && self.collected.dry_run == DryRun::None
             && let Some(line) = text_lines::still_being_deleted_line(&self.still_being_deleted)
         {
-            super::note(&line, self.style);
+            super::print_note(&line, self.style);
         }
         // If an interrupt came while a question was open, `print_interrupted` has reported the end.
         if !matches!(end, RunEnd::Failed(_)) && prompt::written_before_open_question().is_none() {
@@ -367,10 +367,10 @@ impl Reporter {
         }
         if self.style.format == Format::Markdown {
             let taken_in = self.taken_in.lines();
-            self.save_and_print_page(&render_run((&set, place), &self.collected, end, taken_in));
+            self.save_and_print_page(&run_page((&set, place), &self.collected, end, taken_in));
         }
         let report = Report::new(set, &self.collected, None, end, cost);
-        document(&report, place, self.style);
+        print_json_or_yaml(&report, place, self.style);
     }
 
     /// Returns the cost so far. The time that the user took to answer questions does not count.
@@ -399,7 +399,7 @@ impl Reporter {
             self.hints.print_warnings(self.style.colors);
         }
         for line in self.taken_in.lines() {
-            super::note(&line, self.style);
+            super::print_note(&line, self.style);
         }
     }
 }

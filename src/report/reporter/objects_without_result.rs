@@ -24,7 +24,7 @@ pub(super) struct ObjectsWithoutResult {
 
 impl ObjectsWithoutResult {
     /// Adds planned objects, in the order in which they are reported if the run ends early.
-    pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
+    pub(super) fn add_planned(&mut self, outcomes: Vec<ObjectOutcome>) {
         self.indexes = None;
         self.left += outcomes.len();
         let without_result = outcomes.into_iter().map(Some);
@@ -202,13 +202,13 @@ mod tests {
         let names = ["a", "b", "c", "d", "e"];
         for order in [[0, 1, 2, 3, 4], [0, 2, 1, 4, 3], [4, 3, 2, 1, 0]] {
             let mut without_result = ObjectsWithoutResult::default();
-            without_result.plan(
+            without_result.add_planned(
                 names[..3]
                     .iter()
                     .map(|name| outcome("A", name, Action::Skipped, name))
                     .collect(),
             );
-            without_result.plan(
+            without_result.add_planned(
                 names[3..]
                     .iter()
                     .map(|name| outcome("A", name, Action::Skipped, name))
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn unreported_objects_are_in_the_order_of_the_plan() {
         let mut without_result = ObjectsWithoutResult::default();
-        without_result.plan(vec![
+        without_result.add_planned(vec![
             outcome("B", "b", Action::Skipped, ""),
             outcome("A", "a", Action::Skipped, ""),
             outcome("A", "kept", Action::Skipped, "marked"),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::message::{Message, RecreatableKind, recreation_hints};
-use crate::model::text::{counted, listed, with_more};
+use crate::model::text::{counted, first_lines_and_more, listed};
 use crate::report::output::print_message;
 use crate::report::style::Colors;
 use crate::report::text_lines::Label;
@@ -32,7 +32,7 @@ pub(super) struct MessagesSoFar {
 impl MessagesSoFar {
     /// Returns the message without the hints that were printed before. Returns `None` if enough messages of its group
     /// were printed; [`MessagesSoFar::print_held_back`] then prints the number of the others.
-    pub(super) fn without_repeats(&mut self, message: &Message) -> Option<Message> {
+    pub(super) fn hold_back_repeats(&mut self, message: &Message) -> Option<Message> {
         if let Some(group) = &message.group {
             let subjects = self.groups.entry(group.to_string()).or_default();
             subjects.push(message.subject().to_owned());
@@ -94,7 +94,7 @@ impl MessagesSoFar {
         let messages = self.groups.iter().filter_map(|(group, subjects)| {
             let more = subjects.get(SHOWN_PER_GROUP..).filter(|more| !more.is_empty())?;
             let count = counted(more.len(), "more object");
-            Some(Message::new(format!("{count}: {group}")).with_details(with_more(more)))
+            Some(Message::new(format!("{count}: {group}")).with_details(first_lines_and_more(more)))
         });
         messages.collect()
     }
@@ -155,7 +155,7 @@ mod tests {
             ),
             (failed.clone(), failed.clone()),
         ] {
-            assert_eq!(hints.without_repeats(&message), Some(shown));
+            assert_eq!(hints.hold_back_repeats(&message), Some(shown));
         }
         assert_eq!(hints.held_back_messages(), []);
     }
@@ -182,9 +182,9 @@ mod tests {
                 kind: GroupKind::new("batch", kind),
                 loses_data: false,
             };
-            let failed = Message::new("immutable").with_recreation(kind);
+            let failed = Message::new("immutable").with_recreation_hint(kind);
             assert_eq!(failed.hints.len(), 1);
-            assert_eq!(hints.without_repeats(&failed), Some(Message::new("immutable")));
+            assert_eq!(hints.hold_back_repeats(&failed), Some(Message::new("immutable")));
         }
         assert_eq!(
             recreation_hints(&hints.recreatable),
@@ -201,7 +201,11 @@ mod tests {
             let message = Message::new("conflict")
                 .in_group("conflict with \"helm\"")
                 .with_prefix(format_args!("configmap/{number}: "));
-            assert_eq!(hints.without_repeats(&message).is_some(), number < 3, "{number}");
+            assert_eq!(
+                hints.hold_back_repeats(&message).is_some(),
+                number < 3,
+                "{number}"
+            );
         }
         let rest = hints.held_back_messages();
         assert_eq!(rest.len(), 1);

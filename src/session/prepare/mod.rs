@@ -25,7 +25,7 @@ use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_container_kind};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, ask_whether_administrator,
-    cluster_state, leave_out_forbidden_nulls, named_set, user_name,
+    leave_out_forbidden_nulls, read_cluster_state, resolve_named_set, user_name,
 };
 use crate::report::SetDocument;
 use crate::settings::ApplyOptions;
@@ -62,7 +62,7 @@ struct ResolvedSet {
 
 /// Makes a plan that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests
 /// and the answer about the user's permissions are used again.
-pub async fn to_write(
+pub async fn plan_to_write(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
@@ -118,7 +118,7 @@ impl ResolvedSet {
 /// # Errors
 ///
 /// No plan can be made, for example because the record is invalid.
-pub async fn to_show(
+pub async fn plan_to_show(
     run: &mut CommandRun,
     connection: Connection,
     options: &ApplyOptions,
@@ -132,7 +132,7 @@ pub async fn to_show(
         plan.refusals.splice(..0, state.take_over.take());
     }
     let prepared = build_prepared(resolved, options, state, policy, plan);
-    report(run, &prepared);
+    report_notes_and_warnings(run, &prepared);
     Ok(prepared)
 }
 
@@ -147,7 +147,7 @@ async fn resolve(
     // Secrets with a value that neither the saved plan nor the live Secret has.
     let mut incomplete = BTreeSet::new();
     let hooks = options.policy.hooks;
-    let divide = |manifests| Manifests::separate_hooks(manifests, hooks);
+    let divide = |manifests| Manifests::with_hooks_separated(manifests, hooks);
     let (mut cluster, manifests) = match input {
         Input::Sources | Input::SourcesToSave(_) => {
             let (cluster, manifests) = discover_and_read_manifests(
@@ -198,13 +198,13 @@ async fn resolve(
         run.report_warnings(&rules.warn_of_unknown_kinds(&cluster.discovery));
     }
     let tooling = options.tooling.clone();
-    let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
+    let named = resolve_named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
     let mut desired = desired::resolve(manifests, named.context_for_manifests(&cluster))?;
     desired.incomplete = incomplete;
     leave_out_forbidden_nulls(&cluster.server, &mut desired).await?;
     if let Some(ignore) = &options.ignore {
-        run.report_warnings(&ignore.rules.mark(&mut desired, &ignore.file));
+        run.report_warnings(&ignore.rules.mark_ignored_fields(&mut desired, &ignore.file));
     }
     run.report_notes(manifest::notes_on_hooks_left_out(&desired.hooks, hooks));
     run.report_warnings(&desired.warnings);
@@ -260,7 +260,7 @@ async fn read_and_plan(
         concurrency: options.writing.concurrency,
     };
     let goal = Goal::Apply(desired, &options.policy);
-    let mut state = cluster_state(cluster, named, goal, rules).await?;
+    let mut state = read_cluster_state(cluster, named, goal, rules).await?;
     let mut policy = Policy {
         recreate: recreate.clone(),
         ..options.policy.clone()
@@ -275,7 +275,7 @@ async fn read_and_plan(
 }
 
 /// Reports the notes and warnings of the state and of the plan.
-pub fn report(run: &mut CommandRun, prepared: &Prepared) {
+pub fn report_notes_and_warnings(run: &mut CommandRun, prepared: &Prepared) {
     run.report_notes(prepared.state.notes.clone());
     run.report_warnings(&prepared.state.warnings);
     run.report_warnings(&prepared.plan.edges.ignored);
@@ -325,7 +325,7 @@ pub fn resolve_recreate_kinds(
     if kinds.is_empty() {
         return Ok(without_kinds.clone());
     }
-    let kinds = kinds.iter().map(|kind| match discovery.resource_argument(kind) {
+    let kinds = kinds.iter().map(|kind| match discovery.find_by_argument(kind) {
         KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
             Err(never_recreated_error(&resource.group_kind(), manifests))
         }

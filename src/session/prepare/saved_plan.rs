@@ -11,7 +11,7 @@ use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use super::{Input, Prepared, to_show};
+use super::{Input, Prepared, plan_to_show};
 use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::{Connection, Endpoint};
@@ -81,7 +81,7 @@ pub async fn create(
         conflicts: options.writing.conflicts,
         validation: options.writing.validation,
         ignore: options.ignore.as_ref().map(Ignore::to_save),
-        manifests: hide_values(prepared, predicted, parent, &salt)?,
+        manifests: manifests_without_secret_values(prepared, predicted, parent, &salt)?,
         namespaces: namespace_uids(&state.namespaces),
         parent: state.parent_object().map(|found| {
             let seen = parent.and_then(|parent| Seen::from_parent(parent, &salt));
@@ -100,7 +100,7 @@ pub async fn create(
 /// # Errors
 ///
 /// The key of an annotation or label contains a value. A key cannot be hidden, since it is needed to apply.
-fn hide_values(
+fn manifests_without_secret_values(
     prepared: &Prepared,
     predicted: &[Prediction],
     parent: Option<&Value>,
@@ -165,7 +165,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         taken_in: taken_in.contains(&key),
         recreated: recreated.contains(&key),
         loses_data: with_data.contains(&key),
-        left_to_autoscaler: saved::left_to_autoscaler(&prepared.desired, &key),
+        left_to_autoscaler: saved::pointer_left_to_autoscaler(&prepared.desired, &key),
         prune_time: times.remove(&key).cloned().unwrap_or_default(),
         key,
         intent,
@@ -187,7 +187,7 @@ pub(super) async fn plan_from_saved(
     options: &ApplyOptions,
     input: Input,
 ) -> Result<Prepared, Error> {
-    let prepared = to_show(run, connection, options, input).await;
+    let prepared = plan_to_show(run, connection, options, input).await;
     prepared.map_err(|error| match error.exit() {
         Exit::Usage => ChangeSincePlan::error(&[ChangeSincePlan::Unplannable(error.to_string())]),
         _ => error,
@@ -281,7 +281,7 @@ pub fn read(file: &Path) -> Result<SavedPlan, Error> {
 /// # Errors
 ///
 /// The error lists how the plan and the cluster differ by now.
-pub async fn plan_again(
+pub async fn plan_again_and_compare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
@@ -289,7 +289,7 @@ pub async fn plan_again(
 ) -> Result<Prepared, Error> {
     let manifests = saved::restore(saved)?;
     let input = Input::Saved {
-        manifests: Manifests::separate_hooks(manifests, options.policy.hooks),
+        manifests: Manifests::with_hooks_separated(manifests, options.policy.hooks),
         namespace: saved.set.namespace.clone(),
     };
     let connection = run.connect(shared).await?;
@@ -352,7 +352,7 @@ async fn read_present_states(
                 // The server does not serve the kind any more, so the object cannot exist.
                 return Ok(None);
             };
-            let read = read::object(server, &resource, &key).await;
+            let read = read::read_object(server, &resource, &key).await;
             let object = read.map_err(|error| error.while_reading(&key))?;
             let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
             let seen = object.and_then(|object| Seen::from_object_without(&object, fields, &saved.salt));
@@ -372,7 +372,7 @@ async fn read_present_parent_state(prepared: &Prepared, salt: &Salt) -> Result<O
     let (Some(manifest), Some(_)) = (&prepared.desired.parent, prepared.state.parent_object()) else {
         return Ok(None);
     };
-    let read = read::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
+    let read = read::read_object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
     let object =
         read.map_err(|error| error.while_reading(format_args!("the set's parent {}", manifest.key)))?;
     Ok(object.and_then(|object| Seen::from_parent(&object, salt)))
@@ -397,7 +397,7 @@ fn known_resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
     // An object is read in the API version of its manifest if the server serves that version. So it was for the saved
     // plan: in another version, the object would look different.
     let wanted = desired.filter_map(|object| {
-        let resource = object.readable_through(served)?;
+        let resource = object.resource_to_read(served)?;
         Some((object.key.clone(), Arc::clone(resource)))
     });
     members.chain(wanted).collect()
@@ -406,7 +406,7 @@ fn known_resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
 /// Returns the resource of an object that only the saved plan writes; `None` if the kind is not served, or if the
 /// server does not answer for its group.
 fn find_served_resource(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
-    match prepared.cluster.discovery.preferred(&key.group_kind) {
+    match prepared.cluster.discovery.find_preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Arc::new(resource.clone())),
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,
     }

@@ -86,9 +86,9 @@ pub(super) async fn fill_in_manifests(
 
 /// Reads a live Secret; `None` if it does not exist, or if discovery does not show Secrets.
 async fn read_secret(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, Error> {
-    let KindLookup::Found(resource) = cluster.discovery.preferred(&key.group_kind) else {
+    let KindLookup::Found(resource) = cluster.discovery.find_preferred(&key.group_kind) else {
         return Ok(None);
     };
-    let object = read::object(&cluster.server, resource, key).await;
+    let object = read::read_object(&cluster.server, resource, key).await;
     object.map_err(|error| error.while_reading(key))
 }

@@ -18,7 +18,7 @@ use super::lenient_record::read_tooling;
 use super::parent_findings::annotations_size;
 use super::record_findings::served_record;
 use super::{Examined, RunsUnderWay, Surroundings};
-use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read};
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read_labels_and_annotations};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
@@ -127,7 +127,7 @@ pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Res
         ended: ended.iter().map(|run| run.id.clone()).collect(),
         changes,
     };
-    let size = annotations_size(&repair.apply_to(set).parent.object.annotations);
+    let size = annotations_size(&repair.repaired_set(set).parent.object.annotations);
     if size > ANNOTATIONS_LIMIT {
         return Err(format!(
             "its annotations would take {size} bytes, and the server allows {ANNOTATIONS_LIMIT}"
@@ -138,7 +138,7 @@ pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Res
 
 impl Repair {
     /// Returns the set as it is after the repair.
-    pub(super) fn apply_to(&self, set: &Examined) -> Examined {
+    pub(super) fn repaired_set(&self, set: &Examined) -> Examined {
         let mut parent = set.parent.clone();
         let object = &mut parent.object;
         parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());
@@ -151,7 +151,7 @@ impl Repair {
                 Removal::Label(key) => parent.labels.remove(*key),
             };
         }
-        object.reading = read(&parent.identity, &parent.labels, &object.annotations);
+        object.reading = read_labels_and_annotations(&parent.identity, &parent.labels, &object.annotations);
         let mut repaired = Examined::new(parent, set.kind);
         repaired.found.members.clone_from(&set.found.members);
         repaired.found.unread.clone_from(&set.found.unread);

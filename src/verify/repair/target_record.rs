@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::lenient_record::{read_leniently, read_namespaces};
 use super::super::record_findings::{labeled_record, needed_record, served_record};
-use super::super::{Examined, Extent, NewNamespaces, Surroundings, is_within};
+use super::super::{Examined, Extent, NewNamespaces, Surroundings, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, RecordedKinds};
@@ -123,7 +123,7 @@ fn unlisted_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Resul
 /// Returns the record of the lost members that the set's record covers. They have no label, so if their kinds and
 /// namespaces were removed from the record, `verify` would not find them any more.
 fn lost_record(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
-    let covered = lost.iter().filter(|live| is_within(live, recorded, set));
+    let covered = lost.iter().filter(|live| record_covers(live, recorded, set));
     Record::from_members(covered.map(|live| &live.key), &set.identity)
 }
 

@@ -277,7 +277,7 @@ fn a_repaired_parent_is_not_repaired_again() {
         panic!("no repair");
     };
     assert_eq!(repair.removals.len(), 2);
-    assert_eq!(found_rules(&repair.apply_to(&set), Extent::Whole), [""; 0]);
+    assert_eq!(found_rules(&repair.repaired_set(&set), Extent::Whole), [""; 0]);
 }
 
 #[test]

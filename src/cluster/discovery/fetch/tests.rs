@@ -127,19 +127,19 @@ async fn an_old_server_is_asked_for_each_group_version_and_one_may_fail() {
         let asked: BTreeSet<_> = fake.asked().into_iter().collect();
         assert_eq!(asked.len(), 7);
         assert!(matches!(
-            discovery.resource(&GroupVersionKind::from_api_version("apps/v1", "Deployment")),
+            discovery.find_resource(&GroupVersionKind::from_api_version("apps/v1", "Deployment")),
             Lookup::Found(_)
         ));
         assert!(matches!(
-            discovery.preferred(&GroupKind::new("", "Secret")),
+            discovery.find_preferred(&GroupKind::new("", "Secret")),
             KindLookup::Found(_)
         ));
         assert_eq!(
-            discovery.preferred(&GroupKind::new("autoscaling", "Gone")),
+            discovery.find_preferred(&GroupKind::new("autoscaling", "Gone")),
             KindLookup::Absent
         );
         let KindLookup::GroupFailed(failure) =
-            discovery.preferred(&GroupKind::new("metrics.k8s.io", "PodMetrics"))
+            discovery.find_preferred(&GroupKind::new("metrics.k8s.io", "PodMetrics"))
         else {
             panic!("the group failed");
         };

@@ -39,7 +39,7 @@ fn arguments_are_read_as_kubectl_reads_them() {
         (".", "absent"),
         ("..", "absent"),
     ] {
-        assert_eq!(summary(discovery.resource_argument(text)), expected, "{text:?}");
+        assert_eq!(summary(discovery.find_by_argument(text)), expected, "{text:?}");
     }
 }
 
@@ -64,7 +64,7 @@ fn arguments_that_several_resources_fit() {
         ("shelf.store", "store/v1 shelves"),
         ("shelf.store.example", "store.example.com/v1 shelves"),
     ] {
-        assert_eq!(summary(discovery.resource_argument(text)), expected, "{text:?}");
+        assert_eq!(summary(discovery.find_by_argument(text)), expected, "{text:?}");
     }
 }
 
@@ -91,11 +91,11 @@ fn arguments_do_not_slip_from_a_failed_group_into_another() {
         ("pods.metrics", "failed metrics.k8s.io/v1beta1"),
         ("things.company.com", "absent"),
     ] {
-        assert_eq!(summary(discovery.resource_argument(text)), expected, "{text:?}");
+        assert_eq!(summary(discovery.find_by_argument(text)), expected, "{text:?}");
     }
-    assert_eq!(summary(sample().resource_argument("cm")), "v1 configmaps");
+    assert_eq!(summary(sample().find_by_argument("cm")), "v1 configmaps");
     assert_eq!(
-        summary(sample().resource_argument("nodemetrics")),
+        summary(sample().find_by_argument("nodemetrics")),
         "failed metrics.k8s.io/v1beta1"
     );
 }

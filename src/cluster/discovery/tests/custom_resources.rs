@@ -31,7 +31,8 @@ fn definitions_among_the_manifests_bring_their_kinds() {
     let before = sample();
     let after = before.with_custom_resources(manifests.iter());
 
-    let KindLookup::Found(widgets) = after.preferred(&GroupKind::new("new.example.com", "Widget")) else {
+    let KindLookup::Found(widgets) = after.find_preferred(&GroupKind::new("new.example.com", "Widget"))
+    else {
         panic!("the kind is not served yet");
     };
     assert_eq!(
@@ -44,23 +45,23 @@ fn definitions_among_the_manifests_bring_their_kinds() {
     );
     assert_eq!(widgets.singular, "widget");
     assert!(matches!(
-        after.resource(&gvk("new.example.com/v1beta1", "Widget")),
+        after.find_resource(&gvk("new.example.com/v1beta1", "Widget")),
         Lookup::Found(_)
     ));
     let Lookup::UnknownKind { served_versions, .. } =
-        after.resource(&gvk("new.example.com/v1alpha1", "Widget"))
+        after.find_resource(&gvk("new.example.com/v1alpha1", "Widget"))
     else {
         panic!("v1alpha1 is not served");
     };
     assert_eq!(served_versions, ["v1", "v1beta1"]);
     assert_eq!(
-        summary(after.resource_argument("widgets.new")),
+        summary(after.find_by_argument("widgets.new")),
         "new.example.com/v1 widgets"
     );
 
     assert_eq!(listable(&after), listable(&before));
     assert!(matches!(
-        before.resource(&gvk("new.example.com/v1", "Widget")),
+        before.find_resource(&gvk("new.example.com/v1", "Widget")),
         Lookup::UnknownKind { .. }
     ));
 }
@@ -77,7 +78,7 @@ fn definitions_leave_alone_what_is_served() {
     let after = before.with_custom_resources(manifests.iter());
     let added: Vec<Resource> = after.resources[before.resources.len()..].to_vec();
     assert_eq!(after.resources[..before.resources.len()], before.resources);
-    let KindLookup::Found(live) = after.preferred(&GroupKind::new("company.com", "ApplySet")) else {
+    let KindLookup::Found(live) = after.find_preferred(&GroupKind::new("company.com", "ApplySet")) else {
         panic!("the kind is served");
     };
     assert_eq!((live.origin, live.version.as_str()), (Origin::Served, "v1"));
@@ -103,7 +104,7 @@ fn definitions_bring_nothing_into_a_group_that_failed() {
     )];
     let discovery = sample().with_custom_resources(manifests.iter());
     assert_eq!(
-        summary(discovery.preferred(&GroupKind::new("metrics.k8s.io", "Widget"))),
+        summary(discovery.find_preferred(&GroupKind::new("metrics.k8s.io", "Widget"))),
         "failed metrics.k8s.io/v1beta1"
     );
 }
@@ -120,7 +121,7 @@ fn fields_that_may_be_missing_may_be_null_or_empty() {
         manifest["spec"]["names"] = names.clone();
         manifest["spec"]["names"]["singular"] = singular;
         let discovery = sample().with_custom_resources([&manifest].into_iter());
-        let KindLookup::Found(widgets) = discovery.preferred(&GroupKind::new("g", "Widget")) else {
+        let KindLookup::Found(widgets) = discovery.find_preferred(&GroupKind::new("g", "Widget")) else {
             panic!("the kind is not known");
         };
         assert_eq!(

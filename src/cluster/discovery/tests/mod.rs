@@ -88,7 +88,7 @@ fn manifests_find_exactly_their_version() {
         ("events.k8s.io/v1", "Event", "events"),
     ] {
         let wanted = gvk(api_version, kind);
-        let Lookup::Found(found) = discovery.resource(&wanted) else {
+        let Lookup::Found(found) = discovery.find_resource(&wanted) else {
             panic!("{api_version} {kind} is served");
         };
         assert_eq!((found.gvk(), found.plural.as_str()), (wanted, plural));
@@ -119,7 +119,7 @@ fn unknown_kinds_come_with_suggestions() {
         let Lookup::UnknownKind {
             served_versions: served,
             similar: mut found,
-        } = discovery.resource(&gvk(api_version, kind))
+        } = discovery.find_resource(&gvk(api_version, kind))
         else {
             panic!("{api_version} {kind} is not served");
         };
@@ -148,7 +148,7 @@ fn the_likeliest_kind_is_named_first() {
         ],
         Vec::new(),
     );
-    let Lookup::UnknownKind { similar, .. } = discovery.resource(&gvk("a/v1", "Widget")) else {
+    let Lookup::UnknownKind { similar, .. } = discovery.find_resource(&gvk("a/v1", "Widget")) else {
         panic!("the kind is not served");
     };
     assert_eq!(similar, ["WIDGET in a/v1", "Widget in b/v1", "Widget in c/v1"]);
@@ -157,13 +157,13 @@ fn the_likeliest_kind_is_named_first() {
 #[test]
 fn a_version_that_could_not_be_read_is_not_unknown() {
     let discovery = sample();
-    let lookup = discovery.resource(&gvk("metrics.k8s.io/v1beta1", "PodMetrics"));
+    let lookup = discovery.find_resource(&gvk("metrics.k8s.io/v1beta1", "PodMetrics"));
     let Lookup::GroupFailed(failure) = lookup else {
         panic!("the version is stale, not {lookup:?}");
     };
     assert_eq!(failure.version, "v1beta1");
     assert!(matches!(
-        discovery.resource(&gvk("metrics.k8s.io/v1", "PodMetrics")),
+        discovery.find_resource(&gvk("metrics.k8s.io/v1", "PodMetrics")),
         Lookup::UnknownKind { .. }
     ));
 }
@@ -194,7 +194,7 @@ fn recorded_kinds_are_absent_only_if_the_whole_group_was_read() {
         ("company.com", "Other", "failed company.com/v2"),
     ] {
         assert_eq!(
-            summary(discovery.preferred(&GroupKind::new(group, kind))),
+            summary(discovery.find_preferred(&GroupKind::new(group, kind))),
             expected,
             "{kind}.{group}"
         );
@@ -267,10 +267,10 @@ fn a_kind_of_two_resources_is_the_one_that_can_be_listed() {
     ]);
     let discovery = Discovery::new([version].into_iter());
     assert_eq!(
-        summary(discovery.preferred(&GroupKind::new("g", "Project"))),
+        summary(discovery.find_preferred(&GroupKind::new("g", "Project"))),
         "g/v1 projects"
     );
-    let Lookup::Found(found) = discovery.resource(&gvk("g/v1", "Project")) else {
+    let Lookup::Found(found) = discovery.find_resource(&gvk("g/v1", "Project")) else {
         panic!("the kind is served");
     };
     assert_eq!(found.plural, "projects");

@@ -147,7 +147,7 @@ impl Inspection<'_> {
         let members = self.find_members(PART_OF_LABEL, &parents.sets).await;
         let mut orphans = Vec::new();
         if namespace.is_none() {
-            orphans = self.find_orphans(&mut parents, &members).await;
+            orphans = self.find_orphans_and_bare_parents(&mut parents, &members).await;
         }
         self.assign_members(&mut parents.sets, members);
         Ok(self.find_lost_and_check(&parents.sets, orphans, None).await)
@@ -170,7 +170,7 @@ impl Inspection<'_> {
             .iter()
             .map(|(target, _)| target.clone())
             .collect();
-        found_set::assign(&mut founds, members, &unread, &self.cluster.discovery);
+        found_set::assign_members(&mut founds, members, &unread, &self.cluster.discovery);
         // A missing permission is a finding of each set that it concerns, so only other failures are reported here.
         let mut unread = std::mem::take(&mut self.unread_targets);
         unread.retain(|(_, error)| !error.is_forbidden());
@@ -217,7 +217,7 @@ impl Inspection<'_> {
         let mut findings = verdict.findings;
         findings.extend(orphans);
         findings.extend(verify::check_lost(sets, &others, surroundings));
-        findings.extend(verify::check_extent(&self.unread, object));
+        findings.extend(verify::unlisted_resources_finding(&self.unread, object));
         verify::sort(&mut findings);
         Inspected {
             listings: sets
@@ -242,7 +242,7 @@ impl Inspection<'_> {
         let selector = metadata_selector(labels);
         if self.style.verbosity == Verbosity::Verbose {
             let kinds = counted(self.resources.len(), "kind");
-            report::note(&format!("searching {kinds} for members"), self.style);
+            report::print_note(&format!("searching {kinds} for members"), self.style);
         }
         let bar = SearchBar::begin(self.style.progress, self.resources.len());
         let options = ListOptions {
@@ -273,7 +273,11 @@ impl Inspection<'_> {
     /// Finds orphans: members whose set has no parent. Their parent may still exist, but have lost all ApplySet labels
     /// and annotations, so all objects of the kinds of parents are read. A parent that is found in this way is added to
     /// `parents`.
-    async fn find_orphans(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
+    async fn find_orphans_and_bare_parents(
+        &mut self,
+        parents: &mut Parents,
+        members: &[Live],
+    ) -> Vec<Finding> {
         let known_ids = collect_ids(&parents.sets);
         let orphans = members.iter().filter(|live| is_orphan(live, &known_ids));
         let mut orphans: Vec<Live> = orphans.cloned().collect();

@@ -59,7 +59,7 @@ impl Inspection<'_> {
         // A report without findings would mean that all sets are consistent, although none was read. `list` fails in
         // the same way.
         if results.found.is_empty()
-            && let Some(position) = read::find_unread_built_in_parents(&results.unread)
+            && let Some(position) = read::position_of_unread_built_in_kind(&results.unread)
         {
             return Err(results.unread.swap_remove(position).into());
         }

@@ -22,7 +22,7 @@ const LISTS_OF_CONDITIONS: [&str; 3] = [
 ];
 
 /// Collects the signs in all conditions of an object.
-pub(super) fn collect(object: ObjectView, found: &mut Vec<Sign>) {
+pub(super) fn collect_signs(object: ObjectView, found: &mut Vec<Sign>) {
     let generation = object.number("/metadata/generation");
     for pointer in LISTS_OF_CONDITIONS {
         collect_from_conditions(object.array(pointer), generation, "", found);
@@ -224,7 +224,7 @@ fn begins_with_work(message: &str) -> bool {
 /// Judges a condition that says that the object is Current, and is True.
 fn judge_true_condition(condition: Condition, words: &[String]) -> Sign {
     // `Complete` is True of an object that has failed, too; then the reason says that it failed.
-    if begins_with_end(words) && tone_of_text(condition.reason) >= Some(Tone::Degraded) {
+    if is_completion_type(words) && tone_of_text(condition.reason) >= Some(Tone::Degraded) {
         return Sign::failed(condition.to_string());
     }
     if sums_up_details(words) {
@@ -235,7 +235,7 @@ fn judge_true_condition(condition: Condition, words: &[String]) -> Sign {
 }
 
 /// Returns whether the type of a condition begins with the end of an object that runs to completion.
-fn begins_with_end(words: &[String]) -> bool {
+fn is_completion_type(words: &[String]) -> bool {
     matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done")
 }
 
@@ -285,7 +285,7 @@ fn judge_untrue_condition(
         return None;
     }
     // An object that runs to completion may be ready for use before it completes.
-    if begins_with_end(words) && is_ready {
+    if is_completion_type(words) && is_ready {
         return None;
     }
     if tone_of_reason == Some(Tone::Paused) {

@@ -34,7 +34,7 @@ const READY_FLAGS: [&str; 7] = [
 ];
 
 /// Collects the signs in the fields of the status.
-pub(super) fn collect(object: ObjectView, found: &mut Vec<Sign>) {
+pub(super) fn collect_signs(object: ObjectView, found: &mut Vec<Sign>) {
     let Some(status) = object.0.get("status") else {
         return;
     };
@@ -200,7 +200,7 @@ fn collect_from_counts(object: ObjectView, found: &mut Vec<Sign>) {
     for (name, value) in fields {
         let Some(have) = value.as_i64() else { continue };
         for word in ["unavailable", "unhealthy", "unready"] {
-            if let Some(parts) = parts_after(name, word)
+            if let Some(parts) = strip_leading_word(name, word)
                 && have > 0
                 && are_running_parts(parts)
             {
@@ -208,11 +208,11 @@ fn collect_from_counts(object: ObjectView, found: &mut Vec<Sign>) {
             }
         }
         for word in ["ready", "available", "healthy", "updated"] {
-            if let Some(parts) = parts_after(name, word)
+            if let Some(parts) = strip_leading_word(name, word)
                 && let Some(wanted) = find_wanted_count(object, word, parts)
             {
                 let parts = if parts.is_empty() { "parts" } else { parts };
-                found.push(compare_counts(
+                found.push(sign_of_counts(
                     have,
                     wanted,
                     &format!("{} are {word}", parts.to_lowercase()),
@@ -222,12 +222,12 @@ fn collect_from_counts(object: ObjectView, found: &mut Vec<Sign>) {
     }
     let scheduled = object.number("/status/desiredNumberScheduled");
     if let (Some(have), Some(wanted)) = (object.number("/status/numberAvailable"), scheduled) {
-        found.push(compare_counts(have, wanted, "are ready"));
+        found.push(sign_of_counts(have, wanted, "are ready"));
     }
 }
 
 /// Returns `Replicas` of `readyReplicas` after `ready`, and nothing of `readySeconds` after `read`.
-fn parts_after<'n>(name: &'n str, word: &str) -> Option<&'n str> {
+fn strip_leading_word<'n>(name: &'n str, word: &str) -> Option<&'n str> {
     let parts = name.strip_prefix(word)?;
     let is_whole_word = parts.starts_with(|first: char| first.is_ascii_uppercase());
     (parts.is_empty() || is_whole_word).then_some(parts)
@@ -304,7 +304,7 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
         if let (Some(have), Some(wanted)) = (ready, wanted)
             && have < wanted
         {
-            found.push(compare_counts(
+            found.push(sign_of_counts(
                 have,
                 wanted,
                 &format!("replicas of its {name} are ready"),
@@ -333,7 +333,7 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
     }
 }
 
-fn compare_counts(have: i64, wanted: i64, what: &str) -> Sign {
+fn sign_of_counts(have: i64, wanted: i64, what: &str) -> Sign {
     let reason = format!("{have} of {wanted} {what}");
     if have == 0 && wanted > 0 {
         Sign::in_progress(reason)

@@ -79,10 +79,10 @@ impl Sign {
 /// Returns the state that the status of an object shows, with the reason; `None` if nothing in the status
 /// reports a state. An object that runs to completion, such as a `PipelineRun`, is judged like a Job: `jobs` says
 /// whether it is Current as soon as it has started, or only when it has completed.
-pub(super) fn status(object: ObjectView, jobs: JobGoal) -> Option<(State, String)> {
+pub(super) fn state_and_reason(object: ObjectView, jobs: JobGoal) -> Option<(State, String)> {
     let mut found = Vec::new();
-    conditions::collect(object, &mut found);
-    fields::collect(object, &mut found);
+    conditions::collect_signs(object, &mut found);
+    fields::collect_signs(object, &mut found);
     if found.is_empty() {
         fields::collect_from_any_text(object, &mut found);
     }
@@ -134,7 +134,7 @@ fn runs_to_completion(object: ObjectView) -> bool {
 }
 
 /// Returns why an object is suspended by its manifest: `spec.suspend` and the like.
-pub(super) fn suspension(object: ObjectView) -> Option<String> {
+pub(super) fn suspension_reason(object: ObjectView) -> Option<String> {
     const FLAGS: [&str; 5] = ["suspend", "suspended", "paused", "pause", "hibernate"];
     let spec = object.0.get("spec")?;
     let flag = FLAGS.into_iter().find(|flag| spec[flag] == true)?;
@@ -147,7 +147,7 @@ pub(super) fn has_no_status(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,
         Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty) => {
-            status(ObjectView(object), JobGoal::Started).is_none()
+            state_and_reason(ObjectView(object), JobGoal::Started).is_none()
         }
         Some(Value::Object(fields)) => fields.iter().all(|(name, value)| match value {
             Value::Null => true,

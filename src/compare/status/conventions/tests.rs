@@ -8,7 +8,7 @@ use super::*;
 #[track_caller]
 fn check(table: impl IntoIterator<Item = (Value, Option<State>, &'static str)>) {
     for (object, expected, piece) in table {
-        let found = status(ObjectView(&object), JobGoal::Completed);
+        let found = state_and_reason(ObjectView(&object), JobGoal::Completed);
         let (state, reason) = match &found {
             Some((state, reason)) => (Some(*state), reason.as_str()),
             None => (None, ""),
@@ -186,7 +186,7 @@ fn a_task_is_current_once_it_has_ended() {
         (object("CronJob", "Running"), Some(Current), ""),
     ]);
     let running = object("WidgetRun", "Running");
-    let found = status(ObjectView(&running), JobGoal::Started).map(|(state, _)| state);
+    let found = state_and_reason(ObjectView(&running), JobGoal::Started).map(|(state, _)| state);
     assert_eq!(found, Some(Current));
     let mut ended = conditions(&["Ready=False(Completed)", "Complete=True"]);
     ended["kind"] = json!("WidgetRun");
@@ -469,11 +469,17 @@ fn flags_errors_and_numbers_count() {
 #[test]
 fn a_manifest_may_suspend_its_object() {
     for flag in ["suspend", "paused"] {
-        let reason = suspension(ObjectView(&json!({"spec": {flag: true}})));
+        let reason = suspension_reason(ObjectView(&json!({"spec": {flag: true}})));
         assert!(reason.is_some_and(|reason| reason.contains(flag)));
-        assert_eq!(suspension(ObjectView(&json!({"spec": {flag: false}}))), None);
+        assert_eq!(
+            suspension_reason(ObjectView(&json!({"spec": {flag: false}}))),
+            None
+        );
     }
-    assert_eq!(suspension(ObjectView(&json!({"spec": {"paused": "true"}}))), None);
+    assert_eq!(
+        suspension_reason(ObjectView(&json!({"spec": {"paused": "true"}}))),
+        None
+    );
 }
 
 #[test]

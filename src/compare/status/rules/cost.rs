@@ -58,15 +58,20 @@ impl Cost {
     pub(super) fn new(expression: &IdedExpr) -> Result<Self, ExpressionError> {
         let cost = Self {
             nesting: nesting(expression, &|_| 0),
-            items: count(expression, &|expression| match expression {
+            items: sum_over_expressions(expression, &|expression| match expression {
                 Expr::List(_) | Expr::Map(_) => children(expression).len(),
                 _ => 0,
             }),
-            growing_calls: count(expression, &|expression| count_call_of(expression, &GROWING)),
+            growing_calls: sum_over_expressions(expression, &|expression| {
+                count_call_of(expression, &GROWING)
+            }),
             additions: count_doublings_in_macros(expression),
-            has_split: count(expression, &|expression| count_call_of(expression, &["split"])) > 0,
+            has_split: sum_over_expressions(expression, &|expression| count_call_of(expression, &["split"]))
+                > 0,
             searches: nesting(expression, &count_searches),
-            has_pattern: count(expression, &|expression| count_call_of(expression, &["matches"])) > 0,
+            has_pattern: sum_over_expressions(expression, &|expression| {
+                count_call_of(expression, &["matches"])
+            }) > 0,
         };
         if cost.nesting > MAX_NESTED_MACROS {
             Err(ExpressionError::TooDeep(cost.nesting))
@@ -74,7 +79,7 @@ impl Cost {
             Err(ExpressionError::TooManyCalls(cost.growing_calls))
         } else if cost.additions > MAX_ADDITIONS {
             Err(ExpressionError::TooManyAdditions(cost.additions))
-        } else if count(expression, &count_unbounded_pattern) > 0 {
+        } else if sum_over_expressions(expression, &count_unbounded_pattern) > 0 {
             Err(ExpressionError::Pattern)
         } else {
             Ok(cost)
@@ -267,9 +272,12 @@ pub(super) fn depth(expression: &IdedExpr) -> usize {
 }
 
 /// Returns the sum of `counted` for an expression and all expressions inside it.
-fn count(expression: &IdedExpr, counted: &impl Fn(&Expr) -> usize) -> usize {
+fn sum_over_expressions(expression: &IdedExpr, counted: &impl Fn(&Expr) -> usize) -> usize {
     let inside = children(&expression.expr).into_iter();
-    counted(&expression.expr) + inside.map(|inner| count(inner, counted)).sum::<usize>()
+    counted(&expression.expr)
+        + inside
+            .map(|inner| sum_over_expressions(inner, counted))
+            .sum::<usize>()
 }
 
 /// Returns 1 for a call of one of the functions.
@@ -298,7 +306,7 @@ fn count_unbounded_pattern(expression: &Expr) -> usize {
 fn count_doublings_in_macros(expression: &IdedExpr) -> usize {
     match &expression.expr {
         Expr::Comprehension(of) => {
-            count(&of.loop_step, &count_doubling) + count_doublings_in_macros(&of.iter_range)
+            sum_over_expressions(&of.loop_step, &count_doubling) + count_doublings_in_macros(&of.iter_range)
         }
         other => children(other).into_iter().map(count_doublings_in_macros).sum(),
     }

@@ -6,8 +6,8 @@
 mod cost;
 mod deadline;
 mod expression;
-mod file;
 mod inputs;
+mod rule_parser;
 
 #[cfg(test)]
 mod flux_library_tests;
@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde_json::Value;
 
-pub use file::RuleFileError;
+pub use rule_parser::RuleFileError;
 
 use super::State;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -120,10 +120,10 @@ impl RuleSet {
     /// Returns the rules that come with the program.
     pub(super) fn built_in() -> &'static Self {
         static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
-            let read = file::read(
+            let read = rule_parser::read(
                 BUILT_IN,
                 |_, target| Origin::BuiltIn(target.to_owned()),
-                file::Compilation::WhenNeeded,
+                rule_parser::Compilation::WhenNeeded,
             );
             debug_assert!(read.is_ok(), "{read:?}");
             read.unwrap_or_default()
@@ -134,10 +134,10 @@ impl RuleSet {
     /// Reads the rules of a file: its text, and its name for messages.
     pub fn read(text: &str, name: &str) -> Result<Self, RuleFileError> {
         let name: Arc<str> = name.into();
-        file::read(
+        rule_parser::read(
             text,
             |line, _| Origin::File(Arc::clone(&name), line),
-            file::Compilation::Now,
+            rule_parser::Compilation::Now,
         )
     }
 
@@ -153,7 +153,7 @@ impl RuleSet {
             for rule in rules {
                 let Some(kind) = &rule.kind else { continue };
                 let kind = GroupKind::new(group, kind);
-                if matches!(discovery.preferred(&kind), KindLookup::Absent) {
+                if matches!(discovery.find_preferred(&kind), KindLookup::Absent) {
                     warnings.push(format!(
                         "{}: the server has no kind {kind}, so this rule matches no object",
                         rule.origin

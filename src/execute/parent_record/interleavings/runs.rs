@@ -200,12 +200,12 @@ impl Run<'_> {
             if !left.is_empty() {
                 return self.end(known, &wide, Some(&left), Some(ended.clone())).await;
             }
-            if whole.object.adding_beside(known.entry_id()).next().is_some() {
+            if whole.object.adding_runs_beside(known.entry_id()).next().is_some() {
                 return self.end(known, &wide, None, Some(ended.clone())).await;
             }
             let is_written = match ended {
-                RunOperation::Delete => self.parent.delete(&whole.live).await?.is_some(),
-                _ => self.parent.remove_record(&whole.object).await?,
+                RunOperation::Delete => self.parent.delete_if_unchanged(&whole.live).await?.is_some(),
+                _ => self.parent.remove_record_if_unchanged(&whole.object).await?,
             };
             if is_written {
                 return Ok(());

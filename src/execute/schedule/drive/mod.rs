@@ -72,17 +72,17 @@ pub trait Work {
     fn report_skipped(&self, _: &[Skipped], _: &Graph<Self::Action>, _: &Schedule, _: &mut Sink<'_>) {}
 
     /// Reports the number of writes that begin after a wait.
-    fn report_resumed(&self, _: usize, _: &mut Sink<'_>) {}
+    fn report_writes_after_wait(&self, _: usize, _: &mut Sink<'_>) {}
 }
 
 /// The answer to a write.
 pub trait WriteAnswer {
     /// Returns the webhook that could not be called, if the server wrote nothing for that reason.
-    fn webhook(&self) -> Option<&UnreachableWebhook>;
+    fn unreachable_webhook(&self) -> Option<&UnreachableWebhook>;
 }
 
 impl WriteAnswer for MemberReply {
-    fn webhook(&self) -> Option<&UnreachableWebhook> {
+    fn unreachable_webhook(&self) -> Option<&UnreachableWebhook> {
         self.webhook.as_ref()
     }
 }
@@ -172,7 +172,7 @@ impl<'a> Driver<'a> {
                 // The first write after a wait: the progress counts the writes from here on.
                 if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut has_waited) {
                     let total = 1 + progress.schedule.ready_count(Lane::Write);
-                    progress.with_sink(|sink| work.report_resumed(total, sink));
+                    progress.with_sink(|sink| work.report_writes_after_wait(total, sink));
                 }
                 clock.begin(id, lane, work.key(action));
                 progress.postponed.record_begin(id);
@@ -191,7 +191,7 @@ impl<'a> Driver<'a> {
             } else {
                 progress.postponed.stop_clock();
             }
-            let next_probe = progress.postponed.next_probe();
+            let next_probe = progress.postponed.next_probe_time();
             let has_ended = under_way.is_empty() && waits.is_empty() && answers_of_waits.is_empty();
             if has_ended && next_probe.is_none() {
                 break;
@@ -210,7 +210,7 @@ impl<'a> Driver<'a> {
                 Some((id, answer)) = answers_of_waits.recv() => progress.end(id, answer),
                 Some(()) = waits.next(), if !waits.is_empty() => {}
                 () = sleep_until_probe(next_probe), if next_probe.is_some() => progress.begin_due_probes(),
-                () = self.interrupt.requested(), if !progress.schedule.is_stopped() => {}
+                () = self.interrupt.wait_until_requested(), if !progress.schedule.is_stopped() => {}
                 _ = clock.interval.tick() => progress.with_sink(|sink| clock.report_slowest(sink)),
             }
         }
@@ -312,7 +312,7 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     /// called.
     fn end_or_postpone(&mut self, id: ActionId, answer: W::Answer) {
         let webhook = self.work.unreachable_webhook(&answer).cloned();
-        let effect = self.postponed.take_answer(id, answer, webhook.as_ref());
+        let effect = self.postponed.postpone_or_end(id, answer, webhook.as_ref());
         if effect.ended.is_empty() {
             self.schedule.postpone(id);
         }
@@ -434,7 +434,7 @@ where
     }
 
     fn unreachable_webhook<'w>(&self, answer: &'w A) -> Option<&'w UnreachableWebhook> {
-        answer.webhook()
+        answer.unreachable_webhook()
     }
 
     fn take_answer(&self, _: &Self::Action, answer: A, sink: &mut Sink<'_>) -> ActionEnd {

@@ -46,7 +46,7 @@ impl Script {
     fn new(starts_after: Duration) -> Self {
         Self {
             key: ObjectKey {
-                group_kind: GroupKind::namespace(),
+                group_kind: GroupKind::for_namespaces(),
                 namespace: None,
                 name: "shop".to_owned(),
             },

@@ -69,7 +69,11 @@ pub fn needed_for_set(
         needed.extend(VERBS_ON_MEMBERS.map(|verb| needed_for_member(verb, key, resource)));
         // RBAC cannot limit the watch of a collection to names. The user may list the collection anyway, and a watch
         // shows no more than that.
-        needed.insert(Permission::on(Verb::Watch, resource, key.namespace.as_deref()));
+        needed.insert(Permission::on_all_objects(
+            Verb::Watch,
+            resource,
+            key.namespace.as_deref(),
+        ));
         needed.extend(needed_to_list_objects_of_crd(key));
     }
     for member in desired.members.iter().chain(&desired.parent) {
@@ -88,7 +92,11 @@ pub fn needed_to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Pe
     let mut needed = BTreeSet::new();
     for member in desired.members.iter().filter(|member| recreate.chooses(member)) {
         let namespace = member.key.namespace.as_deref();
-        needed.insert(Permission::on(Verb::Create, &member.resource, namespace));
+        needed.insert(Permission::on_all_objects(
+            Verb::Create,
+            &member.resource,
+            namespace,
+        ));
         needed.insert(needed_for_member(Verb::Delete, &member.key, &member.resource));
     }
     needed
@@ -98,7 +106,7 @@ pub fn needed_to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Pe
 /// in its namespace.
 fn needed_for_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
     match resource.scope {
-        Scope::Namespaced => Permission::on(verb, resource, key.namespace.as_deref()),
+        Scope::Namespaced => Permission::on_all_objects(verb, resource, key.namespace.as_deref()),
         Scope::Cluster => Permission::on_object(verb, resource, key),
     }
 }
@@ -109,7 +117,7 @@ fn needed_to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTre
     let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|member| &member.key).collect();
     let dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
     let outside = dependencies.filter(|key| !desired_keys.contains(key));
-    let needed = outside.filter_map(|key| match discovery.preferred(&key.group_kind) {
+    let needed = outside.filter_map(|key| match discovery.find_preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Permission::on_object(Verb::Get, resource, key)),
         // Without its resource, there is nothing to grant.
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,
@@ -133,9 +141,9 @@ fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTree
     }
     let mut needed = BTreeSet::new();
     for kind in autoscaler_kinds() {
-        if let KindLookup::Found(resource) = discovery.preferred(&kind) {
+        if let KindLookup::Found(resource) = discovery.find_preferred(&kind) {
             for namespace in &namespaces {
-                needed.insert(Permission::on(Verb::List, resource, *namespace));
+                needed.insert(Permission::on_all_objects(Verb::List, resource, *namespace));
             }
         }
     }
@@ -151,7 +159,7 @@ fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTree
 fn needed_to_explain_missing_kinds(desired: &Desired, past: &Past) -> Vec<Permission> {
     let of_manifests = desired.members.iter().map(|member| &member.resource);
     let mut resources = of_manifests.chain(&past.places.resources);
-    let namespace = GroupKind::namespace();
+    let namespace = GroupKind::for_namespaces();
     let may_be_missing = resources.any(|resource| {
         !is_built_in(&resource.api_version(), &resource.kind) || resource.group_kind() == namespace
     });
@@ -251,10 +259,10 @@ fn needed_to_list_members(
     kinds
         .into_values()
         .flat_map(|resource| match resource.scope {
-            Scope::Cluster => vec![Permission::on(Verb::List, resource, None)],
+            Scope::Cluster => vec![Permission::on_all_objects(Verb::List, resource, None)],
             Scope::Namespaced => namespaces
                 .iter()
-                .map(|namespace| Permission::on(Verb::List, resource, Some(namespace)))
+                .map(|namespace| Permission::on_all_objects(Verb::List, resource, Some(namespace)))
                 .collect(),
         })
         .collect()

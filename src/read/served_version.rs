@@ -94,7 +94,7 @@ async fn is_forbidden_since_gone(server: &ApiServer, namespace: Option<&str>, er
 }
 
 /// Returns what this error of a request for an object proves to be missing; `None` if it proves nothing.
-pub(super) async fn find_missing(
+pub(super) async fn missing_proved_by(
     server: &ApiServer,
     resource: &Resource,
     error: &ApiError,
@@ -148,7 +148,7 @@ fn find_version_in_definition(definition: &Value, resource: &Resource) -> Served
 
 /// Returns how a kind is served if discovery prefers another version than the one of `resource`; otherwise `None`.
 fn find_other_version(discovery: &Discovery, resource: &Resource) -> Option<ServedVersion> {
-    let KindLookup::Found(found) = discovery.preferred(&resource.group_kind()) else {
+    let KindLookup::Found(found) = discovery.find_preferred(&resource.group_kind()) else {
         return None;
     };
     if found.version == resource.version {
@@ -158,7 +158,7 @@ fn find_other_version(discovery: &Discovery, resource: &Resource) -> Option<Serv
         version: resource.version.clone(),
         ..found.gvk()
     };
-    Some(match discovery.resource(&gvk) {
+    Some(match discovery.find_resource(&gvk) {
         Lookup::UnknownKind { .. } => ServedVersion::As(found.clone()),
         _ => ServedVersion::AlsoAs(found.clone()),
     })
@@ -177,7 +177,7 @@ async fn find_version_without_definition(
         if let Some(served) = find_other_version(&discovery, resource) {
             return Ok(served);
         }
-        match discovery.preferred(&kind) {
+        match discovery.find_preferred(&kind) {
             KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
             KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(ServedVersion::Unchanged),
             KindLookup::Absent => {

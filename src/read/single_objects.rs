@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
 use super::live::read_owners;
-use super::not_found::{Missing, find_missing};
 use super::parent::METADATA;
+use super::served_version::{Missing, missing_proved_by};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::{Origin, Resource};
@@ -38,7 +38,7 @@ pub async fn read_metadata_of_each<T>(
 
 /// Reads an object as a whole; `None` if it does not exist. An answer about another object is
 /// an error.
-pub async fn object(
+pub async fn read_object(
     server: &ApiServer,
     resource: &Resource,
     key: &ObjectKey,
@@ -48,7 +48,7 @@ pub async fn object(
 
 /// Reads the metadata of an object; `None` if it does not exist. An answer about another
 /// object is an error.
-pub async fn metadata(
+pub async fn read_metadata(
     server: &ApiServer,
     resource: &Resource,
     key: &ObjectKey,
@@ -91,7 +91,7 @@ async fn read_or_find_missing(
     let reply = match reply {
         Ok(reply) => reply,
         Err(error) => {
-            return match find_missing(server, resource, &error).await? {
+            return match missing_proved_by(server, resource, &error).await? {
                 Some(missing) => Ok(Err((missing, error))),
                 None => Err(error),
             };
@@ -185,7 +185,7 @@ mod tests {
             ),
         ];
         for (answer, is_it) in table {
-            let read = object(&answering(&answer), &resource, &key).await;
+            let read = read_object(&answering(&answer), &resource, &key).await;
             assert_eq!(read.is_ok_and(|read| read.is_some()), is_it, "{answer}");
         }
         // An object that can be deleted has both. Without them, it must not count as absent.
@@ -198,7 +198,7 @@ mod tests {
             let answer = json!({"metadata": {
                 "name": "web", "namespace": "shop", "uid": uid, "resourceVersion": version,
             }});
-            let read = object(&answering(&answer), &deletable, &key).await;
+            let read = read_object(&answering(&answer), &deletable, &key).await;
             assert_eq!(read.is_ok_and(|read| read.is_some()), is_it, "{answer}");
         }
     }

@@ -13,9 +13,9 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::list::{ListError, Selector};
-use super::not_found::list_as_served;
-use super::objects::{self, unreadable};
 use super::parent::{METADATA, ObjectMetadata};
+use super::served_version::list_as_served;
+use super::single_objects::{self, unreadable};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::{Pairs, ParentIdentity, is_applyset_key};
@@ -93,14 +93,16 @@ pub async fn list_visible<T>(
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
     let reduce = |item: &Value, resource: &Arc<Resource>| {
-        let is_inside = places.has_namespace_of(resource, item);
+        let is_inside = places.includes_namespace_of_item(resource, item);
         is_inside.then(|| reduce(item, resource)).flatten()
     };
     match places.cheapest_reach() {
         Reach::Cluster => {
             list_visible_everywhere(server, &places.resources, &places.namespaces, options, reduce).await
         }
-        Reach::Namespace => list_each(server, places.lists(Reach::Namespace), options, reduce).await,
+        Reach::Namespace => {
+            list_each(server, places.each_collection(Reach::Namespace), options, reduce).await
+        }
     }
 }
 
@@ -213,7 +215,7 @@ pub async fn read_parent_candidate(
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
 ) -> Result<Option<ParentCandidate>, ApiError> {
-    let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
+    let Some(object) = single_objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
     let candidate = ParentCandidate::from_object(&object, resource, server.now());

@@ -2,7 +2,7 @@
 //! not end the wait, but `--timeout` does.
 
 use crate::execute::Execution;
-use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of};
+use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, waiting_note};
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
@@ -33,7 +33,7 @@ impl Execution<'_> {
             if *uid.get_or_insert_with(|| live.uid.clone()) != live.uid {
                 break;
             }
-            let report = || self.wait_notes.add(report_of([&live]));
+            let report = || self.wait_notes.add(waiting_note([&live]));
             if let Err(end) = wait.pause(self.writing.deletion_patience, report).await {
                 let mut reasons = live.waits_for.join("; ");
                 if !reasons.is_empty() {
@@ -50,7 +50,7 @@ impl Execution<'_> {
 
     /// Reads the object; `None` if it does not exist or is not being deleted.
     async fn read_if_terminating(&self, object: &DesiredObject) -> Result<Option<Live>, Message> {
-        let read = read::object(self.server, &object.resource, &object.key).await;
+        let read = read::read_object(self.server, &object.resource, &object.key).await;
         let found = read.map_err(|error| {
             Message::new(format!("not created again: cannot read it: {}", error.kind)).with_hint(HINT)
         })?;

@@ -17,7 +17,7 @@ use crate::plan::Refusal;
 impl Execution<'_> {
     /// Writes the parent before the first member, if the run has to. Returns the parent, or how the run ends if it was
     /// not written.
-    pub(super) async fn begin(
+    pub(super) async fn begin_on_parent_if_needed(
         &self,
         sink: &mut Sink<'_>,
     ) -> Result<Result<KnownParent, Ending>, ParentWriteError> {

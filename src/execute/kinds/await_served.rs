@@ -55,7 +55,7 @@ pub async fn await_served(
     };
     tokio::select! {
         biased;
-        () = interrupt.requested() => {}
+        () = interrupt.wait_until_requested() => {}
         served = check.repeat_until_served(deadline, notes) => {
             return served.map_err(|reason| NotServed::Because(format!("{crd}: {reason}")));
         }
@@ -71,7 +71,7 @@ pub async fn await_served(
 /// Sleeps before a request is sent again, at most until the run has to stop.
 pub async fn pause_unless_stopped(interrupt: &Interrupt) {
     tokio::select! {
-        () = interrupt.requested() => {}
+        () = interrupt.wait_until_requested() => {}
         () = sleep(FIRST_PAUSE) => {}
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn read(
 ) -> Result<RuleSet, RuleFileError> {
     let mut rules = RuleSet::default();
     let mut lines_of_targets = BTreeMap::new();
-    FORMAT.read_rules(text, |item| {
+    FORMAT.for_each_rule(text, |item| {
         let (group, rule) = read_rule(item, &origin, compilation)?;
         let target = describe_target(&group, rule.kind.as_deref());
         let line = item.position().line();
@@ -89,7 +89,7 @@ fn read_rule(
     origin: &impl Fn(usize, &str) -> Origin,
     compilation: Compilation,
 ) -> Result<(String, KindRule), RuleFileError> {
-    rule_file::check_fields(
+    rule_file::check_no_unknown_field(
         item,
         &FIELDS,
         "a rule has apiVersion, kind, current, inProgress and failed",

@@ -4,9 +4,10 @@
 use kubernetes_yaml::Node;
 use regex::Regex;
 
-use super::labels::{LabelSelector, SelectorError};
+use super::label_selector::{LabelSelector, SelectorError};
 use super::target::{
-    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, RuleTarget, anchor, exactly, glob,
+    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, RuleTarget, flux_pattern_to_regex,
+    glob_to_regex, literal_to_regex,
 };
 use super::{IgnoreRule, IgnoreRules, IgnoredField};
 use crate::compare::rule_file::{self, Fault, RuleFormat, error_at};
@@ -82,7 +83,7 @@ const FORMAT: RuleFormat = RuleFormat {
 pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
     let mut rules = Vec::new();
     let mut expressions = Expressions::default();
-    FORMAT.read_rules(text, |item| {
+    FORMAT.for_each_rule(text, |item| {
         let is_of_argo_cd = FIELDS_ONLY_OF_ARGO_CD
             .iter()
             .any(|field| item.get(field).is_some());
@@ -98,7 +99,7 @@ pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
 
 /// Reads a rule of Flux (`IgnoreRule` of kustomize-controller). A rule without a target is for all objects.
 fn read_flux_rule(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
-    rule_file::check_fields(item, &["paths", "target"], "a rule has paths and target")?;
+    rule_file::check_no_unknown_field(item, &["paths", "target"], "a rule has paths and target")?;
     let target = match item.get("target") {
         None => RuleTarget::default(),
         Some(target) if target.is_null() => RuleTarget::default(),
@@ -119,12 +120,13 @@ const TARGET_FIELDS: [&str; 7] = [
 ];
 
 fn read_flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<RuleTarget> {
-    rule_file::check_fields(
+    rule_file::check_no_unknown_field(
         target,
         &TARGET_FIELDS,
         "a target has group, version, kind, name, namespace, labelSelector and annotationSelector",
     )?;
-    let mut read_regex = |field: &'static str| read_pattern(target, field, anchor, expressions);
+    let mut read_regex =
+        |field: &'static str| read_pattern(target, field, flux_pattern_to_regex, expressions);
     Ok(RuleTarget {
         group: read_regex("group")?,
         version: read_regex("version")?,
@@ -160,7 +162,7 @@ const FIELDS_ONLY_OF_ARGO_CD: [&str; 3] = ["jsonPointers", "jqPathExpressions", 
 /// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing group is the core
 /// group.
 fn read_argo_cd_rule(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
-    rule_file::check_fields(
+    rule_file::check_no_unknown_field(
         item,
         &ARGO_CD_FIELDS,
         "a rule has group, kind, name, namespace and jsonPointers",
@@ -180,15 +182,15 @@ fn read_argo_cd_rule(item: &Node, expressions: &mut Expressions) -> Outcome<Igno
             return Err(error_at_field(item, field, IgnoreFault::Glob { field, pattern }));
         }
     }
-    let group = rule_file::read_string(item, "group")?.map_or_else(|| "^$".to_owned(), glob);
+    let group = rule_file::read_string(item, "group")?.map_or_else(|| "^$".to_owned(), glob_to_regex);
     let kind = rule_file::read_string(item, "kind")?
-        .map(glob)
+        .map(glob_to_regex)
         .ok_or_else(|| error_at(item, Fault::Missing("kind")))?;
     let target = RuleTarget {
         group: Some(compile(item, "group", &group, expressions)?),
         kind: Some(compile(item, "kind", &kind, expressions)?),
-        name: read_pattern(item, "name", exactly, expressions)?,
-        namespace: read_pattern(item, "namespace", exactly, expressions)?,
+        name: read_pattern(item, "name", literal_to_regex, expressions)?,
+        namespace: read_pattern(item, "namespace", literal_to_regex, expressions)?,
         ..RuleTarget::default()
     };
     read_rule_with_paths(item, "jsonPointers", target)

@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::list::{ListError, Selector};
-use super::not_found::list_as_served;
+use super::served_version::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::{ListTarget, ListTargets, Reach};
@@ -32,16 +32,24 @@ pub async fn list_collections<T>(
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let reach = places.cheapest_reach();
     let reduce = |item: &Value, resource: &Arc<Resource>| {
-        let is_inside = places.has_namespace_of(resource, item);
+        let is_inside = places.includes_namespace_of_item(resource, item);
         is_inside.then(|| reduce(item, resource)).flatten()
     };
-    match read_lists(server, places.lists(reach), selector, concurrency, &reduce).await {
+    match read_lists(
+        server,
+        places.each_collection(reach),
+        selector,
+        concurrency,
+        &reduce,
+    )
+    .await
+    {
         // The user may be allowed to list only some namespaces. Or a custom resource that the server cannot convert, in
         // a namespace that does not matter here, makes the list over all namespaces fail.
         Err((_, error)) if reach == Reach::Cluster && (error.is_forbidden() || error.is_internal()) => {
             read_lists(
                 server,
-                places.lists(Reach::Namespace),
+                places.each_collection(Reach::Namespace),
                 selector,
                 concurrency,
                 &reduce,
@@ -90,7 +98,7 @@ pub async fn list_in_all_namespaces<T>(
         resources,
         ..ListTargets::default()
     };
-    let lists = places.lists(Reach::Cluster);
+    let lists = places.each_collection(Reach::Cluster);
     read_lists(server, lists, selector, concurrency, &reduce).await
 }
 
@@ -150,7 +158,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::METADATA_LIST;
-    use super::super::list_all::{ListOptions, list_visible};
+    use super::super::list_visible::{ListOptions, list_visible};
     use super::*;
     use crate::model::identity::GroupKind;
     use crate::model::resource::Scope;

@@ -9,8 +9,10 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, LastAppliedTreatment, OwnershipMigration};
 use crate::execute::Execution;
-use crate::execute::members::apply::is_passing_conflict;
-use crate::execute::unusable_versions::{is_refusal_of_unusable_version, rewrite_unusable_versions};
+use crate::execute::members::apply::is_version_conflict;
+use crate::execute::unusable_versions::{
+    is_refusal_of_unusable_version, managed_fields_without_unusable_versions,
+};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
@@ -21,13 +23,14 @@ const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
     /// Returns `lock` if it is the version that this run has read; `None` if it is the version in a saved plan.
-    pub(super) fn lock_as_read<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
+    pub(super) fn lock_unless_of_saved_plan<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
         lock.filter(|_| !self.plan.preconditions.is_of_saved_plan())
     }
 
     /// Migrates the fields of an object that is applied with this `lock`. The migration changes the object's version,
     /// so `lock` becomes the new version, if it was the one that this run has read, and the membership of the object is
-    /// still the same. The lock of a saved plan stays: `send_settled` compares contents, and finds the new version.
+    /// still the same. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and finds the
+    /// new version.
     pub async fn migrate_and_renew_lock(
         &self,
         object: &DesiredObject,
@@ -44,7 +47,7 @@ impl Execution<'_> {
             self.may_still_write_live_object(live, live_membership, uid)
         });
         if let Some(migrated) = migrating.await?
-            && self.lock_as_read(lock.as_ref()).is_some()
+            && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
         {
             *lock = Some(Seen::from_version(&migrated));
         }
@@ -87,7 +90,7 @@ impl Execution<'_> {
     /// Another set may have taken the object since, and this run must not take it back. So the second apply carries the
     /// version that was read now, if it may (`may_send_version_as_read`). If the object has been replaced or has left
     /// the set, the second apply carries the version in the answer to the first one, so that the server refuses it.
-    pub(super) async fn apply_after_migration(
+    pub(super) async fn migrate_and_apply_again(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -99,7 +102,7 @@ impl Execution<'_> {
         if !self.may_send_version_as_read() {
             let lock = self.plan.preconditions.seen_after_write(written);
             return self
-                .send_settled(object, live_membership, lock.as_ref())
+                .send_with_conflict_retries(object, live_membership, lock.as_ref())
                 .await
                 .map(drop);
         }
@@ -114,8 +117,11 @@ impl Execution<'_> {
             };
             let is_taken = !is_as_applied(&live);
             let lock = Seen::from_version(if is_taken { written } else { &live });
-            match self.send_settled(object, live_membership, Some(&lock)).await {
-                Err(error) if !is_taken && attempts < ATTEMPTS && is_passing_conflict(&error) => {}
+            match self
+                .send_with_conflict_retries(object, live_membership, Some(&lock))
+                .await
+            {
+                Err(error) if !is_taken && attempts < ATTEMPTS && is_version_conflict(&error) => {}
                 answer => return answer.map(drop),
             }
         }
@@ -123,21 +129,24 @@ impl Execution<'_> {
 
     /// Applies the object. If the server refuses that because managed fields name a version that cannot hold it, the
     /// entries are replaced, and the object is applied once more.
-    pub(super) async fn send_in_usable_versions(
+    pub(super) async fn send_replacing_versions_if_refused(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<Reply, ApiError> {
-        let answer = self.send_settled(object, live_membership, lock.as_ref()).await;
+        let answer = self
+            .send_with_conflict_retries(object, live_membership, lock.as_ref())
+            .await;
         if !answer.as_ref().is_err_and(is_refusal_of_unusable_version) {
             return answer;
         }
-        self.replace_unusable_versions(object, live_membership, lock)
+        self.patch_unusable_versions(object, live_membership, lock)
             .await?;
         // Another run may have replaced the entries first, and changed the object's version by that. Then the server
         // refuses the apply with a conflict, and the caller judges the object again.
-        self.send_settled(object, live_membership, lock.as_ref()).await
+        self.send_with_conflict_retries(object, live_membership, lock.as_ref())
+            .await
     }
 
     /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied.
@@ -145,8 +154,9 @@ impl Execution<'_> {
     /// (`may_still_write_live_object`).
     ///
     /// The write changes the object's version. If `lock` is the version that this run has read, `lock` becomes the new
-    /// version. The lock of a saved plan stays: `send_settled` compares contents, and finds the new version by itself.
-    async fn replace_unusable_versions(
+    /// version. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and finds the new
+    /// version by itself.
+    async fn patch_unusable_versions(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -163,7 +173,7 @@ impl Execution<'_> {
         };
         let written = self.patch_managed_fields(object, is_expected, to_patch).await?;
         if let Some(written) = written
-            && self.lock_as_read(lock.as_ref()).is_some()
+            && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
         {
             *lock = Some(Seen::from_version(&written));
         }
@@ -198,7 +208,8 @@ impl Execution<'_> {
     ) -> Result<Option<Value>, ApiError> {
         let desired = object.object.value();
         let key_and_resource = (&object.key, &*object.resource);
-        rewrite_unusable_versions(self.server, metadata, key_and_resource, Some(&desired)).await
+        managed_fields_without_unusable_versions(self.server, metadata, key_and_resource, Some(&desired))
+            .await
     }
 
     /// Sends the patch that `to_patch` makes of the metadata of a live object, if the object `is_expected`. Returns the

@@ -32,7 +32,7 @@ pub fn describe_unlisted_kinds(unlisted: &Record) -> String {
 
 /// Reports a failure, with its `consequence` for the set, if there are kinds in `unlisted`, whose members a list may
 /// not show.
-pub fn report_unlisted_kinds(
+pub fn end_with_unlisted_kinds(
     parent: &ObjectKey,
     unlisted: &Record,
     consequence: &str,

@@ -1,0 +1,252 @@
+//! The migration of field ownership to the manager of server-side apply.
+//!
+//! The rule is that of client-go's `csaupgrade` (`UpgradeManagedFieldsPatch`): what client-side
+//! apply owns is moved, so that a field that leaves the manifest leaves the object, too.
+
+use serde_json::{Map, Value, json};
+
+use super::LAST_APPLIED;
+use super::applyset_metadata::{take_applyset_metadata, take_owned};
+use super::managed_fields::{
+    entries, is_apply_of, is_client_side, is_not_of_subresource, union, union_of_all,
+};
+use crate::compare::field_paths::{has_other_fields, has_parts};
+use crate::model::applyset::{PART_OF_LABEL, Tooling};
+
+/// The key of `stringData` in a field set. The server records an apply of `stringData` under this key, and not under
+/// `data`, into which it writes the values.
+const STRING_DATA: &str = "f:stringData";
+
+/// The field managers that lose fields in a migration, and the manager that gets the fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnershipMigration<'a> {
+    /// The manager that gets the fields.
+    pub manager: &'a str,
+    /// The field manager of a tool that a set is taken over from: the fields that it has applied move.
+    pub tool: Option<&'a str>,
+    /// The field managers of a tool that objects are adopted from: all their fields move, whether
+    /// applied or updated.
+    pub writers: &'a [&'a str],
+    /// The treatment of the annotation of client-side apply.
+    pub last_applied: LastAppliedTreatment,
+}
+
+/// The treatment of the annotation `last-applied-configuration` of client-side apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastAppliedTreatment {
+    /// The annotation moves with the other fields, and the next apply removes it from the object.
+    Moved,
+    /// The annotation stays with its owner, because kubectl continues to apply this object client-side.
+    LeftToItsOwner,
+}
+
+impl LastAppliedTreatment {
+    /// Returns the treatment of the annotation in a set that this tool manages.
+    pub fn for_tooling(tooling: &Tooling) -> Self {
+        if tooling.is_same_program(&Tooling::this_program()) {
+            Self::Moved
+        } else {
+            Self::LeftToItsOwner
+        }
+    }
+}
+
+/// Returns whether client-side apply owns fields of the object, other than its own annotation and the ApplySet metadata
+/// of a parent.
+pub fn has_client_side_apply(metadata: &Value) -> bool {
+    entries(metadata)
+        .iter()
+        .any(|entry| is_client_side(entry) && has_something_to_move(entry))
+}
+
+/// Returns whether this manager has applied `stringData` to a Secret.
+pub fn has_applied_string_data(metadata: &Value, manager: &str) -> bool {
+    entries(metadata)
+        .iter()
+        .any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
+}
+
+/// Returns a JSON patch that moves to `manager` the fields that client-side apply owns, and those that `former` has
+/// applied server-side; `None` if there are none. ApplySet metadata of a parent stays with its owner: if `manager`
+/// owned it, the next apply would remove it. The server accepts the patch only for the resourceVersion of `metadata`.
+pub fn migration_patch(
+    metadata: &Value,
+    manager: &str,
+    former: Option<&str>,
+    last_applied: LastAppliedTreatment,
+) -> Option<Value> {
+    let former = OwnershipMigration {
+        manager,
+        tool: former,
+        writers: &[],
+        last_applied,
+    };
+    Some(replacement_patch(
+        &migrated_managed_fields(metadata, &former)?,
+        metadata,
+    ))
+}
+
+/// Returns `metadata.managedFields` after the fields of the former owners have moved; `None` if nothing
+/// moves.
+pub fn migrated_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
+    let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
+        .iter()
+        .cloned()
+        .partition(|entry| has_fields_that_move(entry, former));
+    if moved.is_empty() {
+        return None;
+    }
+    let manager = former.manager;
+    let mut ours = match others.iter().position(|entry| is_apply_of(entry, manager)) {
+        Some(place) => others.remove(place),
+        None => empty_entry(&moved[0], manager),
+    };
+    for mut entry in moved {
+        if let Some(kept) = take_fields_that_stay(&mut entry, former.last_applied) {
+            let mut rest = entry.clone();
+            rest["fieldsV1"] = kept;
+            others.push(rest);
+        }
+        let has_fields = ours["fieldsV1"]
+            .as_object()
+            .is_some_and(|fields| !fields.is_empty());
+        ours["fieldsV1"] = if has_fields {
+            union(&ours["fieldsV1"], &entry["fieldsV1"])
+        } else {
+            entry["fieldsV1"].clone()
+        };
+    }
+    others.push(ours);
+    Some(Value::Array(others))
+}
+
+/// Returns the JSON patch that writes the entries of [`migrated_secret_managed_fields`]; `None` if nothing moves.
+pub fn secret_migration_patch(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
+    Some(replacement_patch(
+        &migrated_secret_managed_fields(metadata, former)?,
+        metadata,
+    ))
+}
+
+/// Returns `metadata.managedFields` of a Secret as [`migrated_managed_fields`] does, and turns fields of `stringData`
+/// into fields of `data`, where the server has stored the values. So an apply removes a key that has left the manifest.
+pub fn migrated_secret_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
+    let mut owned = metadata.clone();
+    let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
+    let mut has_string_data = false;
+    for entry in
+        entries.filter(|entry| is_apply_of(entry, former.manager) || has_fields_that_move(entry, former))
+    {
+        has_string_data |= move_string_data(entry);
+    }
+    migrated_managed_fields(&owned, former).or_else(|| has_string_data.then(|| owned["managedFields"].take()))
+}
+
+/// Returns a JSON patch that replaces managedFields with these entries, bound to the resourceVersion of
+/// `metadata`.
+pub fn replacement_patch(entries: &Value, metadata: &Value) -> Value {
+    json!([
+        {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
+    ])
+}
+
+/// Returns entries with the fields of `data` that a run is about to own because they were applied as `stringData`.
+pub(super) fn data_entries_from_string_data(metadata: &Value, former: &OwnershipMigration) -> Vec<Value> {
+    entries(metadata)
+        .iter()
+        .filter(|entry| is_apply_of(entry, former.manager) || has_fields_that_move(entry, former))
+        .filter_map(|entry| entry["fieldsV1"].get(STRING_DATA))
+        .filter(|typed| typed.as_object().is_some_and(|typed| !typed.is_empty()))
+        .map(|typed| json!({"fieldsV1": {"f:data": typed}}))
+        .collect()
+}
+
+/// Turns the fields of `stringData` in an entry into fields of `data`. Returns whether the entry had `stringData`.
+fn move_string_data(entry: &mut Value) -> bool {
+    let Some(fields) = entry["fieldsV1"].as_object_mut() else {
+        return false;
+    };
+    let Some(typed) = fields.remove(STRING_DATA) else {
+        return false;
+    };
+    let is_empty = typed.as_object().is_none_or(Map::is_empty);
+    if !is_empty {
+        let data = match fields.get("f:data") {
+            Some(data) => union(data, &typed),
+            None => typed,
+        };
+        fields.insert("f:data".to_owned(), data);
+    }
+    true
+}
+
+/// Returns whether fields of this entry move.
+pub(super) fn has_fields_that_move(entry: &Value, former: &OwnershipMigration) -> bool {
+    let is_of_tool = former
+        .tool
+        .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
+    let is_former = is_client_side(entry) || is_of_tool || is_of_writer(entry, former);
+    is_former && has_something_to_move(entry)
+}
+
+/// Returns whether an entry belongs to a tool that the object is adopted from. If the tool updates objects under the
+/// name of our manager, an entry with only the part-of label is our own.
+fn is_of_writer(entry: &Value, former: &OwnershipMigration) -> bool {
+    let is_writer = entry["manager"]
+        .as_str()
+        .is_some_and(|manager| former.writers.contains(&manager));
+    if !is_writer || !is_not_of_subresource(entry) || is_apply_of(entry, former.manager) {
+        return false;
+    }
+    let mut rest = entry.clone();
+    take_owned(&mut rest, "labels", |key| key == PART_OF_LABEL);
+    entry["manager"] != former.manager || has_something_to_move(&rest)
+}
+
+fn empty_entry(like: &Value, manager: &str) -> Value {
+    json!({
+        "manager": manager,
+        "operation": "Apply",
+        "apiVersion": like["apiVersion"],
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {},
+    })
+}
+
+/// Returns whether an entry has more than the annotation of client-side apply and ApplySet
+/// metadata.
+fn has_something_to_move(entry: &Value) -> bool {
+    let mut rest = entry.clone();
+    take_fields_that_stay(&mut rest, LastAppliedTreatment::LeftToItsOwner);
+    let fields = &rest["fieldsV1"];
+    let metadata = &fields["f:metadata"];
+    has_other_fields(fields, &["f:metadata"])
+        || has_other_fields(metadata, &["f:labels", "f:annotations"])
+        || has_parts(&metadata["f:labels"])
+        || has_parts(&metadata["f:annotations"])
+}
+
+/// Removes the fields that stay with their owner from an entry, and returns them as a field set; `None` if there are
+/// none.
+pub(super) fn take_fields_that_stay(entry: &mut Value, last_applied: LastAppliedTreatment) -> Option<Value> {
+    let annotation = match last_applied {
+        LastAppliedTreatment::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
+        LastAppliedTreatment::Moved => None,
+    };
+    let kept = union_of_all(annotation.into_iter().chain(take_applyset_metadata(entry)));
+    // An empty node would own all metadata.
+    if let Some(fields) = entry["fieldsV1"].as_object_mut()
+        && fields
+            .get("f:metadata")
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty)
+    {
+        fields.remove("f:metadata");
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;
