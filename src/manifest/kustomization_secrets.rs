@@ -20,7 +20,7 @@ use crate::regular_file::{self, SMALL};
 pub(super) enum Withheld {
     /// A URL has a user, a query or a fragment that may be secret.
     Url,
-    /// A kustomization, or a file that it names, mentions Secrets.
+    /// A kustomization, or a patch that it names, makes or changes a Secret.
     Secret,
     /// A kustomization or such a file cannot be read, so it may have such a URL, or mention Secrets.
     Unreadable,
@@ -57,15 +57,22 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
                 return Some(Withheld::Secret);
             }
             let mut names = Vec::new();
-            for document in documents {
-                add_names(document, &mut names);
+            for document in &documents {
+                add_names(document.clone(), &mut names);
             }
             if names.iter().any(|name| may_hold_url_secret(name)) {
                 return Some(Withheld::Url);
             }
-            let paths: Vec<PathBuf> = names.iter().map(|name| directory.join(name)).collect();
-            for file in paths.iter().filter(|path| path.is_file()) {
-                match regular_file::read(file, STREAM_LIMIT) {
+            let mut quoted = Vec::new();
+            for field in documents
+                .iter()
+                .flat_map(|document| QUOTED_FIELDS.map(|field| &document[field]))
+            {
+                add_names(field.clone(), &mut quoted);
+            }
+            let quoted = quoted.iter().map(|name| directory.join(name));
+            for file in quoted.filter(|path| path.is_file()) {
+                match regular_file::read(&file, STREAM_LIMIT) {
                     Err(_) => return Some(Withheld::Unreadable),
                     Ok(text) if mentions_secret(&String::from_utf8_lossy(&text)) => {
                         return Some(Withheld::Secret);
@@ -73,7 +80,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
                     Ok(_) => {}
                 }
             }
-            directories.extend(paths);
+            directories.extend(names.iter().map(|name| directory.join(name)));
         }
     }
     None
@@ -95,10 +102,23 @@ fn may_hold_url_secret(text: &str) -> bool {
     has_user || has_parameters || text.contains('#')
 }
 
-/// Returns whether a text makes, patches or contains a Secret, in whatever notation, or only names one.
+/// Returns whether a text makes, patches or contains a Secret, in whatever notation. References such as `secretKeyRef` do
+/// not count.
 fn mentions_secret(text: &str) -> bool {
-    text.to_ascii_lowercase().contains("secret")
+    let mut words = text.split(|character: char| !character.is_alphanumeric());
+    words.any(|word| word == "Secret" || word == "secretGenerator")
 }
+
+/// The fields of a kustomization that name files which kustomize quotes in its messages.
+const QUOTED_FIELDS: [&str; 7] = [
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "replacements",
+    "generators",
+    "transformers",
+    "validators",
+];
 
 /// The fields of a kustomization whose items are plugin configurations: names of files, or the text itself. A generator
 /// may have the URL of a chart's repository.
@@ -266,6 +286,12 @@ patches:
             fs::write(root.path().join("kustomization.yaml"), text).expect("a file");
             let reason = reason_to_withhold(&root.path().to_string_lossy());
             assert_eq!(reason, Some(Withheld::Secret), "{text}");
+        }
+        // kustomize does not quote resources, and most of them only refer to a Secret.
+        fs::write(root.path().join("app.yaml"), "env: {secretKeyRef: {name: a}}\n").expect("a file");
+        for text in ["resources: [app.yaml]", "patches: [{path: app.yaml}]"] {
+            fs::write(root.path().join("kustomization.yaml"), text).expect("a file");
+            assert_eq!(reason_to_withhold(&root.path().to_string_lossy()), None, "{text}");
         }
     }
 }
