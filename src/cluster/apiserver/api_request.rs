@@ -125,11 +125,6 @@ impl ApiRequest {
         }
     }
 
-    /// Returns whether the request creates an object if none exists: it is a POST or a server-side apply.
-    pub(super) fn may_create(&self) -> bool {
-        self.method == Method::POST || self.content_type == Some(Patch::Apply.content_type())
-    }
-
     /// Creates a GET of this path with its query.
     pub(super) fn get(path: &str, accept: &str) -> Self {
         Self {

@@ -7,15 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::model::secret_value::list_encodings;
+use crate::model::secret_value::{list_encodings, secret_fields};
 use crate::model::text::HIDDEN;
 
 /// The number of bytes from which a value is hidden everywhere. Shorter values occur in ordinary words, so they are
 /// hidden only in quotation marks.
 const MIN_BYTES_UNQUOTED: usize = 4;
-
-/// The fields of a Secret whose values are not secret.
-const PUBLIC_FIELDS: [&str; 4] = ["apiVersion", "kind", "metadata", "type"];
 
 /// The values of a Secret that was sent, each as it was written, and also decoded if it is valid Base64.
 pub(super) struct SecretValues(Vec<Vec<u8>>);
@@ -26,9 +23,8 @@ impl SecretValues {
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
         let mut values = Vec::new();
         if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
-            let fields = object.as_object().into_iter().flatten();
-            for (_, value) in fields.filter(|(name, _)| !PUBLIC_FIELDS.contains(&name.as_str())) {
-                collect_values(value, &mut values);
+            for field in secret_fields(&object) {
+                collect_values(&object[field], &mut values);
             }
         }
         Self(values)

@@ -39,7 +39,6 @@ impl SentWrites {
             all: self,
             path: object_path(request),
             method: &request.method,
-            may_create: request.may_create(),
             is_sent: false,
             before: None,
         }
@@ -82,8 +81,6 @@ pub(super) struct SentWrite<'a> {
     all: &'a SentWrites,
     path: Option<String>,
     method: &'a Method,
-    /// The write creates the object if it does not exist.
-    may_create: bool,
     /// An attempt is under way.
     is_sent: bool,
     /// The last write to the object before this attempt.
@@ -113,7 +110,7 @@ impl SentWrite<'_> {
     pub(super) fn note_failure(&mut self, kind: &ApiErrorKind) {
         if let Some(path) = &self.path
             && self.is_sent
-            && self.may_create
+            && *self.method != Method::DELETE
             && kind.may_have_succeeded()
             && !kind.is_answer()
         {
@@ -225,10 +222,9 @@ mod tests {
             write.note_done();
             assert!(writes.lock_unanswered().is_empty(), "{failures:?}");
         }
-        // A delete is bound to one object, and creates none.
+        // A delete makes no object a member.
         let delete = ApiRequest {
             method: Method::DELETE,
-            content_type: None,
             ..request
         };
         let writes = SentWrites::default();
