@@ -94,9 +94,12 @@ impl Execution<'_> {
         loop {
             let mut answer = self.apply_and_migrate(object, live_membership, &expected).await;
             if let Ok(reply) = &mut answer {
-                // The next apply expects the object as this one has written it: another set may take it meanwhile.
-                let written = Seen::from_version(&reply.json_or_null());
-                expected = self.expectation_of_version(&written.uid, &written.resource_version);
+                // The next apply expects the object as this one has written it: another set may take it meanwhile. If
+                // this apply expected nothing, neither does the next one.
+                if expected != Expected::Any {
+                    let written = Seen::from_version(&reply.json_or_null());
+                    expected = self.expectation_of_version(&written.uid, &written.resource_version);
+                }
                 // Only the first answer shows that the object did not exist before: its status is that of all answers.
                 was_created |= reply.status == StatusCode::CREATED;
                 if was_created {

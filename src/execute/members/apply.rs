@@ -424,10 +424,11 @@ impl Execution<'_> {
     }
 }
 
-/// Returns the object with the precondition that the live one is unchanged.
+/// Returns the object with the precondition that the live one is unchanged. A UID in the manifest stays, so that the
+/// server refuses a wrong one, in a dry run as in a run.
 pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
     let mut metadata = object.object.metadata();
-    metadata.insert("uid".to_owned(), json!(seen.uid));
+    metadata.entry("uid").or_insert_with(|| json!(seen.uid));
     metadata.insert("resourceVersion".to_owned(), json!(seen.resource_version));
     object.object.with_metadata(&metadata)
 }

@@ -70,16 +70,17 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
     ) -> Expected {
         let lock = self.plan.preconditions.for_object(&object.key).seen_to_match();
+        let exported = exported_fields::exported_fields_in(object);
         match live_membership {
             // A manifest from `kubectl get` has the version and UID of the object that it was exported from. The server
             // checks these, in a dry run as in a run, so they are not replaced.
-            _ if !exported_fields::exported_fields_in(object).is_empty() => Expected::Any,
+            _ if exported.contains(&"resourceVersion") => Expected::Any,
             LiveMembership::Member {
                 uid,
                 resource_version,
                 ..
             } => self.expectation_of_version(uid, resource_version),
-            LiveMembership::NotAMember if lock.is_none() => Expected::Absent,
+            LiveMembership::NotAMember if lock.is_none() && exported.is_empty() => Expected::Absent,
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => {
                 Expected::Any
             }
