@@ -101,7 +101,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let with_dependencies = find_unchanged_naming_dependencies(desired, observed);
     let mut judge = new_judge(set, desired, observed, policy, &with_dependencies);
     let (prunes, skips) = judge.divide(&observed.members);
-    let dependents = Dependents::find(desired, observed, &prunes, &skips);
+    let dependents = Dependents::find(desired, observed, &prunes, &skips, policy);
     judge.replace_deleted(prunes.iter(), &dependents);
     // Before its first delete, the run removes these owner references. The plan is judged as if they were removed.
     for detachment in &dependents.detachments {

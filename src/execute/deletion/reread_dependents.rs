@@ -95,7 +95,12 @@ impl Execution<'_> {
             contents: self.contents_when_planned().clone(),
             ..Observed::default()
         };
-        Ok(Dependents::find_again(self.plan, self.desired, &observed))
+        Ok(Dependents::find_again(
+            self.plan,
+            self.desired,
+            &observed,
+            self.policy,
+        ))
     }
 
     /// Takes the desired and kept objects that are in one of `namespaces`, and lists the members of all their kinds in

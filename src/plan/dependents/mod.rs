@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Observed, Plan, Skip, SkipReason, loses_data};
+use super::{Observed, Plan, Policy, Pruning, Risk, Skip, SkipReason, loses_data};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
@@ -95,7 +95,18 @@ fn to_uids(owners: &[OwnerReference]) -> Vec<String> {
 
 impl Dependents {
     /// Finds the dependents for a run that deletes `prunes` and keeps `skips`.
-    pub(super) fn find(desired: &Desired, observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Self {
+    pub(super) fn find(
+        desired: &Desired,
+        observed: &Observed,
+        prunes: &[Live],
+        skips: &[Skip],
+        policy: &Policy,
+    ) -> Self {
+        // A deletion of the whole set deletes what its members own, once its losses are allowed.
+        let losses_of_owned = match policy.pruning {
+            Pruning::WholeSet => policy.data_loss,
+            _ => Risk::Refused,
+        };
         let mut dependents = Self::default();
         if prunes.is_empty() {
             return dependents;
@@ -103,7 +114,9 @@ impl Dependents {
         let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         let live = observed.members.iter().chain(&observed.others);
         let in_manifests = live.filter(|live| desired_keys.contains(&live.key));
-        let kept = skips.iter().filter(|skip| must_outlive_owners(skip));
+        let kept = skips
+            .iter()
+            .filter(|skip| must_outlive_owners(skip, losses_of_owned));
         // The objects with owner references that stay in the cluster, by UID.
         let mut staying: BTreeMap<&str, Dependent> = BTreeMap::new();
         for live in in_manifests.chain(kept.map(|skip| &skip.live)) {
@@ -129,7 +142,7 @@ impl Dependents {
 
     /// Finds the dependents again right before a delete, in `observed`, the cluster state at that moment.
     /// A planned detachment stays if its object is no longer among the members of `observed`.
-    pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
+    pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> Self {
         let prunes: Vec<Live> = plan.all_prunes().cloned().collect();
         let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
         let mut skips = Vec::new();
@@ -141,7 +154,7 @@ impl Dependents {
                 });
             }
         }
-        let mut found = Self::find(desired, observed, &prunes, &skips);
+        let mut found = Self::find(desired, observed, &prunes, &skips, policy);
         let parent = observed.parent.as_ref().map(|parent| &*parent.uid);
         for planned in &plan.dependents.detachments {
             let uid = planned.dependent.uid.as_str();
@@ -230,13 +243,14 @@ impl Dependents {
 
 /// Returns whether a kept object is to stay when its owners are deleted. An object that is kept only because another
 /// object owns it, or because pruning is disabled, is deleted with its owner, as intended, unless a keep annotation
-/// protects it, or more than the object would be lost: no rule about losses of data judges what the garbage collector
-/// deletes.
-fn must_outlive_owners(skip: &Skip) -> bool {
+/// protects it, or more than the object would be lost, and the user has not allowed that for the whole set: no rule
+/// about losses of data judges what the garbage collector deletes.
+fn must_outlive_owners(skip: &Skip, losses_of_owned: Risk) -> bool {
     let live = &skip.live;
     match skip.reason {
         SkipReason::Owned { .. } | SkipReason::PruningDisabled => {
-            live.keep_annotation.is_some() || live.parent_of.is_some() || loses_data(&live.key.group_kind)
+            let is_lossy = live.parent_of.is_some() || loses_data(&live.key.group_kind);
+            live.keep_annotation.is_some() || is_lossy && losses_of_owned == Risk::Refused
         }
         _ => skip.stays_despite_pruning(),
     }

@@ -55,7 +55,7 @@ fn found(members: &[Live], skips: &[Skip], observed: Observed) -> Vec<(String, V
         members: members.to_vec(),
         ..observed
     };
-    let dependents = Dependents::find(&desired, &observed, &prunes, skips);
+    let dependents = Dependents::find(&desired, &observed, &prunes, skips, &policy());
     let detachments = dependents.detachments.into_iter();
     detachments
         .map(|detachment| {
@@ -172,7 +172,7 @@ fn what_a_container_holds_is_deleted_with_it() {
 }
 
 fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
-    let dependents = Dependents::find(&Desired::default(), observed, prunes, skips);
+    let dependents = Dependents::find(&Desired::default(), observed, prunes, skips, &policy());
     let bound = dependents
         .undetachable
         .values()
@@ -268,7 +268,7 @@ fn owner_references_that_appear_after_the_plan_count() {
     let plan = plan(&set(), &manifests, &planned, &policy());
     assert_eq!((plan.count_prunes(), plan.dependents.detachments.len()), (1, 0));
     let found_again = |members: &[Live]| -> Vec<String> {
-        let found = Dependents::find_again(&plan, &manifests, &observed(members));
+        let found = Dependents::find_again(&plan, &manifests, &observed(members), &policy());
         let names = found.detachments.into_iter();
         names.map(|detachment| detachment.dependent.key.name).collect()
     };
