@@ -4,9 +4,22 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde_json::{Map, Value};
 
 use super::digest::hexadecimal;
 use super::text::escape_json;
+
+/// The fields of a Secret whose values are not secret. Any other field may hold secret values, also one that a typing
+/// error has made, such as `stringdata`.
+pub const PUBLIC_FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "type", "immutable"];
+
+/// Returns the names of the fields of a Secret that may hold secret values.
+pub fn secret_fields(secret: &Value) -> impl Iterator<Item = &str> {
+    let fields = secret.as_object().into_iter().flat_map(Map::keys);
+    fields
+        .map(String::as_str)
+        .filter(|field| !PUBLIC_FIELDS.contains(field))
+}
 
 /// The length in bytes up to which a value is searched for in every encoding. Longer values are searched for as they
 /// are, quoted as in JSON, and in base64 only: a search for dozens of encodings of a large value would take minutes.

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::compare::ownership::LAST_APPLIED;
-use crate::model::secret_value::list_encodings;
+use crate::model::secret_value::{list_encodings, secret_fields};
 use crate::model::text::HIDDEN;
 
 /// The placeholder for a live value that differs from the predicted value. If the values are equal, or only one of them
@@ -19,14 +19,13 @@ pub const BEFORE: &str = "*** (before)";
 /// The placeholder for a predicted value that differs from the live value.
 pub const AFTER: &str = "*** (after)";
 
-/// Fields of a Secret whose values are secret.
-pub const FIELDS: [&str; 2] = ["data", "stringData"];
-
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     let states: Vec<&Value> = live.iter().chain(&*predicted).collect();
     let values = values_in_all_encodings(&states, &states);
-    for field in FIELDS {
+    let fields = states.iter().flat_map(|state| secret_fields(state));
+    let fields: BTreeSet<String> = fields.map(str::to_owned).collect();
+    for field in &fields {
         let live = live.as_mut().and_then(|object| object.get_mut(field));
         let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
         hide_values(live, predicted);
@@ -43,8 +42,9 @@ pub(super) fn replace_placeholders(object: &mut Option<Value>, placeholder: &str
     let Some(object) = object.as_mut().filter(|object| object["kind"] == "Secret") else {
         return;
     };
-    for field in FIELDS {
-        if let Some(Value::Object(values)) = object.get_mut(field) {
+    let fields: Vec<String> = secret_fields(object).map(str::to_owned).collect();
+    for field in fields {
+        if let Some(Value::Object(values)) = object.get_mut(&field) {
             for value in values.values_mut().filter(|value| **value == HIDDEN) {
                 *value = json!(placeholder);
             }
@@ -87,7 +87,7 @@ fn values_in_all_encodings(states: &[&Value], searched: &[&Value]) -> BTreeSet<S
     let longest = longest_text_length(searched);
     states
         .iter()
-        .flat_map(|object| FIELDS.map(|field| &object[field]))
+        .flat_map(|object| secret_fields(object).map(|field| &object[field]))
         .filter_map(Value::as_object)
         .flat_map(|fields| fields.values().filter_map(Value::as_str))
         .flat_map(|text| [Some(text.as_bytes().to_vec()), decode(text)])

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use super::ownership::LAST_APPLIED;
+pub use hide_secret_values::find_secret_copies;
 pub use hide_secret_values::{AFTER, BEFORE};
-pub use hide_secret_values::{FIELDS as SECRET_FIELDS, find_secret_copies};
 pub use ownership_change::OwnershipChange;
 pub use parent::compare_parent;
 pub use unified::compare_lines;

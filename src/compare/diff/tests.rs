@@ -141,6 +141,7 @@ fn values_of_secrets_are_hidden_and_still_reported_apart() {
     let predicted = json!({
         "data": {"same": "c2FtZQ==", "changed": "bmV3", "new": "bmV3"},
         "stringData": {"typed": "plain"},
+        "stringdata": {"mistyped": "plain"},
         "metadata": {"annotations": {(LAST_APPLIED): "{\"data\": \"bmV3\"}", "note": "open"}},
     });
     let hidden = difference("Secret", Some(&live), Some(&predicted));
@@ -156,6 +157,7 @@ fn values_of_secrets_are_hidden_and_still_reported_apart() {
         Some(json!({
             "data": {"same": "***", "changed": "*** (after)", "new": "***"},
             "stringData": {"typed": "***"},
+            "stringdata": {"mistyped": "***"},
             "metadata": {"annotations": {(LAST_APPLIED): "*** (after)", "note": "open"}},
         }))
     );

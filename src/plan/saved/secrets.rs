@@ -8,11 +8,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
-use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, find_secret_copies};
+use crate::compare::diff::{LAST_APPLIED, find_secret_copies};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::message::Message;
+use crate::model::secret_value::secret_fields;
 use crate::model::text::HIDDEN;
 
 const ANNOTATIONS: &str = "/metadata/annotations";
@@ -228,7 +229,7 @@ fn is_secret(gvk: &GroupVersionKind) -> bool {
 /// client-side apply, which contains them all.
 fn find_pointers_of_secret_values(object: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
-    for field in SECRET_FIELDS {
+    for field in secret_fields(object) {
         match object.get(field) {
             None | Some(Value::Null) => {}
             Some(Value::Object(values)) => {
