@@ -13,7 +13,7 @@ pub struct Proposal {
     /// The refusals that have to be lifted before the plan may be carried out. If the parent has to be taken over, they
     /// include that refusal, with the parent as it was read.
     pub refusals: Vec<Refusal>,
-    /// The UIDs of the objects that are deleted, or that join or leave a set, and of the set's parent.
+    /// The UIDs of the objects that are deleted, lost with these, or that join or leave a set, and of the set's parent.
     pub objects: BTreeSet<String>,
     /// With `--confirm`, the objects that are applied. `None` if the run needs no confirmation of applies: nothing
     /// changes, or the flag is not set.

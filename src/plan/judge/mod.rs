@@ -53,6 +53,8 @@ pub struct Judge<'a> {
     undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Key: an object. Value: the losses with this object that the user has confirmed.
     accepted: HashMap<&'a ObjectKey, Vec<&'a Refusal>>,
+    /// Whether a namespace or CRD may be deleted with objects that it has gained since the plan was made.
+    gained_objects: Risk,
 }
 
 impl<'a> Judge<'a> {
@@ -85,6 +87,7 @@ impl<'a> Judge<'a> {
             attached: HashMap::new(),
             undetachable: BTreeMap::new(),
             accepted: HashMap::new(),
+            gained_objects: policy.data_loss,
         }
     }
 
@@ -106,6 +109,10 @@ impl<'a> Judge<'a> {
             if let Some(object) = refusal.object() {
                 judge.accepted.entry(object).or_default().push(refusal);
             }
+        }
+        // A saved plan is carried out as it was approved, or not at all.
+        if plan.preconditions.is_of_saved_plan() {
+            judge.gained_objects = Risk::Refused;
         }
         judge
     }
@@ -410,7 +417,7 @@ impl<'a> Judge<'a> {
     pub fn reason_to_keep_filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
         let annotated = data_loss::objects_with_keep_annotation(now);
         self.reason_to_keep_for_annotated(container, annotated)
-            .or_else(|| match self.policy.data_loss {
+            .or_else(|| match self.gained_objects {
                 Risk::Allowed => None,
                 Risk::Refused => {
                     let planned = self.contents.get(&container.key);

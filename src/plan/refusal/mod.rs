@@ -252,6 +252,15 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Returns the UIDs of the objects that would be lost with a namespace or CRD, and the resources in it that could not
+    /// be listed; nothing for any other refusal.
+    pub fn lost_with_container(&self) -> BTreeSet<String> {
+        match self {
+            Self::HoldsOthers { uids, unknown, .. } => uids.iter().chain(unknown).cloned().collect(),
+            _ => BTreeSet::new(),
+        }
+    }
+
     /// Returns the object that may not be written; `None` if the refusal is about the run as a whole, or about the
     /// parent of the set.
     pub fn object(&self) -> Option<&ObjectKey> {

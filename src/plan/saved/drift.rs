@@ -216,6 +216,7 @@ pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSi
     let joined = new_intents.into_keys().filter(|key| !saved_keys.contains(key));
     found.extend(joined.map(ChangeSincePlan::Joined));
     found.extend(find_changed_detachments(saved, current));
+    found.extend(find_new_losses(saved, current));
     // Any other change may be the cause of another record, so the record is reported only on its own.
     if found.is_empty() && saved.record != current.plan.record_after {
         found.push(ChangeSincePlan::Record(current.set.parent.clone()));
@@ -234,6 +235,22 @@ pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSi
 /// Returns the JSON pointer of the object's number of replicas, if it is left to an autoscaler.
 pub fn pointer_left_to_autoscaler(desired: &Desired, key: &ObjectKey) -> Option<String> {
     desired.left_to_autoscalers.get(key).map(Pointer::to_string)
+}
+
+/// Finds pruned namespaces and CRDs that hold more than the saved plan shows. `--allow-data-loss` allows the losses of
+/// the plan, not those that have come since.
+fn find_new_losses(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSincePlan> {
+    let shown: BTreeMap<&ObjectKey, &BTreeSet<String>> = saved
+        .objects
+        .iter()
+        .map(|object| (&object.key, &object.lost))
+        .collect();
+    let new_losses = current.plan.accepted.iter().filter(|loss| {
+        let shown = loss.object().and_then(|container| shown.get(container));
+        let lost = loss.lost_with_container();
+        shown.is_some_and(|shown| !lost.is_subset(shown))
+    });
+    new_losses.cloned().map(ChangeSincePlan::Refused).collect()
 }
 
 fn find_changed_detachments(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSincePlan> {

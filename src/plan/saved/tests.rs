@@ -6,6 +6,7 @@ use tempfile::TempDir;
 use super::file::PlanFileError;
 use super::*;
 use crate::error::ErrorKind;
+use crate::event::Operation;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
@@ -369,6 +370,7 @@ fn scene() -> Scene {
         taken_in: false,
         recreated: false,
         loses_data: false,
+        lost: BTreeSet::new(),
         left_to_autoscaler: None,
         prune_time: String::new(),
         key: key.clone(),
@@ -440,6 +442,27 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
     assert_eq!(file::parse(&text).expect("a plan").detached, scene.saved.detached);
     scene.plan.dependents = Dependents::default();
     assert_eq!(scene.find_drift(), [ChangeSincePlan::Detached(key)]);
+}
+
+#[test]
+fn what_is_lost_with_a_container_is_bound_by_the_plan() {
+    let mut scene = scene();
+    let container = scene.key("pruned");
+    let holds = |uids: &[&str]| Refusal::HoldsOthers {
+        container: container.clone(),
+        lost: Vec::new(),
+        uids: uids.iter().map(|&uid| uid.to_owned()).collect(),
+        unknown: Vec::new(),
+        operation: Operation::Apply,
+    };
+    scene.plan.accepted = vec![holds(&["one"])];
+    assert_eq!(scene.find_drift(), [ChangeSincePlan::Refused(holds(&["one"]))]);
+    for object in &mut scene.saved.objects {
+        object.lost = BTreeSet::from(["one".to_owned(), "two".to_owned()]);
+    }
+    assert_eq!(scene.find_drift(), []);
+    scene.plan.accepted = vec![holds(&["one", "three"])];
+    assert_eq!(scene.find_drift().len(), 1);
 }
 
 #[test]

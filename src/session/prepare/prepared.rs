@@ -10,7 +10,7 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::write_settings::WriteSettings;
 use crate::plan::saved::SavedManifest;
-use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApply};
+use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApply, Refusal};
 use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
 use crate::report::PlanOutline;
 use crate::settings::Confirm;
@@ -102,12 +102,18 @@ fn create_proposal(
     confirm: Confirm,
 ) -> Proposal {
     let refusals = state.take_over.iter().chain(&plan.refusals).cloned();
+    let mut proposal = Proposal::new(refusals.collect(), plan.all_prunes()).with_parent_of(set);
+    // The question shows what is lost with a namespace or CRD, so the answer covers that and no more.
+    let losses = plan.accepted.iter();
+    proposal
+        .objects
+        .extend(losses.flat_map(Refusal::lost_with_container));
     Proposal {
         applies: match confirm {
             Confirm::Dangers => None,
             Confirm::EveryChange => proposed_applies(desired, state, plan),
         },
-        ..Proposal::new(refusals.collect(), plan.all_prunes()).with_parent_of(set)
+        ..proposal
     }
 }
 

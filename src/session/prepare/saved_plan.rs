@@ -159,12 +159,18 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
     let mut times: BTreeMap<&ObjectKey, &String> = prunes
         .filter_map(|live| Some((&live.key, times.get(&*live.uid)?)))
         .collect();
+    let accepted = prepared.plan.accepted.iter();
+    let mut losses: BTreeMap<&ObjectKey, BTreeSet<String>> = accepted
+        .filter_map(|loss| Some((loss.object()?, loss.lost_with_container())))
+        .filter(|(_, lost)| !lost.is_empty())
+        .collect();
     let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
     let objects = intents.map(|(key, (intent, uid))| SavedObject {
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
         taken_in: taken_in.contains(&key),
         recreated: recreated.contains(&key),
         loses_data: with_data.contains(&key),
+        lost: losses.remove(&key).unwrap_or_default(),
         left_to_autoscaler: saved::pointer_left_to_autoscaler(&prepared.desired, &key),
         prune_time: times.remove(&key).cloned().unwrap_or_default(),
         key,
