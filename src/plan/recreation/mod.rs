@@ -163,7 +163,7 @@ impl RecreationObstacle {
             Self::NotAMember => {
                 "make it a member with `kubectl applyset adopt SET -f …`, then apply again".to_owned()
             }
-            Self::LosesData | Self::ParentOfAnotherSet => {
+            Self::LosesData => {
                 format!("{KEEP}, or pass --allow-data-loss if the loss is intended")
             }
             Self::ResetsIgnored(_) => {
@@ -175,7 +175,11 @@ impl RecreationObstacle {
                 "ask the owners to correct these fields, or add the fields to the manifest".to_owned()
             }
             Self::Uid => "remove metadata.uid from the manifest".to_owned(),
-            Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Owns(..) => KEEP.to_owned(),
+            Self::Parent
+            | Self::OfAnotherSet(_)
+            | Self::ParentOfAnotherSet
+            | Self::Kept(_)
+            | Self::Owns(..) => KEEP.to_owned(),
         }
     }
 }
@@ -237,6 +241,10 @@ impl Judge<'_> {
         if self.set.is_parent(live) {
             return Some(RecreationObstacle::Parent);
         }
+        // The new object would have neither the UID nor the record, so all members of that set would become orphans.
+        if live.parent_of.is_some() {
+            return Some(RecreationObstacle::ParentOfAnotherSet);
+        }
         match &live.part_of {
             None => return Some(RecreationObstacle::NotAMember),
             Some(id) if id != self.set.id.as_str() => {
@@ -261,7 +269,6 @@ impl Judge<'_> {
                 keep_annotations,
                 ..
             } => RecreationObstacle::Owns(dependents, keep_annotations),
-            Refusal::PrunesParent { .. } => RecreationObstacle::ParentOfAnotherSet,
             // All other refusals of a judge are about lost data.
             _ => RecreationObstacle::LosesData,
         })
