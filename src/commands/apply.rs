@@ -113,7 +113,7 @@ struct ApplyScript<'a> {
 impl Script for ApplyScript<'_> {
     type Planned = Prepared;
 
-    async fn plan(
+    async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<Prepared>,

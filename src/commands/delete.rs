@@ -55,7 +55,7 @@ impl Script for DeleteScript<'_> {
     type Planned = Prepared;
 
     /// Reads and plans; `None` if the set does not exist and `--ignore-not-found` is set.
-    async fn plan(
+    async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<Prepared>,

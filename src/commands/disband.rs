@@ -53,7 +53,7 @@ struct PlannedDisband {
 impl Script for DisbandScript<'_> {
     type Planned = PlannedDisband;
 
-    async fn plan(
+    async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<PlannedDisband>,

@@ -78,7 +78,7 @@ struct PlannedMove {
 impl Script for MoveScript<'_> {
     type Planned = PlannedMove;
 
-    async fn plan(
+    async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<PlannedMove>,

@@ -90,7 +90,7 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
 }
 
 fn find_needed(named: &NamedSet, desired: &Desired, past: &Past, cluster: &Cluster) -> BTreeSet<Permission> {
-    permissions::needed_for_set(&named.set, &named.resource, desired, past, &cluster.discovery)
+    permissions::needed_for_every_run(&named.set, &named.resource, desired, past, &cluster.discovery)
 }
 
 /// Reads what earlier runs have left: the record and the members of the set, and the field managers that have written

@@ -59,7 +59,7 @@ fn match_pattern(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     let Some(pattern) = path.to_str().filter(|path| path.contains(WILDCARDS)) else {
         return Err(Problem::NotFound);
     };
-    let found = find_matches(Path::new(&translate_pattern(pattern)?))?;
+    let found = find_matches(Path::new(&kubectl_pattern_to_glob(pattern)?))?;
     if found.is_empty() {
         return Err(Problem::NotFound);
     }
@@ -112,7 +112,7 @@ fn find_matches(pattern: &Path) -> Result<Vec<PathBuf>, Problem> {
 /// # Errors
 ///
 /// A pattern that kubectl reads in another way than shells do, or not at all.
-fn translate_pattern(pattern: &str) -> Result<String, Problem> {
+fn kubectl_pattern_to_glob(pattern: &str) -> Result<String, Problem> {
     let unsupported = |what: &str| Err(Problem::Pattern(format!("{what} is not supported")));
     // In Go, two asterisks match within one directory; in the crate `glob`, in all directories below it.
     if pattern.contains("**") {

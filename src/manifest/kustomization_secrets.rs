@@ -102,8 +102,8 @@ fn may_hold_url_secret(text: &str) -> bool {
     has_user || has_parameters || text.contains('#')
 }
 
-/// Returns whether a text makes, patches or contains a Secret, in whatever notation. References such as `secretKeyRef` do
-/// not count.
+/// Returns whether a text makes, patches or contains a Secret, in whatever notation. References such as `secretKeyRef`
+/// do not count.
 fn mentions_secret(text: &str) -> bool {
     let mut words = text.split(|character: char| !character.is_alphanumeric());
     words.any(|word| word == "Secret" || word == "secretGenerator")

@@ -141,13 +141,13 @@ fn without_dots(path: &str) -> String {
 /// Returns `user:password` of a URL, both decoded; a user alone has an empty password.
 fn decode_credentials(credentials: &str) -> Vec<u8> {
     let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
-    let mut decoded = percent_decode(user);
+    let mut decoded = percent_decode_leniently(user);
     decoded.push(b':');
-    decoded.extend(percent_decode(password));
+    decoded.extend(percent_decode_leniently(password));
     decoded
 }
 
-fn percent_decode(text: &str) -> Vec<u8> {
+fn percent_decode_leniently(text: &str) -> Vec<u8> {
     let hex = |digit: Option<&u8>| digit.and_then(|digit| char::from(*digit).to_digit(16));
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());

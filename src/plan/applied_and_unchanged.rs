@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
-    Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, deletes_data, dependencies,
+    Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, deletes_volume_data, dependencies,
 };
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject, defined_kind, must_exist_before_parent};
@@ -112,7 +112,7 @@ fn read_live_membership(live: Option<&Live>, verdict: Option<&Verdict>) -> LiveM
             },
             client_side_apply: live.client_side_apply,
             is_parent: live.parent_of.is_some(),
-            deletes_data: deletes_data(live),
+            deletes_data: deletes_volume_data(live),
         },
     }
 }

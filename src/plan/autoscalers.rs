@@ -73,7 +73,7 @@ pub fn find_leaving_autoscalers(
 }
 
 /// Returns the autoscalers in the manifests. Key: the targeted object. Value: the autoscaler.
-pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
+pub fn desired_autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
     let kinds = autoscaler_kinds();
     let autoscalers = desired
         .members

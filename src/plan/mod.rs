@@ -51,14 +51,14 @@ pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_sort_key;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, find_leaving_autoscalers, kept_replicas_warning,
+    autoscaler_kinds, desired_autoscalers_by_target, find_leaving_autoscalers, kept_replicas_warning,
     left_to_autoscalers_note, read_scale_target, removed_replicas_warning,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{
     KeptObjects, find_staying_containers_of_plan, holds_parent_of, is_container, is_container_kind,
 };
-pub use data_loss::deletes_data;
+pub use data_loss::deletes_volume_data;
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};

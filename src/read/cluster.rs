@@ -193,7 +193,7 @@ impl Cluster {
 
     /// Waits until the server serves the resource that the command line names. Returns the reason if its CRD keeps it
     /// from being served; see [`missing_kinds::await_named`].
-    pub(super) async fn await_named(
+    pub(super) async fn await_kind_of_argument(
         &mut self,
         argument: &str,
     ) -> Result<Option<discovery::KeptKind>, UnsettledError> {

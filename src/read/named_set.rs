@@ -159,7 +159,7 @@ pub async fn parent_resource(
     reference: &SetReference,
 ) -> Result<Arc<Resource>, Error> {
     let text = reference.resource.as_deref().unwrap_or("secrets");
-    if let Some(kept) = cluster.await_named(text).await? {
+    if let Some(kept) = cluster.await_kind_of_argument(text).await? {
         let kind = kept.kind.map_or_else(|| text.to_owned(), |kind| kind.to_string());
         return Err(Error::kind_not_served(format!(
             "kind {kind} is not served: {}",

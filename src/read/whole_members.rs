@@ -85,7 +85,7 @@ pub async fn whole_objects(
     concurrency: usize,
 ) -> Result<Vec<(ObjectKey, Value)>, Error> {
     let reads = keys.map(async |key| match served_resource(&cluster.discovery, &key)? {
-        Some(resource) => read(cluster, key, resource).await,
+        Some(resource) => read_whole_object(cluster, key, resource).await,
         None => Ok(None),
     });
     let read: Vec<_> = stream::iter(reads).buffered(concurrency).try_collect().await?;
@@ -119,7 +119,7 @@ async fn reread_in_applied_versions(
         };
         let gvk = GroupVersionKind::from_api_version(version, &key.group_kind.kind);
         match cluster.discovery.find_resource(&gvk) {
-            Lookup::Found(resource) => read(cluster, key, resource).await,
+            Lookup::Found(resource) => read_whole_object(cluster, key, resource).await,
             _ => Ok(Some((key, listed))),
         }
     });
@@ -127,7 +127,7 @@ async fn reread_in_applied_versions(
     Ok(found.into_iter().flatten().collect())
 }
 
-async fn read(
+async fn read_whole_object(
     cluster: &Cluster,
     key: ObjectKey,
     resource: &Resource,

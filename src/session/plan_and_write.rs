@@ -17,7 +17,7 @@ pub trait Script {
 
     /// Reads and plans; `None` if there is nothing to do. If an earlier plan is outdated, it is passed as `outdated`,
     /// so that what cannot have changed, such as the manifests, is not read again.
-    async fn plan(
+    async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<Self::Planned>,
@@ -99,7 +99,7 @@ impl CommandRun {
         mut outdated: Option<S::Planned>,
     ) -> Result<Option<S::Planned>, Error> {
         loop {
-            let Some(mut planned) = script.plan(self, outdated.take()).await? else {
+            let Some(mut planned) = script.read_and_plan(self, outdated.take()).await? else {
                 return Ok(None);
             };
             let mut other_runs = OtherRuns::NotAwaited;

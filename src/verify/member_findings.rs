@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
 use super::record_findings::{present_members, served_record};
-use super::{Examined, record_covers, to_kubectl_arguments};
+use super::{Examined, name_for_kubectl, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::listed;
@@ -142,7 +142,7 @@ pub(super) fn lost_member_finding(live: &Live) -> Finding {
     let message = "applied as a member of a set, and its part-of label is gone";
     Finding::new(Rule::LostMember, &live.key, message).with_hint(format!(
         "adopt {} with `kubectl applyset adopt`, or delete it",
-        to_kubectl_arguments(&live.key)
+        name_for_kubectl(&live.key)
     ))
 }
 

@@ -201,7 +201,7 @@ fn find_appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<Str
 }
 
 /// Returns the object as kubectl's arguments name it: `secret/web -n shop`.
-fn to_kubectl_arguments(key: &ObjectKey) -> String {
+fn name_for_kubectl(key: &ObjectKey) -> String {
     let name = key.object_name();
     match &key.namespace {
         Some(namespace) => format!("{name} -n {namespace}"),

@@ -39,7 +39,7 @@ pub(super) fn check_parent(set: &Examined) -> Vec<Finding> {
         findings.push(
             Finding::new(Rule::ParentInOwnSet, key, message).with_hint(format!(
                 "remove the label with `kubectl label {} {PART_OF_LABEL}-`",
-                super::to_kubectl_arguments(key)
+                super::name_for_kubectl(key)
             )),
         );
     }

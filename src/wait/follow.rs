@@ -198,7 +198,7 @@ impl Follow<'_> {
         let mut relist = self.relist;
         let namespace = place.namespace.as_deref();
         let listed = read::list_with_version(self.server, &place.resource, namespace, selector, |object| {
-            group.note_if_reporting(object);
+            group.note_kind_has_status(object);
             let position = find_position(followed, object)?;
             let target = followed[position].target;
             // An object without a status counts as Current after a while, and no watch event announces that.
@@ -298,7 +298,7 @@ impl Follow<'_> {
             let followed_object = &mut followed[position];
             let status = match event.change {
                 Change::Added | Change::Modified => {
-                    group.note_if_reporting(&event.object);
+                    group.note_kind_has_status(&event.object);
                     self.judge_object(&event.object, followed_object.target, group.others_of_kind())
                 }
                 // The object is deleted, or has lost the label.
@@ -372,7 +372,7 @@ impl Follow<'_> {
 
 impl Group {
     /// Notes whether an object has a status.
-    fn note_if_reporting(&self, object: &Value) {
+    fn note_kind_has_status(&self, object: &Value) {
         if status::has_status(object) {
             self.has_status.store(true, Ordering::Relaxed);
         }

@@ -157,7 +157,7 @@ impl Deadline {
 }
 
 /// Returns the state that these objects have not reached, as `not ready`.
-fn describe_missed(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
+fn missed_goal_phrase(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
     let goals = missed.iter().map(|index| tracker.targets()[*index].goal);
     let gone = goals.filter(|goal| *goal == Goal::Gone).count();
     match gone {
@@ -172,7 +172,7 @@ fn describe_missed(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
 fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen: &[usize]) -> String {
     let all = counted(tracker.len(), "object");
     let of_all = format!("{} of {all}", missed.len());
-    let not_ready = describe_missed(tracker, missed);
+    let not_ready = missed_goal_phrase(tracker, missed);
     let observed = match (stop, missed.len()) {
         (Stop::TimedOutUnread, 1) => format!("{of_all} was {not_ready} when it could last be read"),
         (Stop::TimedOutUnread, _) => format!("{of_all} were {not_ready} when they could last be read"),

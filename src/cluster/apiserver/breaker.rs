@@ -102,7 +102,7 @@ impl Breaker {
     }
 
     /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
-    pub(super) fn waiting_time(&self) -> Option<Duration> {
+    pub(super) fn time_without_answer(&self) -> Option<Duration> {
         self.activity().waiting_since.map(|since| since.elapsed())
     }
 
@@ -363,14 +363,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn requests_wait_from_the_first_one_after_the_last_answer() {
         let breaker = Breaker::default();
-        assert_eq!(breaker.waiting_time(), None);
+        assert_eq!(breaker.time_without_answer(), None);
         for end in [answer as fn(&Breaker), Breaker::note_failure] {
             breaker.note_sent();
             tokio::time::advance(Duration::from_secs(3)).await;
             breaker.note_sent();
-            assert_eq!(breaker.waiting_time(), Some(Duration::from_secs(3)));
+            assert_eq!(breaker.time_without_answer(), Some(Duration::from_secs(3)));
             end(&breaker);
-            assert_eq!(breaker.waiting_time(), None);
+            assert_eq!(breaker.time_without_answer(), None);
         }
     }
 

@@ -220,7 +220,7 @@ impl ApiServer {
 
     /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
     pub fn waiting_time(&self) -> Option<Duration> {
-        self.breaker.waiting_time()
+        self.breaker.time_without_answer()
     }
 
     /// Sends a GET of a path with its query, in the form that `accept` names.

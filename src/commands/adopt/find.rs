@@ -58,7 +58,7 @@ pub(super) async fn find_objects(
             let notes = manifest::notes_on_hooks_left_out(&desired.hooks, Hooks::Skipped);
             let objects = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = objects.map(|member| (member.key, member.resource)).collect();
-            let found = find_named(cluster, wanted, ObjectSelection::Named, concurrency).await?;
+            let found = read_named_or_skip(cluster, wanted, ObjectSelection::Named, concurrency).await?;
             Ok(FoundObjects { notes, ..found })
         }
         ObjectsToAdopt::Labels {
@@ -88,7 +88,7 @@ pub(super) async fn find_objects(
 }
 
 /// Reads the objects with these keys.
-pub(super) async fn find_named(
+pub(super) async fn read_named_or_skip(
     cluster: &Cluster,
     wanted: Vec<(ObjectKey, Arc<Resource>)>,
     selection: ObjectSelection,

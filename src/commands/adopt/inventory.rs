@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::FoundObjects;
-use super::find::{find_labeled, find_missing_verb, find_named, find_served};
+use super::find::{find_labeled, find_missing_verb, find_served, read_named_or_skip};
 use super::object_selection::{InventorySelection, ObjectSelection};
 use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastAppliedTreatment;
@@ -69,7 +69,7 @@ pub(super) async fn find_tracked(
             }
             FoundObjects {
                 warnings,
-                ..find_named(cluster, wanted, select_by(None), concurrency).await?
+                ..read_named_or_skip(cluster, wanted, select_by(None), concurrency).await?
             }
         }
         Inventory::Selector { selector, kinds } => {

@@ -85,7 +85,7 @@ struct FoundObjects {
 impl Script for AdoptScript<'_> {
     type Planned = PlannedAdopt;
 
-    async fn plan(
+    async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<PlannedAdopt>,

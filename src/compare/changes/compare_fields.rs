@@ -148,7 +148,7 @@ impl<'a> FieldComparison<'a> {
             (shape, membership) = (Shape::BuiltIn, DeclaredOrKey::Declared);
         }
         if owned.is_empty() {
-            return self.compare_leaf(name, desired, live, shape);
+            return self.check_leaf_unchanged(name, desired, live, shape);
         }
         // An apply takes keys out of its entry that it does not write itself.
         let self_owned = owned.contains_key(".");
@@ -173,7 +173,13 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Compares a field that our entry has as one value.
-    fn compare_leaf(&mut self, name: &str, desired: &Value, live: Option<&Value>, shape: Shape<'a>) -> Step {
+    fn check_leaf_unchanged(
+        &mut self,
+        name: &str,
+        desired: &Value,
+        live: Option<&Value>,
+        shape: Shape<'a>,
+    ) -> Step {
         let relation = match desired {
             // `{}` is recorded as a leaf whatever the type.
             Value::Object(fields) if fields.is_empty() => Ownership::Atomic,

@@ -95,7 +95,7 @@ impl Difference {
     #[must_use]
     pub fn as_replacement_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
-        remove_fields_of_instance(&mut live);
+        remove_uid_and_creation_time(&mut live);
         hide_secret_values::replace_placeholders(&mut live, BEFORE);
         hide_secret_values::replace_placeholders(&mut predicted, AFTER);
         Self {
@@ -163,7 +163,7 @@ fn remove_server_fields(live: &mut Option<Value>, predicted: &mut Option<Value>)
 }
 
 /// Removes the fields that each object has for itself from its metadata.
-fn remove_fields_of_instance(object: &mut Option<Value>) {
+fn remove_uid_and_creation_time(object: &mut Option<Value>) {
     if let Some(metadata) = object.as_mut().and_then(metadata_mut) {
         metadata.retain(|field, _| !FIELDS_OF_INSTANCE.contains(&field.as_str()));
     }

@@ -1,8 +1,8 @@
 //! Builds the body of an object in which ignored fields have their live values.
 //!
-//! For each ignored field, [`body_with_live_values`] descends in the manifest, the live object and `managedFields` at once: only the
-//! trees of field sets show which lists have keys, and which maps and lists are owned as one value (atomic). At the
-//! field, `merge` decides which parts of the live value become part of the body.
+//! For each ignored field, [`body_with_live_values`] descends in the manifest, the live object and `managedFields` at
+//! once: only the trees of field sets show which lists have keys, and which maps and lists are owned as one value
+//! (atomic). At the field, `merge` decides which parts of the live value become part of the body.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Fields that a set leaves to other managers: rules in the format of Flux's `spec.ignore` and of Argo CD's
 //! `ignoreDifferences`, and the body of an object in which these fields have their live values.
 //!
-//! Pure. [`IgnoreRules::mark_ignored_fields`] stores the ignored fields in each object of the manifests once. Change detection, dry
-//! runs and writes then call [`body_with_live_values`] for the object that they compare or send.
+//! Pure. [`IgnoreRules::mark_ignored_fields`] stores the ignored fields in each object of the manifests once. Change
+//! detection, dry runs and writes then call [`body_with_live_values`] for the object that they compare or send.
 
 mod body_with_live_values;
 mod label_selector;

@@ -23,7 +23,7 @@ use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, Risk, Seen, Unowned, deletes_data};
+use crate::plan::{LiveMembership, Risk, Seen, Unowned, deletes_volume_data};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -198,7 +198,7 @@ impl Execution<'_> {
                 reason: None,
                 client_side_apply: live.client_side_apply,
                 is_parent: live.parent_of.is_some(),
-                deletes_data: deletes_data(live),
+                deletes_data: deletes_volume_data(live),
             },
             Some(_) if self.policy.take_ownership == Risk::Allowed => LiveMembership::OfAnotherSet,
             Some(id) => return Err(Unapplied::Taken(error_of_member_of_other_set(id))),

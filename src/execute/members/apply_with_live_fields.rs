@@ -50,7 +50,8 @@ impl ApplyWithLiveFields {
     }
 }
 
-/// Reads what [`ApplyWithLiveFields::from_live_if_needed`] needs of the live object: only its metadata, unless the set ignores fields.
+/// Reads what [`ApplyWithLiveFields::from_live_if_needed`] needs of the live object: only its metadata, unless the set
+/// ignores fields.
 pub async fn read_live_fields(server: &ApiServer, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
     if object.ignored.is_empty() {
         read::read_metadata(server, &object.resource, &object.key).await

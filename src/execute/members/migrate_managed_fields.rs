@@ -81,7 +81,7 @@ impl Execution<'_> {
                 ownership::migration_patch(&metadata, former.manager, former.tool, former.last_applied);
             Ok(patch)
         };
-        self.patch_managed_fields(object, is_expected, to_patch).await
+        self.patch_live_metadata(object, is_expected, to_patch).await
     }
 
     /// Moves the fields of client-side apply to our field manager, and applies the object again as this run has
@@ -171,7 +171,7 @@ impl Execution<'_> {
             let entries = self.managed_fields_in_usable_versions(object, metadata).await?;
             Ok(entries.map(|entries| ownership::replacement_patch(&entries, metadata)))
         };
-        let written = self.patch_managed_fields(object, is_expected, to_patch).await?;
+        let written = self.patch_live_metadata(object, is_expected, to_patch).await?;
         if let Some(written) = written
             && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
         {
@@ -214,7 +214,7 @@ impl Execution<'_> {
 
     /// Sends the patch that `to_patch` makes of the metadata of a live object, if the object `is_expected`. Returns the
     /// object after that, with its metadata alone; `None` if there was nothing to change.
-    async fn patch_managed_fields(
+    async fn patch_live_metadata(
         &self,
         object: &DesiredObject,
         is_expected: impl Fn(&Value) -> bool,

@@ -79,7 +79,7 @@ pub(super) fn refuse_losses(
             operation,
         });
     }
-    if deletes_data(live) {
+    if deletes_volume_data(live) {
         losses.push(Refusal::PrunesStorage {
             object: live.key.clone(),
             operation,
@@ -90,7 +90,7 @@ pub(super) fn refuse_losses(
 
 /// Returns whether the data of volumes is deleted with the object. For a recreation, this errs towards a loss: a
 /// `StatefulSet` whose Pods the new object adopts keeps its data.
-pub fn deletes_data(live: &Live) -> bool {
+pub fn deletes_volume_data(live: &Live) -> bool {
     let kind = &live.key.group_kind;
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "PersistentVolumeClaim" | "PersistentVolume") => true,

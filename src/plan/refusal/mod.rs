@@ -252,8 +252,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the UIDs of the objects that would be lost with a namespace or CRD, and the resources in it that could not
-    /// be listed; nothing for any other refusal.
+    /// Returns the UIDs of the objects that would be lost with a namespace or CRD, and the resources in it that could
+    /// not be listed; nothing for any other refusal.
     pub fn lost_with_container(&self) -> BTreeSet<String> {
         match self {
             Self::HoldsOthers { uids, unknown, .. } => uids.iter().chain(unknown).cloned().collect(),

@@ -80,7 +80,7 @@ pub(super) async fn retain_autoscaled(
         return Ok(());
     }
     let mut autoscalers = Autoscalers {
-        by_target: plan::autoscalers_by_target(desired),
+        by_target: plan::desired_autoscalers_by_target(desired),
         ..Autoscalers::default()
     };
     autoscalers.read(cluster, leaving, scaled).await?;

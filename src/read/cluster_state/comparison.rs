@@ -101,7 +101,7 @@ pub(super) async fn list_and_compare_members(
         })
         .await?;
     comparing.definitions = definitions;
-    let rest = needed.places_left_to_list();
+    let rest = needed.member_places_left_to_list();
     // The short list of definitions is added to the long one, which is not copied.
     let mut listed = list_collections(server, &rest, &selector, rules.concurrency, |item, resource| {
         comparing.examine_item(item, resource)

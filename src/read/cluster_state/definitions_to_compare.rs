@@ -88,7 +88,7 @@ impl<'a> NeededDefinitions<'a> {
     }
 
     /// Returns the places where members have not been listed by [`Self::read`].
-    pub(super) fn places_left_to_list(&self) -> ListTargets {
+    pub(super) fn member_places_left_to_list(&self) -> ListTargets {
         if self.of_manifests.is_empty() {
             self.places.clone()
         } else {

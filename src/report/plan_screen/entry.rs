@@ -79,7 +79,7 @@ fn changed_fields(entry: &Entry) -> Vec<FieldChange> {
         return Vec::new();
     };
     let mut changes = match entry.effect {
-        Effect::Recreated => fields::changes(&fields::without_old_finalizers(live, predicted), predicted),
+        Effect::Recreated => fields::changes(&fields::without_lost_finalizers(live, predicted), predicted),
         _ => fields::changes(live, predicted),
     };
     changes.retain(|change| match entry.effect {
@@ -92,7 +92,7 @@ fn changed_fields(entry: &Entry) -> Vec<FieldChange> {
 
 /// Returns the lines of each change.
 fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
-    let mut lines: Vec<Vec<Line>> = describe_membership(entry)
+    let mut lines: Vec<Vec<Line>> = describe_joining(entry)
         .into_iter()
         .map(|text| vec![Line::new(Color::Plain, format!("{INDENT}{text}"))])
         .collect();
@@ -111,7 +111,7 @@ fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
 }
 
 /// Describes a change of the set's label, which is not shown as a field; `None` if the label does not change.
-fn describe_membership(entry: &Entry) -> Option<&'static str> {
+fn describe_joining(entry: &Entry) -> Option<&'static str> {
     let objects = [&entry.difference.live, &entry.difference.predicted];
     match objects.map(|object| object.as_ref()?["metadata"]["labels"][PART_OF_LABEL].as_str()) {
         _ if entry.effect != Effect::Changed || entry.outcome.is_none() => None,

@@ -59,7 +59,7 @@ pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
 
 /// Returns the live object without the finalizers that the predicted one lacks. When an object is recreated, these are
 /// gone with the old object, so they are no change of the new one.
-pub(super) fn without_old_finalizers(live: &Value, predicted: &Value) -> Value {
+pub(super) fn without_lost_finalizers(live: &Value, predicted: &Value) -> Value {
     let mut live = live.clone();
     let new = predicted["metadata"]["finalizers"].as_array();
     if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_object_mut)

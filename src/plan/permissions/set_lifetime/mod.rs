@@ -16,7 +16,7 @@ use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, Scope, Subresource};
 use crate::model::set::Set;
 use crate::plan::member_scope::list_namespaces;
-use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
+use crate::plan::{Recreate, autoscaler_kinds, desired_autoscalers_by_target};
 
 /// Verbs that writing one member may need: to read it again, to apply it and to prune it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
@@ -43,7 +43,7 @@ pub struct Past {
 ///
 /// The permission to list all namespaces is not among them, because runs work without it. If a parent was lost, a run
 /// that creates it again uses that permission to find the members in namespaces that the manifests do not name.
-pub fn needed_for_set(
+pub fn needed_for_every_run(
     set: &Set,
     parent_resource: &Resource,
     desired: &Desired,
@@ -129,7 +129,7 @@ fn needed_to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTre
 /// number may have been removed from the manifest since the last run (`plan::autoscalers`). Without these permissions,
 /// a run keeps the number.
 fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
-    let known = autoscalers_by_target(desired);
+    let known = desired_autoscalers_by_target(desired);
     let mut namespaces: BTreeSet<Option<&str>> = BTreeSet::new();
     for member in &desired.members {
         if member.resource.scale == Subresource::Listed

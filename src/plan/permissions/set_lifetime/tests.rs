@@ -28,7 +28,7 @@ fn with(mut object: DesiredObject, fields: &Value) -> DesiredObject {
 /// The permissions for the life of the set of fixtures.
 fn ever(manifests: &Desired, past: &Past, served: Vec<Resource>) -> BTreeSet<Permission> {
     let parent = resource("Secret", Scope::Namespaced);
-    needed_for_set(
+    needed_for_every_run(
         &set(),
         &parent,
         manifests,
@@ -133,7 +133,7 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
     custom.parent.group_kind = GroupKind::new("example.com", "WidgetSet");
     let parent = resource("WidgetSet.example.com", Scope::Namespaced);
     let manifests = manifests(Vec::new());
-    let rights = needed_for_set(
+    let rights = needed_for_every_run(
         &custom,
         &parent,
         &manifests,
