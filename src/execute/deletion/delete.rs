@@ -30,7 +30,7 @@ pub const CANNOT_BE_DELETED: &str = "cannot be deleted: ";
 /// The reason why an object is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The object is no longer a member of the set.
+    /// The manifests no longer hold the object, or the whole set is deleted.
     Removal,
     /// The object is created again, once it and everything that it owns are gone.
     Recreation,
