@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Files, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, cluster_role, config_map,
     custom_resource, definition, fresh, identities, namespace, namespace_object, objects_file, secret,
-    service,
+    service, with,
 };
 
 const FLAGS: [&str; 2] = ["--dry-run=client", "--dry-run=server"];
@@ -36,6 +36,26 @@ fn assert_predicted(set: &Set, namespaces: &[&str], objects: &[Value]) {
         assert_eq!(predicted, done, "{flag}");
     }
     set.assert_holds(objects);
+}
+
+/// The server accepts the apply of such an object, and the object is gone a moment later.
+#[test]
+fn an_object_that_is_being_deleted_fails_in_a_dry_run_as_in_a_run() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "left", "1")]);
+    let held = config_map(&home, "held", "1");
+    cluster().create(&with(
+        held.clone(),
+        &json!({"metadata": {"finalizers": ["example.com/wait"]}}),
+    ));
+    cluster().delete(&held);
+    for flags in [&FLAGS[..1], &FLAGS[1..], &[]] {
+        let run = set.apply_with(std::slice::from_ref(&held), flags).expect(1);
+        assert_eq!(run.results("failed"), identities([&held]), "{flags:?}");
+        assert_eq!(run.results("pruned"), Vec::<String>::new(), "{flags:?}");
+    }
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
 }
 
 #[test]

@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::{label_error, read_label};
+use crate::execute::members::apply::TERMINATING;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::schedule::drive::WriteAnswer;
 use crate::execute::{Execution, Sink};
@@ -293,8 +294,10 @@ impl Execution<'_> {
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
             self.mark_if_taken_in(object, live_membership, live, predicted, &mut outcome);
         }
-        let label = predicted.as_ref().map(read_label);
-        if let Some(error) = label.and_then(|label| label_error(object.part_of().as_deref(), label)) {
+        let error = predicted
+            .as_ref()
+            .and_then(|predicted| error_in_prediction(object, predicted));
+        if let Some(error) = error {
             outcome.action = Action::Failed;
             outcome.error = Some(error.into());
         }
@@ -412,6 +415,15 @@ impl Prediction {
             ..Self::failed(subject, error.kind.to_string())
         }
     }
+}
+
+/// Returns the error with which an apply that ends in this object fails: the object is being deleted, or the server
+/// changes its label.
+fn error_in_prediction(object: &DesiredObject, predicted: &Value) -> Option<Message> {
+    if predicted["metadata"]["deletionTimestamp"].is_string() {
+        return Some(TERMINATING.into());
+    }
+    label_error(object.part_of().as_deref(), read_label(predicted))
 }
 
 fn subject_of(live: &Live) -> Subject {

@@ -8,7 +8,7 @@ use http::StatusCode;
 use super::{ParentPrediction, Prediction};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
-use crate::execute::members::apply::parse_answer_to_write;
+use crate::execute::members::apply::{TERMINATING, parse_answer_to_write};
 use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
@@ -95,6 +95,9 @@ impl Execution<'_> {
                     .ok()
                     .map(|object| object.metadata.uid);
                 let found = reply.json_or_null();
+                if found["metadata"]["deletionTimestamp"].is_string() {
+                    return Prediction::failed(subject, TERMINATING);
+                }
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
                 self.mark_if_taken_in(object, live_membership, &found, &found, &mut outcome);
                 Prediction::from_outcome(outcome)
