@@ -163,7 +163,18 @@ impl Execution<'_> {
                 Ok(Some(fresh)) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::from_live(&fresh);
                 }
-                // The object is gone, was replaced by another one, or is being deleted: it needs no detachment.
+                Ok(Some(fresh))
+                    if fresh.presence == Presence::Present
+                        && fresh
+                            .owners
+                            .iter()
+                            .any(|owner| detachment.owners.contains(&owner.uid)) =>
+                {
+                    let reason = "another object with the same owner has taken its place";
+                    return ended(Some(removal_error(&reason)));
+                }
+                // The object is gone, was replaced by one without these owners, or is being deleted: it needs no
+                // detachment.
                 Ok(_) => return ended(None),
             }
         }
