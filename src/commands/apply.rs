@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::mem;
 use std::path::Path;
 
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, WaitsOfRun};
-use crate::model::identity::GroupKind;
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::recreate_flag_value;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
@@ -151,8 +152,17 @@ impl Script for ApplyScript<'_> {
         };
         let objects = saved.objects.iter();
         let recreated = objects.clone().filter(|object| object.recreated);
-        let with_data = objects.filter(|object| object.loses_data);
-        prepared.outline().with_known_recreations(
+        let with_data = objects.clone().filter(|object| object.loses_data);
+        let taken_in = objects.filter(|object| object.taken_in);
+        let taken_in: BTreeSet<&ObjectKey> = taken_in.map(|object| &object.key).collect();
+        let mut outline = prepared.outline();
+        // The run of a saved plan does not look for objects that exist in no set: the plan knows them.
+        let (existing, created) = mem::take(&mut outline.created)
+            .into_iter()
+            .partition(|key| taken_in.contains(key));
+        outline.created = created;
+        outline.changed.extend::<Vec<ObjectKey>>(existing);
+        outline.with_known_recreations(
             recreated.map(|object| object.key.clone()).collect(),
             with_data.map(|object| object.key.clone()).collect(),
         )
