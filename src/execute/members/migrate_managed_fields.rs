@@ -27,30 +27,32 @@ impl Execution<'_> {
         lock.filter(|_| !self.plan.preconditions.is_of_saved_plan())
     }
 
-    /// Migrates the fields of an object that is applied with this `lock`. The migration changes the object's version,
-    /// so `lock` becomes the new version, if it was the one that this run has read, and the membership of the object is
-    /// still the same. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and finds the
-    /// new version.
+    /// Changes `lock` to the version that the object has after a change of its managed fields, if `lock` is the version
+    /// that this run has read. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and finds
+    /// the new version by itself. `changed` is the object after the change; `None` if nothing changed.
+    fn renew_lock(&self, lock: &mut Option<Seen>, changed: Option<&Value>) {
+        if let Some(changed) = changed
+            && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
+        {
+            *lock = Some(Seen::from_version(changed));
+        }
+    }
+
+    /// Migrates the fields of an object that is applied with this `lock`, if this run may still write it
+    /// (`may_still_write_live_object`), and renews the lock.
     pub async fn migrate_and_renew_lock(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let uid = lock
-            .as_ref()
-            .map(|seen| &*seen.uid)
-            .or(live_membership.uid_of_member());
         // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
         // was read, so the server then refuses it, and the caller judges the object again.
         let migrating = self.migrate(object, |live| {
-            self.may_still_write_live_object(live, live_membership, uid)
+            self.may_still_write_live_object(live, live_membership, lock.as_ref())
         });
-        if let Some(migrated) = migrating.await?
-            && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
-        {
-            *lock = Some(Seen::from_version(&migrated));
-        }
+        let migrated = migrating.await?;
+        self.renew_lock(lock, migrated.as_ref());
         Ok(())
     }
 
@@ -149,45 +151,35 @@ impl Execution<'_> {
             .await
     }
 
-    /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied.
-    /// Only the object that the plan knows is written, and only if this run may still write it
+    /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied, and
+    /// renews the lock. Only the object that the plan knows is written, and only if this run may still write it
     /// (`may_still_write_live_object`).
-    ///
-    /// The write changes the object's version. If `lock` is the version that this run has read, `lock` becomes the new
-    /// version. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and finds the new
-    /// version by itself.
     async fn patch_unusable_versions(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let uid = lock
-            .as_ref()
-            .map(|seen| &*seen.uid)
-            .or(live_membership.uid_of_member());
-        let is_expected = |live: &Value| self.may_still_write_live_object(live, live_membership, uid);
+        let is_expected =
+            |live: &Value| self.may_still_write_live_object(live, live_membership, lock.as_ref());
         let to_patch = async |metadata: &Value| {
             let entries = self.managed_fields_in_usable_versions(object, metadata).await?;
             Ok(entries.map(|entries| ownership::replacement_patch(&entries, metadata)))
         };
         let written = self.patch_live_metadata(object, is_expected, to_patch).await?;
-        if let Some(written) = written
-            && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
-        {
-            *lock = Some(Seen::from_version(&written));
-        }
+        self.renew_lock(lock, written.as_ref());
         Ok(())
     }
 
-    /// Returns whether this run may write the live object: it has this UID, if one is known, and has not joined another
-    /// set since the run has read its membership.
+    /// Returns whether this run may write the live object: it has the UID of the lock or of the member, if one is known,
+    /// and has not joined another set since the run has read its membership.
     fn may_still_write_live_object(
         &self,
         live: &Value,
         live_membership: &LiveMembership,
-        uid: Option<&str>,
+        lock: Option<&Seen>,
     ) -> bool {
+        let uid = lock.map(|seen| &*seen.uid).or(live_membership.uid_of_member());
         let has_uid = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
         let is_in_no_set = live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
         has_uid
