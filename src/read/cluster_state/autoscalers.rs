@@ -76,9 +76,6 @@ pub(super) async fn retain_autoscaled(
     scaled: &mut ScaledMembers,
     (notes, warnings): (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<(), Error> {
-    if scaled.is_empty() {
-        return Ok(());
-    }
     let mut autoscalers = Autoscalers {
         by_target: plan::desired_autoscalers_by_target(desired),
         ..Autoscalers::default()

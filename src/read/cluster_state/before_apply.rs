@@ -120,9 +120,11 @@ async fn leave_replicas_to_autoscalers(
     compared: &mut Compared,
     reports: (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<(), Error> {
-    let leaving = plan::find_leaving_autoscalers(set, desired, &compared.members, policy);
-    autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
-    compared.ignore_replicas();
+    if !compared.scaled.is_empty() {
+        let leaving = plan::find_leaving_autoscalers(set, desired, &compared.members, policy);
+        autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
+        compared.ignore_replicas();
+    }
     let scaled = compared.scaled.iter();
     let fields = scaled.map(|(key, dropped)| (key.clone(), dropped.path.pointer()));
     desired.replace_fields_left_to_autoscalers(fields.collect());
