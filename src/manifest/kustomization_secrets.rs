@@ -58,7 +58,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             }
             let mut names = Vec::new();
             for document in &documents {
-                add_names(document.clone(), &mut names);
+                add_names(document, &mut names);
             }
             if names.iter().any(|name| may_hold_url_secret(name)) {
                 return Some(Withheld::Url);
@@ -68,7 +68,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
                 .iter()
                 .flat_map(|document| QUOTED_FIELDS.map(|field| &document[field]))
             {
-                add_names(field.clone(), &mut quoted);
+                add_names(field, &mut quoted);
             }
             let quoted = quoted.iter().map(|name| directory.join(name));
             for file in quoted.filter(|path| path.is_file()) {
@@ -159,11 +159,11 @@ fn parse_documents(text: &str) -> Option<Vec<Value>> {
 
 /// Adds every text of one line in a value to the names: any of them may be the name of a file, a directory or a
 /// repository. Texts of several lines, such as patches, are not.
-fn add_names(value: Value, names: &mut Vec<String>) {
+fn add_names<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
     match value {
         Value::String(text) if !text.trim_end().contains('\n') => names.push(text),
-        Value::Array(values) => values.into_iter().for_each(|value| add_names(value, names)),
-        Value::Object(fields) => fields.into_iter().for_each(|(_, value)| add_names(value, names)),
+        Value::Array(values) => values.iter().for_each(|value| add_names(value, names)),
+        Value::Object(fields) => fields.values().for_each(|value| add_names(value, names)),
         _ => {}
     }
 }
