@@ -10,7 +10,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, WaitsOfRun};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::message::recreate_flag_value;
+use crate::model::message::recreate_flag;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
@@ -262,10 +262,9 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
     if let Recreate::Kinds(kinds) = &prepared.policy.recreate {
         let recreatable: BTreeSet<&GroupKind> =
             changes.recreatable.iter().map(|key| &key.group_kind).collect();
-        let kinds = kinds.iter().filter(|kind| recreatable.contains(kind));
-        let kinds: Vec<String> = kinds.map(recreate_flag_value).collect();
+        let kinds: Vec<&GroupKind> = kinds.iter().filter(|kind| recreatable.contains(kind)).collect();
         if !kinds.is_empty() {
-            flags.extend([" --recreate=", &kinds.join(",")]);
+            flags.extend([" ", &recreate_flag(kinds)]);
         }
     }
     Ok(manifest_file(&named.set.parent, &flags, &left_out, &manifests))

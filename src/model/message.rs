@@ -195,12 +195,18 @@ impl RecreatableKind {
 
 /// Returns a kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be omitted:
 /// if a kind has no group, built-in kinds come first.
-pub fn recreate_flag_value(kind: &GroupKind) -> String {
+fn recreate_flag_value(kind: &GroupKind) -> String {
     if kind.group.contains('.') {
         kind.to_string()
     } else {
         kind.kind.clone()
     }
+}
+
+/// Returns the flag that recreates objects of these kinds.
+pub fn recreate_flag<'k>(kinds: impl IntoIterator<Item = &'k GroupKind>) -> String {
+    let values: Vec<String> = kinds.into_iter().map(recreate_flag_value).collect();
+    format!("--recreate={}", values.join(","))
 }
 
 /// Returns the hints for objects of all these kinds: at most one for the kinds whose recreation loses no data, and at
@@ -223,12 +229,9 @@ pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
 
 /// Writes the flags that recreate objects of these kinds.
 fn format_flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loses_data: bool) -> String {
-    let names: Vec<String> = kinds
-        .into_iter()
-        .map(|kind| recreate_flag_value(&kind.kind))
-        .collect();
+    let flag = recreate_flag(kinds.into_iter().map(|kind| &kind.kind));
     let data_loss_flag = if loses_data { " --allow-data-loss" } else { "" };
-    format!("--recreate={}{data_loss_flag}", names.join(","))
+    format!("{flag}{data_loss_flag}")
 }
 
 #[cfg(test)]

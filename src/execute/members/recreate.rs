@@ -30,7 +30,7 @@ use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
-use crate::model::message::{Message, recreate_flag_value};
+use crate::model::message::{Message, recreate_flag};
 use crate::model::resource::Resource;
 use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -118,8 +118,8 @@ impl Execution<'_> {
         }
         match kind_to_recreate(object) {
             Some(kind) => message.with_hint(format!(
-                "wait for it and create it again with --recreate={}",
-                recreate_flag_value(&kind.kind)
+                "wait for it and create it again with {}",
+                recreate_flag([&kind.kind])
             )),
             None => message,
         }
