@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::lost_answers::Losing;
 use crate::support::{
-    Fault, Files, GROUP_KINDS, HISTORY, Program, Proxy, Sent, Set, Signal, cluster, config_map, namespace,
+    Fault, Files, GROUP_KINDS, HISTORY, Program, Proxy, Sent, Set, cluster, config_map, namespace,
     objects_file, secret, service, with,
 };
 
@@ -72,12 +72,13 @@ fn a_run_that_fails_or_is_interrupted_is_recorded_as_such() {
 
     let (proxy, held, go) = Proxy::held_at(1);
     let files = Files::new().with("objects.yaml", &objects_file(&[config_map(&home, "good", "2")]));
-    let running = set
+    let mut running = set
         .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
         .args(["--concurrency", "1"])
         .start();
     held.recv().expect("the write of the member");
-    running.signal(Signal::Interrupt);
+    running.interrupt();
+    running.wait_for_message("stopping");
     go.send(()).expect("a proxy");
     running.finish().expect(130);
     let interrupted = &runs(&set)[0];
@@ -94,7 +95,7 @@ fn an_interrupted_run_keeps_what_another_run_has_added_in_the_meantime() {
     // The DELETE comes first, then the write that narrows the record.
     let (proxy, held, go) = Proxy::held_at(1);
     let files = Files::new().with("objects.yaml", &objects_file(&[kept]));
-    let running = set
+    let mut running = set
         .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
         .start();
     held.recv().expect("the narrowing write");
@@ -103,7 +104,8 @@ fn an_interrupted_run_keeps_what_another_run_has_added_in_the_meantime() {
         &set.parent,
         &json!({"metadata": {"annotations": {HISTORY: added}}}),
     );
-    running.signal(Signal::Interrupt);
+    running.interrupt();
+    running.wait_for_message("stopping");
     go.send(()).expect("a proxy");
     running.finish().expect(130);
 
