@@ -21,7 +21,7 @@ const GARBAGE: &str = "400";
 /// How much memory the servers may use before Go collects garbage as often as it must to stay below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// Little enough for several control planes on one machine.
+    /// Little enough for several control planes on one machine, and enough for the one that all tests share.
     Small,
     /// What Go would use by itself: a limit that many objects reach makes everything slower.
     Unlimited,
@@ -31,7 +31,7 @@ impl Memory {
     /// The value of `GOMEMLIMIT`.
     fn limit(self) -> &'static str {
         match self {
-            Self::Small => "1200MiB",
+            Self::Small => "4GiB",
             Self::Unlimited => "off",
         }
     }
