@@ -227,7 +227,7 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
     let new_members = plan.all_applies().filter(|apply| {
         matches!(
             apply.live_membership,
-            LiveMembership::NotAMember | LiveMembership::OfAnotherSet
+            LiveMembership::NotAMember | LiveMembership::OfAnotherSet { .. }
         )
     });
     let new_keys = new_members.map(|apply| desired.members[apply.index].key.clone());

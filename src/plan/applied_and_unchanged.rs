@@ -1,6 +1,6 @@
 //! The members that the manifests hold: which are applied, in which order, and which are unchanged.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, deletes_volume_data, dependencies,
@@ -33,7 +33,7 @@ pub(super) fn divide(
     policy: &Policy,
 ) -> AppliedAndUnchanged {
     let members: HashMap<&ObjectKey, &Live> = observed.members.iter().map(|live| (&live.key, live)).collect();
-    let others: HashSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
+    let others: HashMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
     let redefined = find_redefined_kinds(desired, observed);
     let mut applies = Vec::new();
     let mut prerequisites = Vec::new();
@@ -55,10 +55,13 @@ pub(super) fn divide(
         }
         let apply = Apply {
             index,
-            live_membership: match members.get(&object.key) {
+            live_membership: match (members.get(&object.key), others.get(&object.key)) {
                 _ if is_namespace_terminating => LiveMembership::Terminating,
-                None if others.contains(&object.key) => LiveMembership::OfAnotherSet,
-                live => read_live_membership(live.copied(), observed.comparisons.get(&index)),
+                (None, Some(other)) => LiveMembership::OfAnotherSet {
+                    uid: other.uid.clone(),
+                    resource_version: other.resource_version.clone(),
+                },
+                (live, _) => read_live_membership(live.copied(), observed.comparisons.get(&index)),
             },
         };
         if must_exist_before_parent(object, &set.parent) {

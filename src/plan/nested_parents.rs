@@ -21,7 +21,7 @@ pub fn apply_may_remove_record(
     match live_membership {
         LiveMembership::Terminating => false,
         LiveMembership::Member { is_parent: true, .. } => true,
-        LiveMembership::Member { .. } | LiveMembership::NotAMember | LiveMembership::OfAnotherSet => {
+        LiveMembership::Member { .. } | LiveMembership::NotAMember | LiveMembership::OfAnotherSet { .. } => {
             !is_default && may_be_parent(object)
         }
     }
@@ -53,6 +53,10 @@ mod tests {
             deletes_data: false,
         };
         let new = LiveMembership::NotAMember;
+        let of_another_set = LiveMembership::OfAnotherSet {
+            uid: "uid".to_owned(),
+            resource_version: "1".to_owned(),
+        };
         let table = [
             ("Secret", new.clone(), "applyset", false),
             ("Secret", member(false), "applyset", false),
@@ -60,7 +64,7 @@ mod tests {
             ("Secret", new.clone(), "ci", true),
             ("Secret", member(false), "ci", true),
             ("ConfigMap", new.clone(), "ci", true),
-            ("ConfigMap", LiveMembership::OfAnotherSet, "ci", true),
+            ("ConfigMap", of_another_set, "ci", true),
             ("ConfigMap", LiveMembership::Terminating, "ci", false),
             ("Service", new.clone(), "ci", false),
             ("Deployment.apps", new.clone(), "ci", false),

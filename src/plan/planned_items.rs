@@ -62,7 +62,12 @@ pub enum LiveMembership {
     /// Not a member of any set. The object may exist or not.
     NotAMember,
     /// A member of another set, which becomes a member of this set.
-    OfAnotherSet,
+    OfAnotherSet {
+        /// `metadata.uid`.
+        uid: String,
+        /// `metadata.resourceVersion`.
+        resource_version: String,
+    },
     /// A member of this set.
     Member {
         /// `metadata.uid`.
@@ -89,7 +94,7 @@ impl LiveMembership {
     pub fn uid_of_member(&self) -> Option<&str> {
         match self {
             Self::Member { uid, .. } => Some(uid),
-            Self::NotAMember | Self::OfAnotherSet | Self::Terminating => None,
+            Self::NotAMember | Self::OfAnotherSet { .. } | Self::Terminating => None,
         }
     }
 }

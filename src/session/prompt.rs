@@ -104,9 +104,9 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
     let (created, changed): (Vec<&Apply>, Vec<&Apply>) =
         plan.all_applies().partition(|apply| match apply.live_membership {
             LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
-            LiveMembership::Member { .. } | LiveMembership::OfAnotherSet | LiveMembership::Terminating => {
-                false
-            }
+            LiveMembership::Member { .. }
+            | LiveMembership::OfAnotherSet { .. }
+            | LiveMembership::Terminating => false,
         });
     let mut recreatable: Vec<&DesiredObject> = plan.changed_members(desired).collect();
     recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));

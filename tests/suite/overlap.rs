@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::rights::{rule, user};
 use crate::support::{
     Files, PART_OF, Program, Proxy, Set, cluster, config_map, custom_resource, definition, fresh, identities,
-    kubectl_apply, namespace, objects_file, service, with,
+    kubectl_apply, named, namespace, objects_file, service, with,
 };
 
 /// Asserts that applying `objects` is refused, each of `errors` with all of its texts,
@@ -97,6 +97,53 @@ fn objects_of_kubectls_sets_are_refused_and_can_be_stolen() {
         let settled = cluster().state(&[&home]);
         ours.apply(&objects[..1]);
         assert_eq!(cluster().state(&[&home]), settled);
+    }
+}
+
+#[test]
+fn an_object_is_taken_from_its_set_and_not_from_other_field_managers() {
+    for manager in ["applyset", "ci"] {
+        let home = namespace("home");
+        let [theirs, ours] = ["theirs", "ours"].map(|name| Set::secret(&home, name));
+        let one = config_map(&home, "one", "1");
+        let flag = format!("--field-manager={manager}");
+        theirs.apply_with(std::slice::from_ref(&one), &[&flag]).expect(0);
+        let of_tool = with(
+            named("v1", "ConfigMap", Some(&home), "one"),
+            &json!({"data": {"tool": "1"}}),
+        );
+        cluster().apply_as("another-tool", &of_tool);
+        let both = with(
+            config_map(&home, "one", "2"),
+            &json!({"data": {"key": "2", "tool": "2"}}),
+        );
+        let before = cluster().state(&[&home]);
+
+        for flags in [
+            &["--take-ownership", "--dry-run=server"][..],
+            &["--take-ownership"],
+        ] {
+            let run = ours.apply_with(std::slice::from_ref(&both), flags).expect(1);
+            assert_eq!(run.results("failed"), identities([&one]), "{manager}");
+            assert!(run.stderr.contains("another-tool"), "{}", run.stderr);
+            assert!(!run.stderr.contains(".data.key"), "{manager}: {}", run.stderr);
+        }
+        theirs.assert_holds(std::slice::from_ref(&one));
+        let one_before = before.iter().find(|(object, _)| object.ends_with("/one"));
+        let after = cluster().state(&[&home]);
+        assert_eq!(
+            after.iter().find(|(object, _)| object.ends_with("/one")),
+            one_before
+        );
+
+        let two = config_map(&home, "one", "2");
+        ours.apply_with(std::slice::from_ref(&two), &["--take-ownership"])
+            .expect(0);
+        ours.assert_holds(std::slice::from_ref(&two));
+        assert_eq!(
+            cluster().live(&two).expect("it")["data"],
+            json!({"key": "2", "tool": "1"})
+        );
     }
 }
 

@@ -48,6 +48,31 @@ fn a_member_that_another_set_takes_from_one_of_kubectl_is_reported() {
 }
 
 #[test]
+fn a_field_that_another_manager_takes_right_before_the_object_changes_its_set_stays_its_own() {
+    for flags in [&[][..], &["--field-manager=ci"]] {
+        let home = namespace("home");
+        let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));
+        early
+            .apply_with(&[config_map(&home, "shared", "1")], flags)
+            .expect(0);
+        let theirs = config_map(&home, "shared", "theirs");
+        let taken = theirs.clone();
+        let proxy = before_shared(move || {
+            cluster().apply_as("another-tool", &taken);
+        });
+
+        let run = late
+            .apply_through(&proxy, &[config_map(&home, "shared", "2")], &["--take-ownership"])
+            .expect(1);
+
+        assert_eq!(run.results("failed"), identities([&theirs]), "{flags:?}");
+        assert!(run.stderr.contains("another-tool"), "{}", run.stderr);
+        early.assert_holds(std::slice::from_ref(&theirs));
+        assert_eq!(cluster().live(&theirs).expect("it")["data"]["key"], "theirs");
+    }
+}
+
+#[test]
 fn a_member_of_a_set_of_kubectl_that_others_write_is_applied() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -97,6 +97,14 @@ impl ApiError {
         }
     }
 
+    /// Returns the `Status` to be changed.
+    pub fn status_mut(&mut self) -> Option<&mut Status> {
+        match &mut *self.kind {
+            ApiErrorKind::Status(status) => Some(status),
+            _ => None,
+        }
+    }
+
     /// Returns whether the server answered with this HTTP status code.
     pub fn is(&self, code: StatusCode) -> bool {
         self.status().is_some_and(|status| status.code == code.as_u16())

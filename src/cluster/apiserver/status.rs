@@ -61,7 +61,7 @@ impl Status {
         self.details
             .causes
             .iter()
-            .filter(|cause| cause.reason == "FieldManagerConflict")
+            .filter(|cause| cause.is_field_conflict())
     }
 
     /// Returns the fields at fault. A cause with the field `<nil>` is left out: the server adds it to say that it has
@@ -128,4 +128,21 @@ pub struct StatusCause {
     pub message: String,
     /// The field, in the path syntax of the server.
     pub field: String,
+}
+
+impl StatusCause {
+    /// Returns whether the field belongs to another field manager.
+    pub fn is_field_conflict(&self) -> bool {
+        self.reason == "FieldManagerConflict"
+    }
+
+    /// Returns the manager that owns a field in conflict, in quotes, as the server names it: the message is
+    /// `conflict with "MANAGER" using VERSION`.
+    pub fn owner(&self) -> &str {
+        let owner = self
+            .message
+            .strip_prefix("conflict with ")
+            .unwrap_or(&self.message);
+        owner.split_once(" using ").map_or(owner, |(owner, _)| owner)
+    }
 }

@@ -13,7 +13,6 @@ use crate::execute::Execution;
 use crate::execute::members::apply_with_live_fields::with_managed_fields_migrated;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
-use crate::model::write_settings::{Conflicts, WriteSettings};
 use crate::plan::LiveMembership;
 use crate::read::{self, WHOLE_OBJECTS};
 
@@ -52,9 +51,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Sends the dry run of an apply. If it conflicts only with former owners, it is sent again by force: the run
-    /// itself takes these fields before it applies the object, and then there is no conflict.
-    pub(super) async fn send_dry_run(
+    /// Sends the dry run of an apply. If it conflicts only with former owners, it is sent again by force: the run takes
+    /// these fields, too.
+    pub async fn send_dry_run(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -63,25 +62,11 @@ impl Execution<'_> {
             .prepare_apply_with_live_fields(object, live_membership)
             .await?;
         let object = with_live.as_ref().map_or(object, |with_live| &with_live.object);
-        match self
-            .server
-            .send(self.member_request(object, live_membership, None))
-            .await
-        {
+        match self.server.send(self.member_request(object, None)).await {
             Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
-                let forced = WriteSettings {
-                    conflicts: Conflicts::Forced,
-                    ..self.writing.clone()
-                };
-                let execution = Execution {
-                    writing: &forced,
-                    ..*self
-                };
-                self.server
-                    .send(execution.member_request(object, live_membership, None))
-                    .await
+                self.server.send(self.forced_member_request(object, None)).await
             }
-            answer => answer,
+            answer => answer.map_err(|error| self.leave_out_former_owners(error, live_membership)),
         }
     }
 
@@ -167,9 +152,9 @@ impl Execution<'_> {
             manager: &self.writing.field_manager,
             tool: match live_membership {
                 LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
-                LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => {
-                    None
-                }
+                LiveMembership::NotAMember
+                | LiveMembership::OfAnotherSet { .. }
+                | LiveMembership::Terminating => None,
             },
             writers: &[],
             last_applied: LastAppliedTreatment::for_tooling(&self.set.tooling),

@@ -175,17 +175,17 @@ impl Execution<'_> {
             };
             let (former, new) = changed_crd.field_sets(object);
             if former != new && new != SchemaFieldSet::Undeclared {
-                return self.await_new_schema(apply, object, &changed_crd).await;
+                return self.await_new_schema(object, &changed_crd).await;
             }
         }
     }
 
     /// Sends dry runs of one object until the server uses the new schema for it.
-    async fn await_new_schema(&self, apply: &Apply, object: &DesiredObject, changed_crd: &ChangedCrd) {
+    async fn await_new_schema(&self, object: &DesiredObject, changed_crd: &ChangedCrd) {
         while !self.interrupt.is_requested() && changed_crd.since.elapsed() < PATIENCE {
-            let mut request = self.member_request(object, &apply.live_membership, None);
             // Forced, because a conflict would not show which schema the server used.
-            request.path.push_str("&dryRun=All&force=true");
+            let mut request = self.forced_member_request(object, None);
+            request.path.push_str("&dryRun=All");
             let answer = tokio::select! {
                 () = self.interrupt.wait_until_requested() => return,
                 answer = self.server.send(request) => answer,

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Reply, UnreachableWebhook};
+use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply, UnreachableWebhook};
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
@@ -16,12 +16,12 @@ use crate::execute::members::apply_as_read::{
 };
 use crate::execute::members::apply_with_live_fields::Body;
 use crate::execute::members::recreate::BegunRecreation;
+use crate::execute::members::send_apply::is_version_conflict;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
-use crate::model::object::Object;
-use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen, Unowned};
-use crate::read::{self, METADATA, WHOLE_OBJECTS};
+use crate::read;
 
 pub use crate::execute::members::reply::{MemberReply, failed_reply, parse_answer_to_write};
 
@@ -103,7 +103,7 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
-        if *live_membership == LiveMembership::OfAnotherSet
+        if matches!(live_membership, LiveMembership::OfAnotherSet { .. })
             && let Some(error) = self.predict_label_error(object, live_membership).await
         {
             return failed_reply(subject, error);
@@ -136,9 +136,8 @@ impl Execution<'_> {
             writing: &writing,
             ..*self
         };
-        let request = execution.member_request(object, live_membership, None);
         // If the dry run fails, so does the apply, which reports the failure.
-        let reply = self.server.send(request).await.ok()?;
+        let reply = execution.send_dry_run(object, live_membership).await.ok()?;
         label_error_in(&reply, object.part_of().as_deref())
     }
 
@@ -233,14 +232,16 @@ impl Execution<'_> {
         if *expected == Expected::Absent {
             // An apply with this expectation creates the object or fails, so there are no fields to take over.
             let object = with_version_of_no_object(object);
-            let request = self.member_request(&object, live_membership, None);
+            let request = self.member_request(&object, None);
             return self.server.send(request).await;
         }
         let has_to_migrate_first = match live_membership {
             LiveMembership::Member {
                 client_side_apply, ..
             } => *client_side_apply || self.writing.former_manager.is_some(),
-            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => false,
+            LiveMembership::NotAMember
+            | LiveMembership::OfAnotherSet { .. }
+            | LiveMembership::Terminating => false,
         };
         let mut lock = match expected {
             Expected::Version(version) => Some(version.clone()),
@@ -312,15 +313,15 @@ impl Execution<'_> {
             let body = self
                 .choose_body(object, live_membership, lock.as_ref(), attempts)
                 .await?;
-            let request = match &body {
-                Body::Manifest => self.member_request(object, live_membership, lock.as_ref()),
-                Body::ToCreate(object) => self.member_request(object, live_membership, None),
+            let (object_to_send, lock_to_send) = match &body {
+                Body::Manifest => (object, lock.as_ref()),
+                Body::ToCreate(object) => (object, None),
                 Body::WithLiveFields(with_live) => {
-                    let lock = lock.as_ref().unwrap_or(&with_live.seen);
-                    self.member_request(&with_live.object, live_membership, Some(lock))
+                    (&with_live.object, Some(lock.as_ref().unwrap_or(&with_live.seen)))
                 }
             };
-            let error = match self.server.send(request).await {
+            let answer = self.send_apply(object_to_send, live_membership, lock_to_send);
+            let error = match answer.await {
                 Err(error) if has_version_as_read => return Err(error),
                 Err(error)
                     if attempts < ATTEMPTS
@@ -340,9 +341,7 @@ impl Execution<'_> {
                 let now = read::read_object(self.server, &object.resource, &object.key).await?;
                 let mut next_lock = preconditions.object_if_unchanged(seen, now.as_ref());
                 if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
-                    next_lock = self
-                        .find_own_write(object, live_membership, seen, now.as_ref())
-                        .await;
+                    next_lock = self.find_own_write(object, seen, now.as_ref()).await;
                 }
                 if next_lock.is_none() {
                     return Err(error);
@@ -354,13 +353,7 @@ impl Execution<'_> {
 
     /// Returns what to remember of the live object as it is `now`, if the difference to what was `seen` is a write of
     /// this run whose answer was lost: a dry run of the same apply changes nothing. `None` if others wrote it.
-    async fn find_own_write(
-        &self,
-        object: &DesiredObject,
-        live_membership: &LiveMembership,
-        seen: &Seen,
-        now: Option<&Value>,
-    ) -> Option<Seen> {
+    async fn find_own_write(&self, object: &DesiredObject, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
         let preconditions = &self.plan.preconditions;
         let now = preconditions
             .seen_after_write(now?)
@@ -373,40 +366,10 @@ impl Execution<'_> {
             writing: &dry_run,
             ..*self
         };
-        let request = execution.member_request(object, live_membership, Some(&now));
+        let request = execution.member_request(object, Some(&now));
         let answer = self.server.send(request).await.ok()?;
         let predicted = preconditions.seen_after_write(&answer.json().ok()?)?;
         (predicted.digest == now.digest).then_some(now)
-    }
-
-    /// Returns the request that applies a member. With a `lock`, the apply fails unless the live object has the UID and
-    /// resourceVersion of the lock.
-    pub fn member_request(
-        &self,
-        object: &DesiredObject,
-        live_membership: &LiveMembership,
-        lock: Option<&Seen>,
-    ) -> ApiRequest {
-        let mut parameters = vec![
-            ("fieldManager", self.writing.field_manager.as_str()),
-            ("fieldValidation", self.writing.validation.parameter()),
-        ];
-        // An object is taken from another set by force: the part-of label is a field of that set's field manager.
-        if self.writing.conflicts == Conflicts::Forced || *live_membership == LiveMembership::OfAnotherSet {
-            parameters.push(("force", "true"));
-        }
-        parameters.extend(self.writing.dry_run.parameter());
-        let accept = match self.writing.dry_run {
-            // A run of a saved plan needs the whole object: its content is the precondition of the next write.
-            DryRun::None if !self.plan.preconditions.is_of_saved_plan() => METADATA,
-            DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
-        };
-        let path = object.resource.path_of(&object.key);
-        let body = match lock {
-            None => object.object.body(),
-            Some(seen) => with_preconditions(object, seen).body(),
-        };
-        ApiRequest::patch(&path, &parameters, accept, Patch::Apply, body)
     }
 
     /// Returns whether the apply with this answer created the object. If an earlier attempt created it and the answer
@@ -422,18 +385,4 @@ impl Execution<'_> {
         let object = reply.json_or_null();
         ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
     }
-}
-
-/// Returns the object with the precondition that the live one is unchanged. A UID in the manifest stays, so that the
-/// server refuses a wrong one, in a dry run as in a run.
-pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
-    let mut metadata = object.object.metadata();
-    metadata.entry("uid").or_insert_with(|| json!(seen.uid));
-    metadata.insert("resourceVersion".to_owned(), json!(seen.resource_version));
-    object.object.with_metadata(&metadata)
-}
-
-/// Returns whether this is a conflict that another attempt may not meet: about the object's version, not about a field.
-pub fn is_version_conflict(error: &ApiError) -> bool {
-    error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }

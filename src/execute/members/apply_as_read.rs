@@ -17,8 +17,9 @@ use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
 use crate::execute::kinds::NewAndChangedKinds;
-use crate::execute::members::apply::{ATTEMPTS, is_version_conflict};
+use crate::execute::members::apply::ATTEMPTS;
 use crate::execute::members::exported_fields;
+use crate::execute::members::send_apply::is_version_conflict;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
@@ -79,11 +80,13 @@ impl Execution<'_> {
                 uid,
                 resource_version,
                 ..
+            }
+            | LiveMembership::OfAnotherSet {
+                uid,
+                resource_version,
             } => self.expectation_of_version(uid, resource_version),
             LiveMembership::NotAMember if lock.is_none() && exported.is_empty() => Expected::Absent,
-            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => {
-                Expected::Any
-            }
+            LiveMembership::NotAMember | LiveMembership::Terminating => Expected::Any,
         }
     }
 
@@ -200,7 +203,10 @@ impl Execution<'_> {
                 is_parent: live.parent_of.is_some(),
                 deletes_data: deletes_volume_data(live),
             },
-            Some(_) if self.policy.take_ownership == Risk::Allowed => LiveMembership::OfAnotherSet,
+            Some(_) if self.policy.take_ownership == Risk::Allowed => LiveMembership::OfAnotherSet {
+                uid: live.uid.clone(),
+                resource_version: live.resource_version.clone(),
+            },
             Some(id) => return Err(Unapplied::Taken(error_of_member_of_other_set(id))),
         };
         // The saved plan expects that the object does not exist. Unless an attempt of this run may have created it,

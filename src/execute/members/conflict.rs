@@ -65,9 +65,7 @@ fn to_field_conflict(
     manifest: &Value,
     live: &Value,
 ) -> FieldConflict {
-    let message = &cause.message;
-    let writer = message.strip_prefix("conflict with ").unwrap_or(message);
-    let owner = writer.split_once(" using ").map_or(writer, |(owner, _)| owner);
+    let owner = cause.owner();
     let in_manifest = find_at_path(manifest, &cause.field);
     let both = find_at_path(live, &cause.field).zip(in_manifest.as_ref());
     let values = both.filter(|_| !object.is_secret());

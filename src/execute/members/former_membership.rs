@@ -53,7 +53,7 @@ impl Execution<'_> {
         let may_take = self.policy.take_ownership == Risk::Allowed;
         let is_judged = matches!(applied.expected, Expected::Version(_)) || has_saved_version || may_take;
         let before = match &applied.membership {
-            LiveMembership::OfAnotherSet | LiveMembership::Terminating => return,
+            LiveMembership::OfAnotherSet { .. } | LiveMembership::Terminating => return,
             LiveMembership::Member { .. } if is_judged => return,
             LiveMembership::NotAMember if is_judged => Ok(FormerMembership::NoSet),
             LiveMembership::Member { .. } | LiveMembership::NotAMember => {

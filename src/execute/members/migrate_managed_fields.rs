@@ -7,9 +7,9 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
-use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, LastAppliedTreatment, OwnershipMigration};
+use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::execute::Execution;
-use crate::execute::members::apply::is_version_conflict;
+use crate::execute::members::send_apply::is_version_conflict;
 use crate::execute::unusable_versions::{
     is_refusal_of_unusable_version, managed_fields_without_unusable_versions,
 };
@@ -186,7 +186,7 @@ impl Execution<'_> {
             && match live_membership {
                 LiveMembership::Member { .. } => self.set.holds(live),
                 LiveMembership::NotAMember => is_in_no_set || self.set.holds(live),
-                LiveMembership::OfAnotherSet => true,
+                LiveMembership::OfAnotherSet { .. } => true,
                 LiveMembership::Terminating => false,
             }
     }
@@ -233,20 +233,5 @@ impl Execution<'_> {
                 reply => return reply.map(|reply| reply.json().ok()),
             }
         }
-    }
-
-    /// Returns whether all fields in conflict belong to client-side apply, or to the former tool of a set that is taken
-    /// over: the run takes fields from these managers.
-    pub fn is_conflict_with_former_owner(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
-        let former = match live_membership {
-            LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
-            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
-        };
-        let owners = [Some(CLIENT_SIDE_APPLY), former].map(|owner| owner.map(|owner| format!("\"{owner}\"")));
-        error.status().is_some_and(|status| {
-            let mut conflicts = status.field_conflicts().peekable();
-            conflicts.peek().is_some()
-                && conflicts.all(|cause| owners.iter().flatten().any(|owner| cause.message.contains(owner)))
-        })
     }
 }

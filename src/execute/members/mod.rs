@@ -1,6 +1,6 @@
 //! Applies members: one server-side apply for each, and the interpretation of its answer.
 //!
-//! `apply` sends a member; each other file handles one special case.
+//! `apply` applies a member, `send_apply` sends it; each other file handles one special case.
 
 pub mod apply;
 pub mod apply_as_read;
@@ -16,4 +16,5 @@ pub mod migrate_managed_fields;
 pub mod not_recreated;
 pub mod recreate;
 pub mod reply;
+pub mod send_apply;
 pub mod taken_in;

@@ -100,7 +100,7 @@ impl Execution<'_> {
     ) -> bool {
         error.is(StatusCode::UNPROCESSABLE_ENTITY)
             && error.status().is_some_and(|status| status.reason == "Invalid")
-            && *live_membership != LiveMembership::OfAnotherSet
+            && !matches!(live_membership, LiveMembership::OfAnotherSet { .. })
             && self.is_chosen_to_recreate(object)
     }
 
@@ -275,7 +275,7 @@ impl Execution<'_> {
         let newcomers = self.plan.all_applies().filter(|apply| {
             matches!(
                 apply.live_membership,
-                LiveMembership::NotAMember | LiveMembership::OfAnotherSet
+                LiveMembership::NotAMember | LiveMembership::OfAnotherSet { .. }
             )
         });
         newcomers

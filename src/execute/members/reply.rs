@@ -66,7 +66,9 @@ impl Execution<'_> {
         }
         let known_version = match live_membership {
             LiveMembership::Member { resource_version, .. } => Some(resource_version),
-            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
+            LiveMembership::NotAMember
+            | LiveMembership::OfAnotherSet { .. }
+            | LiveMembership::Terminating => None,
         };
         let action = if self.reply_shows_creation(answer, live_membership) {
             Action::Created

@@ -9,10 +9,11 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
-use crate::execute::members::apply::{ATTEMPTS, is_version_conflict, with_preconditions};
+use crate::execute::members::apply::ATTEMPTS;
 use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, is_field_conflict_after_change, read_live_fields,
 };
+use crate::execute::members::send_apply::{is_version_conflict, with_preconditions};
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
 use crate::model::write_settings::Conflicts;

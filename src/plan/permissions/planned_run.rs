@@ -134,7 +134,7 @@ impl NeededPermissions {
                 client_side_apply: true,
                 ..
             } => &[Verb::Patch, Verb::Get],
-            LiveMembership::Member { .. } | LiveMembership::OfAnotherSet => &[Verb::Patch],
+            LiveMembership::Member { .. } | LiveMembership::OfAnotherSet { .. } => &[Verb::Patch],
             LiveMembership::NotAMember => &[Verb::Patch, Verb::Create],
         };
         for verb in verbs {
