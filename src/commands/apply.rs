@@ -177,8 +177,8 @@ impl Script for ApplyScript<'_> {
         if self.saved.is_some() {
             return Ok(());
         }
-        prepared.plan.accept();
         prepare::report_notes_and_warnings(run, prepared);
+        prepared.plan.accept();
         check_permissions(prepared).await
     }
 

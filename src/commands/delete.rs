@@ -115,6 +115,9 @@ impl Script for DeleteScript<'_> {
         run: &mut CommandRun,
         prepared: &mut Prepared,
     ) -> Result<(), Error> {
+        run.set = SetDocument::from(&prepared.named.set);
+        run.report_warnings(&prepared.state.warnings);
+        run.report_warnings(&prepared.plan.warnings());
         prepared.plan.accept();
         let Prepared {
             cluster,
@@ -124,9 +127,6 @@ impl Script for DeleteScript<'_> {
             writing,
             ..
         } = prepared;
-        run.set = SetDocument::from(&named.set);
-        run.report_warnings(&state.warnings);
-        run.report_warnings(&plan.edges.ignored);
         let needed =
             permissions::needed_to_delete_set(&named.set, &named.resource, state.parent_object(), plan);
         let user = Administrator::NotAsked;

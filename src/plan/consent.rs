@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::refusal::describe_losses;
 use super::{Plan, Refusal};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -100,6 +101,25 @@ impl Consent {
 }
 
 impl Plan {
+    /// Returns the warnings about the plan: the dependencies that it ignores, and what a flag allows to be deleted
+    /// together with a namespace or CRD, which no result of the run names. What a question has shown is left out, so
+    /// this is called before [`Self::accept`].
+    pub fn warnings(&self) -> Vec<String> {
+        let losses = self.accepted.iter().filter_map(|refusal| match refusal {
+            Refusal::HoldsOthers {
+                container,
+                lost,
+                unknown,
+                ..
+            } => Some(format!(
+                "{container}: also deletes {}",
+                describe_losses(lost, unknown)
+            )),
+            _ => None,
+        });
+        self.edges.ignored.iter().cloned().chain(losses).collect()
+    }
+
     /// Lifts all refusals, because the user has confirmed them. Losses of data stay in `accepted`: each object is
     /// judged again before its delete, and that judgement would otherwise refuse it.
     pub fn accept(&mut self) {

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    OwnControlPlane, Set, cluster, config_map, custom_resource, definition, eventually, fresh, identities,
-    named, namespace, namespace_object, secret, service, with,
+    Files, OwnControlPlane, Program, Run, Set, cluster, config_map, custom_resource, definition, eventually,
+    fresh, identities, named, namespace, namespace_object, objects_file, secret, service, with,
 };
 
 /// Asserts that applying `objects` is refused in every mode with one error for each of
@@ -107,6 +107,49 @@ fn objects_of_others_are_not_hidden_by_their_owners() {
     let texts = ["3 objects", "secret/of-account", "configmap/one", "secret/two"];
     let watched = [own_namespace, of_account, circle[0].clone(), circle[1].clone()];
     assert_refused(&set, &[kept], &[], &watched, &[&texts]);
+}
+
+#[test]
+fn what_is_deleted_with_a_container_is_named_where_a_flag_allows_it() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let (away, group) = (fresh("away"), format!("{}.example.com", fresh("g")));
+    let containers = [namespace_object(&away), definition(&group, "Cluster")];
+    set.apply(&[kept.clone(), containers[0].clone(), containers[1].clone()]);
+    let strangers = [
+        config_map(&away, "stranger", "1"),
+        custom_resource(&group, None, "stranger"),
+    ];
+    for stranger in &strangers {
+        cluster().create(stranger);
+    }
+    let assert_named = |command: &str, run: &Run| {
+        for stranger in &strangers {
+            let kind = stranger["kind"].as_str().expect("a kind").to_lowercase();
+            let is_named = |warning: &String| warning.contains("also deletes") && warning.contains(&kind);
+            assert!(run.warnings().iter().any(is_named), "{command}: {}", run.stderr);
+            assert!(run.stderr.contains("also deletes"), "{command}: {}", run.stderr);
+        }
+    };
+
+    let allowed = [&ALLOWED[..], &["--allow-prune-all"]].concat();
+    let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&kept)));
+    let diff = Program::new()
+        .args(["diff", "web", "-n", &home, "-o", "json", "-f"])
+        .args([files.directory()]);
+    assert_named("diff", &diff.args(&allowed).run().expect(1));
+    for mode in ["--dry-run=client", "--dry-run=server", "--dry-run=none"] {
+        let flags = [&allowed[..], &[mode]].concat();
+        if mode != "--dry-run=none" {
+            assert_named("delete", &set.delete(&[&ALLOWED[..], &[mode]].concat()).expect(0));
+        }
+        assert_named(
+            "apply",
+            &set.apply_with(std::slice::from_ref(&kept), &flags).expect(0),
+        );
+    }
+    strangers.iter().for_each(assert_gone);
 }
 
 #[test]

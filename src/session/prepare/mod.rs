@@ -278,7 +278,7 @@ async fn read_and_plan(
 pub fn report_notes_and_warnings(run: &mut CommandRun, prepared: &Prepared) {
     run.report_notes(prepared.state.notes.clone());
     run.report_warnings(&prepared.state.warnings);
-    run.report_warnings(&prepared.plan.edges.ignored);
+    run.report_warnings(&prepared.plan.warnings());
 }
 
 /// Combines what was read with the plan.
