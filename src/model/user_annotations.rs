@@ -11,28 +11,32 @@ const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 /// Each key with the values that mean "keep", in lower case. Each entry of a comma-separated list is compared, without
 /// regard to case and blanks: Argo CD has lists, and Helm and Flux ignore case. Where a tool reads its value more
 /// strictly, this errs towards keeping the object.
-const KEEPING: [(&str, &[&str]); 8] = [
+const KEEPING: [(&str, &[&str]); 12] = [
     ("helm.sh/resource-policy", &["keep"]),
+    ("werf.io/resource-policy", &["keep", "skip-delete"]),
+    ("werf.io/ownership", &["anyone"]),
     (
         SYNC_OPTIONS,
         &["prune=false", "delete=false", "prune=confirm", "delete=confirm"],
     ),
-    (FLUX_PRUNE, &["disabled"]),
-    (FLUX_HELM_PRUNE, &["disabled"]),
+    ("kustomize.toolkit.fluxcd.io/prune", &["disabled"]),
+    ("helm.toolkit.fluxcd.io/prune", &["disabled"]),
+    ("fluxcd.controlplane.io/prune", &["disabled"]),
+    ("action.timoni.sh/prune", &["disabled"]),
     ("cli-utils.sigs.k8s.io/on-remove", &["keep"]),
     ("client.lifecycle.config.k8s.io/deletion", &["detach"]),
     ("kapp.k14s.io/delete-strategy", &["orphan"]),
     ("kluctl.io/skip-delete", &["true"]),
 ];
 
-/// Flux's keys. Flux reads them from annotations and from labels (`fluxcd/pkg/ssa`, `AnyInMetadata`).
-const FLUX_PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
-const FLUX_HELM_PRUNE: &str = "helm.toolkit.fluxcd.io/prune";
+/// The end of the keys of Flux, its operator and Timoni. They read these keys from annotations and from labels
+/// (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+const FLUX_PRUNE: &str = "/prune";
 
 /// Returns the label or annotation by which the user asks not to delete an object, as `key: value`.
 pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
     KEEPING.iter().find_map(|(key, values)| {
-        let is_also_label = [FLUX_PRUNE, FLUX_HELM_PRUNE].contains(key);
+        let is_also_label = key.ends_with(FLUX_PRUNE);
         let label = labels.get(key).filter(|_| is_also_label);
         let mut found = annotations.get(key).into_iter().chain(label);
         let value = found.find(|value| {
@@ -128,6 +132,12 @@ mod tests {
             ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
             ("kustomize.toolkit.fluxcd.io/prune", "DISABLED", true),
             ("kustomize.toolkit.fluxcd.io/prune", "enabled", false),
+            ("fluxcd.controlplane.io/prune", "disabled", true),
+            ("action.timoni.sh/prune", "disabled", true),
+            ("werf.io/resource-policy", "skip-update, skip-delete", true),
+            ("werf.io/resource-policy", "skip-create", false),
+            ("werf.io/ownership", "anyone", true),
+            ("werf.io/ownership", "release", false),
             ("cli-utils.sigs.k8s.io/on-remove", "keep", true),
             ("client.lifecycle.config.k8s.io/deletion", "detach", true),
             ("kapp.k14s.io/delete-strategy", "orphan", true),
@@ -145,6 +155,7 @@ mod tests {
     fn only_flux_marks_objects_by_label() {
         for (key, value, keeps) in [
             ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
+            ("action.timoni.sh/prune", "disabled", true),
             ("helm.sh/resource-policy", "keep", false),
         ] {
             let found = keep_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
