@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, ValueHint};
 
 use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
-use crate::model::write_settings::{Hooks, Validation};
+use crate::model::write_settings::{Conflicts, Hooks, Validation};
 use crate::plan::PruneWhen;
 use crate::report::DifferenceKind;
 
@@ -52,7 +52,7 @@ pub struct Apply {
     /// Wait for Jobs to complete, not only to start
     #[arg(long, requires = "wait", help_heading = WAITING)]
     pub wait_for_jobs: bool,
-    /// Status rules as in Flux's healthCheckExprs, or none
+    /// Status rules (Flux's healthCheckExprs), or none
     #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
     pub wait_rules: Option<String>,
     /// The dry-run mode, and the treatment of other runs.
@@ -128,16 +128,16 @@ pub struct PlanningFlags {
     /// Prune volumes, and namespaces and CRDs in use
     #[arg(long, help_heading = PRUNING)]
     pub allow_data_loss: bool,
-    /// Take fields that other managers own
-    #[arg(long, help_heading = OWNERSHIP)]
-    pub force_conflicts: bool,
+    /// Take fields of other managers, or of NAME,...
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "NAME", help_heading = OWNERSHIP, default_missing_value = "true")]
+    pub force_conflicts: Vec<Conflicts>,
     /// Leave fields to others (Flux spec.ignore rules)
     #[arg(long, value_name = "FILE", help_heading = OWNERSHIP, value_hint = ValueHint::FilePath)]
     pub ignore: Vec<String>,
     /// Take objects that belong to another set
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_ownership: bool,
-    /// Take over another tool's set or an existing object
+    /// Take over another tool's set or existing object
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
     /// Recreate what cannot change: never, marked, KIND

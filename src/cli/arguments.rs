@@ -40,7 +40,7 @@ pub(super) const EXCLUSIVE_WITHOUT_VALUE: &str = "0";
 /// The time limits.
 #[derive(Debug, Args)]
 pub struct WaitFlags {
-    /// Wait until ready or gone (default 5m; 0: no limit)
+    /// Wait until ready/gone (default 5m; 0: no limit)
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = WAIT_WITHOUT_VALUE, value_name = "DURATION", help_heading = WAITING)]
     pub wait: Option<String>,
     /// Time limit for the whole run, such as 10m

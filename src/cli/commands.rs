@@ -86,7 +86,7 @@ pub struct View {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// Status rules as in Flux's healthCheckExprs, or none
+    /// Status rules (Flux's healthCheckExprs), or none
     #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
     pub wait_rules: Option<String>,
 }

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, Command};
 
+use crate::model::write_settings::parse_boolean;
+
 /// Lets every boolean flag accept a value after `=`, as kubectl does. If a flag is repeated, the last one counts.
 pub(super) fn with_boolean_values(command: Command) -> Command {
     let command = command.mut_args(|argument| match argument.get_action() {
@@ -19,15 +21,6 @@ pub(super) fn with_boolean_values(command: Command) -> Command {
         _ => argument,
     });
     command.mut_subcommands(with_boolean_values)
-}
-
-/// Parses a boolean as Go's `strconv.ParseBool` does.
-fn parse_boolean(value: &str) -> Result<bool, &'static str> {
-    match value {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("must be true or false"),
-    }
 }
 
 /// Rewrites `-v 6` and `-v6` to `-v=6`. In `-v web`, the word is not a number, so it is left as the next argument.
@@ -67,6 +60,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::model::write_settings::Conflicts;
 
     fn parse(line: &str) -> Result<Cli, clap::Error> {
         Cli::parse(line.split_whitespace().map(OsString::from).collect())
@@ -91,7 +85,7 @@ mod tests {
             let read = (
                 apply.manifests.recursive,
                 apply.yes,
-                apply.planning.force_conflicts,
+                Conflicts::combine(&apply.planning.force_conflicts) == Conflicts::Forced,
             );
             assert_eq!(read, (recursive, yes, force), "{flags}");
         }

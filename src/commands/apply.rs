@@ -131,6 +131,7 @@ impl Script for ApplyScript<'_> {
             Some(saved) => {
                 let prepared =
                     saved_plan::plan_again_and_compare(run, self.shared, self.options, saved).await?;
+                run.report_warnings(&prepared.plan.warnings());
                 check_permissions(&prepared).await?;
                 prepared
             }

@@ -1,5 +1,6 @@
 //! The settings of a run's writes; `settings` makes them from the flags.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -98,13 +99,49 @@ impl WriteSettings {
 }
 
 /// The treatment of fields that another manager owns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Conflicts {
     /// The object fails, and the conflict is reported.
     Reported,
     /// The fields are taken from their managers by force.
     Forced,
+    /// The fields are taken by force from managers with these names. If any other manager owns a field, the object
+    /// fails.
+    ForcedFrom(Vec<String>),
+}
+
+impl Conflicts {
+    /// Combines the values of a repeated flag: names of managers add up; otherwise, the last value counts.
+    pub fn combine(values: &[Self]) -> Self {
+        let mut combined = Self::Reported;
+        for value in values {
+            match (&mut combined, value) {
+                (Self::ForcedFrom(managers), Self::ForcedFrom(more)) => managers.extend(more.iter().cloned()),
+                (combined, value) => *combined = value.clone(),
+            }
+        }
+        combined
+    }
+}
+
+impl FromStr for Conflicts {
+    type Err = &'static str;
+
+    /// Parses the value of `--force-conflicts`: the names of managers, or a boolean as kubectl accepts it.
+    fn from_str(value: &str) -> Result<Self, Self::Err> {
+        match parse_boolean(value) {
+            Ok(true) => Ok(Self::Forced),
+            Ok(false) => Ok(Self::Reported),
+            Err(_) => {
+                let managers: Vec<String> = value.split(',').map(|name| name.trim().to_owned()).collect();
+                if managers.iter().any(String::is_empty) {
+                    return Err("must be names of field managers, separated by commas");
+                }
+                Ok(Self::ForcedFrom(managers))
+            }
+        }
+    }
 }
 
 /// The server's treatment of unknown and repeated fields (`fieldValidation` of the API).
@@ -119,6 +156,15 @@ pub enum Validation {
     /// Apply the object. The server still refuses unknown fields.
     #[value(alias = "false")]
     Ignore,
+}
+
+/// Parses a boolean as Go's `strconv.ParseBool` does.
+pub fn parse_boolean(value: &str) -> Result<bool, &'static str> {
+    match value {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("must be true or false"),
+    }
 }
 
 impl Validation {
@@ -175,4 +221,30 @@ pub struct SetReference {
     pub name: String,
     /// The namespace of the parent; `None` means the namespace of the run.
     pub namespace: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_managers_add_up_and_booleans_count_last() {
+        let from = |names: &[&str]| Conflicts::ForcedFrom(names.iter().copied().map(str::to_owned).collect());
+        for (values, expected) in [
+            (&[][..], Conflicts::Reported),
+            (&["true"], Conflicts::Forced),
+            (&["F"], Conflicts::Reported),
+            (&["helm, ci"], from(&["helm", "ci"])),
+            (&["helm", "ci"], from(&["helm", "ci"])),
+            (&["helm", "true"], Conflicts::Forced),
+            (&["true", "helm"], from(&["helm"])),
+            (&["helm", "false"], Conflicts::Reported),
+        ] {
+            let parsed: Vec<Conflicts> = values.iter().map(|value| value.parse().expect(value)).collect();
+            assert_eq!(Conflicts::combine(&parsed), expected, "{values:?}");
+        }
+        for value in ["", ",", "helm,", "helm,,ci"] {
+            assert!(value.parse::<Conflicts>().is_err(), "{value:?}");
+        }
+    }
 }

@@ -163,7 +163,7 @@ impl ApplyOptions {
             confirm: Confirm::Dangers,
             is_interactive: false,
             writing: WriteSettings {
-                conflicts: plan.conflicts,
+                conflicts: plan.conflicts.clone(),
                 validation: plan.validation,
                 deletion_patience: WaitOptions::default().recreation_patience(),
                 ..WriteSettings::without_manifests(
@@ -206,11 +206,7 @@ impl ApplyOptions {
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
             writing: WriteSettings {
-                conflicts: if flags.force_conflicts {
-                    Conflicts::Forced
-                } else {
-                    Conflicts::Reported
-                },
+                conflicts: Conflicts::combine(&flags.force_conflicts),
                 validation: flags.validate,
                 deletion_patience: WaitOptions::default().recreation_patience(),
                 ..WriteSettings::without_manifests(

@@ -1,7 +1,7 @@
 //! Objects that the server does not take: the others are applied, nothing is pruned,
 //! the record stays wide, and the next run makes it good.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
     Files, NAMESPACES, Program, Run, Set, cluster, cluster_role, config_map, fresh, identities, named,
@@ -193,6 +193,68 @@ fn a_member_that_is_being_deleted_fails() {
     cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
     set.apply(&[config_map(&home, "one", "1")]);
     set.assert_holds(&[config_map(&home, "one", "1")]);
+}
+
+#[test]
+fn fields_are_taken_only_from_the_managers_that_are_named() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [one, two] = ["one", "two"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[one.clone(), two.clone()]);
+    let edited = |object: &Value, data: Value| with(object.clone(), &json!({"data": data}));
+    cluster().apply_as("kubectl-edit", &edited(&one, json!({"key": "edited"})));
+    cluster().apply_as("kubectl-edit", &edited(&two, json!({"key": "edited"})));
+    let tuned = with(
+        named("v1", "ConfigMap", Some(&home), "two"),
+        &json!({"data": {"tuned": "1"}}),
+    );
+    cluster().apply_as("tuner", &tuned);
+    let wanted = [one.clone(), edited(&two, json!({"key": "1", "tuned": "2"}))];
+    let data = |object: &Value| cluster().live(object).expect("it")["data"].clone();
+
+    for flags in [
+        &["--force-conflicts=kubectl-edit", "--dry-run=server"][..],
+        &["--force-conflicts=kubectl-edit"],
+    ] {
+        let run = set.apply_with(&wanted, flags).expect(1);
+        assert_eq!(run.results("configured"), identities([&one]), "{flags:?}");
+        assert_eq!(run.results("failed"), identities([&two]), "{flags:?}");
+        assert!(!run.stderr.contains(".data.key"), "{}", run.stderr);
+        assert!(run.stderr.contains("--force-conflicts=tuner"), "{}", run.stderr);
+    }
+    assert_eq!(data(&one), json!({"key": "1"}));
+    assert_eq!(data(&two), json!({"key": "edited", "tuned": "1"}));
+
+    // What the hint says is added to the command.
+    set.apply_with(
+        &wanted,
+        &["--force-conflicts=kubectl-edit", "--force-conflicts=tuner"],
+    )
+    .expect(0);
+    assert_eq!(data(&two), json!({"key": "1", "tuned": "2"}));
+    set.assert_holds(&[one, two]);
+}
+
+#[test]
+fn fields_of_the_parent_are_taken_only_from_the_managers_that_are_named() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let parent = |value: &str| config_map(&home, "web", value);
+    set.apply_with(&[parent("1")], &["--take-over-set"]).expect(0);
+    cluster().apply_as("tuner", &parent("tuned"));
+
+    for flags in [
+        &[][..],
+        &["--force-conflicts=kubectl-edit"],
+        &["--force-conflicts=tuner", "--dry-run=server"],
+    ] {
+        let code = i32::from(flags.len() < 2);
+        set.apply_with(&[parent("2")], flags).expect(code);
+        assert_eq!(cluster().live(&parent("")).expect("it")["data"]["key"], "tuned");
+    }
+    set.apply_with(&[parent("2")], &["--force-conflicts=tuner"])
+        .expect(0);
+    assert_eq!(cluster().live(&parent("")).expect("it")["data"]["key"], "2");
 }
 
 #[test]

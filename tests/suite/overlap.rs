@@ -148,6 +148,32 @@ fn an_object_is_taken_from_its_set_and_not_from_other_field_managers() {
 }
 
 #[test]
+fn who_has_only_written_the_label_of_a_set_keeps_its_other_fields() {
+    let home = namespace("home");
+    let [theirs, ours] = ["theirs", "ours"].map(|name| Set::secret(&home, name));
+    let one = config_map(&home, "one", "1");
+    theirs.apply(std::slice::from_ref(&one));
+    for (label, data) in [("changed", json!({})), (&*theirs.id, json!({"tool": "1"}))] {
+        let patch = json!({"metadata": {"labels": {PART_OF: label}}, "data": data});
+        cluster().patch(&one, &patch);
+    }
+    theirs
+        .apply_with(std::slice::from_ref(&one), &["--apply-unchanged"])
+        .expect(0);
+    let with_tool = with(one.clone(), &json!({"data": {"tool": "2"}}));
+
+    let run = ours.apply_with(&[with_tool], &["--take-ownership"]).expect(1);
+    assert!(run.stderr.contains("1 conflict:"), "{}", run.stderr);
+    assert!(run.stderr.contains(".data.tool"), "{}", run.stderr);
+    theirs.assert_holds(std::slice::from_ref(&one));
+
+    ours.apply_with(std::slice::from_ref(&one), &["--take-ownership"])
+        .expect(0);
+    ours.assert_holds(std::slice::from_ref(&one));
+    assert_eq!(cluster().live(&one).expect("it")["data"]["tool"], "1");
+}
+
+#[test]
 fn a_set_of_a_custom_parent_is_named_and_one_without_parent_by_its_id() {
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));

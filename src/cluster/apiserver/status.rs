@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Deserialize;
+use serde_json::Deserializer;
 
 use super::UnreachableWebhook;
 use super::hide_sent_secret_values::SecretValues;
@@ -32,7 +33,9 @@ impl Status {
     /// Hides the values of a Secret in all texts.
     pub(super) fn hide(&mut self, values: &SecretValues) {
         self.message = values.hide(&self.message);
-        for cause in &mut self.details.causes {
+        // A conflict holds no values, and its manager may have the name of one.
+        let causes = self.details.causes.iter_mut();
+        for cause in causes.filter(|cause| !cause.is_field_conflict()) {
             cause.message = values.hide(&cause.message);
         }
     }
@@ -136,13 +139,67 @@ impl StatusCause {
         self.reason == "FieldManagerConflict"
     }
 
-    /// Returns the manager that owns a field in conflict, in quotes, as the server names it: the message is
-    /// `conflict with "MANAGER" using VERSION`.
+    /// Returns the manager that owns a field in conflict as the server writes it: in quotes, and with the subresource
+    /// through which it wrote the field. The message is `conflict with OWNER using VERSION` if the manager has updated
+    /// the field, and `conflict with OWNER` if it has applied it.
     pub fn owner(&self) -> &str {
         let owner = self
             .message
             .strip_prefix("conflict with ")
             .unwrap_or(&self.message);
-        owner.split_once(" using ").map_or(owner, |(owner, _)| owner)
+        owner
+            .split_once("\" using ")
+            .map_or(owner, |(name, _)| &owner[..=name.len()])
+    }
+
+    /// Returns the name of the manager that owns a field in conflict; `None` if it cannot be read.
+    pub fn manager(&self) -> Option<String> {
+        let quoted = self.message.strip_prefix("conflict with ")?;
+        Deserializer::from_str(quoted).into_iter().next()?.ok()
+    }
+
+    /// Returns whether the owner of a field in conflict has applied it, and not updated it.
+    pub fn is_applied(&self) -> bool {
+        self.manager().is_some() && !self.message.contains("\" using ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_of_a_field_is_read_from_the_message_of_a_conflict() {
+        for (message, owner, manager, is_applied) in [
+            ("conflict with \"helm\"", "\"helm\"", Some("helm"), true),
+            ("conflict with \"ci\" using apps/v1", "\"ci\"", Some("ci"), false),
+            (
+                "conflict with \"kcm\" with subresource \"scale\" using apps/v1 at 2026-01-01T00:00:00Z",
+                "\"kcm\" with subresource \"scale\"",
+                Some("kcm"),
+                false,
+            ),
+            (
+                "conflict with \"deploy using x\" using v1",
+                "\"deploy using x\"",
+                Some("deploy using x"),
+                false,
+            ),
+            (
+                "conflict with \"say \\\"hi\\\"\"",
+                "\"say \\\"hi\\\"\"",
+                Some("say \"hi\""),
+                true,
+            ),
+            ("something else", "something else", None, false),
+            ("", "", None, false),
+        ] {
+            let cause = StatusCause {
+                message: message.to_owned(),
+                ..StatusCause::default()
+            };
+            let read = (cause.owner(), cause.manager(), cause.is_applied());
+            assert_eq!(read, (owner, manager.map(str::to_owned), is_applied), "{message}");
+        }
     }
 }

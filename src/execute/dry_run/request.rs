@@ -53,7 +53,7 @@ impl Execution<'_> {
 
     /// Sends the dry run of an apply. If it conflicts only with former owners, it is sent again by force: the run takes
     /// these fields, too.
-    pub async fn send_dry_run(
+    pub(super) async fn send_dry_run(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,

@@ -104,7 +104,7 @@ impl Execution<'_> {
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
         if matches!(live_membership, LiveMembership::OfAnotherSet { .. })
-            && let Some(error) = self.predict_label_error(object, live_membership).await
+            && let Some(error) = self.predict_label_error(object).await
         {
             return failed_reply(subject, error);
         }
@@ -123,11 +123,7 @@ impl Execution<'_> {
 
     /// Asks by a dry run whether the server would change the part-of label of an object of another set. The apply would
     /// take the object from that set, and with a changed label, it would be a member of none.
-    async fn predict_label_error(
-        &self,
-        object: &DesiredObject,
-        live_membership: &LiveMembership,
-    ) -> Option<Message> {
+    async fn predict_label_error(&self, object: &DesiredObject) -> Option<Message> {
         let writing = WriteSettings {
             dry_run: DryRun::Server,
             ..self.writing.clone()
@@ -136,8 +132,10 @@ impl Execution<'_> {
             writing: &writing,
             ..*self
         };
-        // If the dry run fails, so does the apply, which reports the failure.
-        let reply = execution.send_dry_run(object, live_membership).await.ok()?;
+        // Only the label matters here, and not the conflicts. If the dry run fails, so does the apply, which reports the
+        // failure.
+        let request = execution.forced_member_request(object, None);
+        let reply = self.server.send(request).await.ok()?;
         label_error_in(&reply, object.part_of().as_deref())
     }
 
@@ -260,7 +258,7 @@ impl Execution<'_> {
             .send_replacing_versions_if_refused(object, live_membership, &mut lock)
             .await
         {
-            Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
+            Err(error) if self.is_resolved_by_migration(&error, live_membership) => {
                 self.migrate_and_renew_lock(object, live_membership, &mut lock)
                     .await?;
                 return self

@@ -1,5 +1,7 @@
 //! The request that applies a member, and the fields that it takes from other managers.
 
+use std::collections::BTreeSet;
+
 use http::StatusCode;
 use serde_json::json;
 
@@ -11,24 +13,64 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::object::Object;
 use crate::model::write_settings::{Conflicts, DryRun};
 use crate::plan::{LiveMembership, Seen};
-use crate::read::{METADATA, WHOLE_OBJECTS};
+use crate::read::{self, METADATA, WHOLE_OBJECTS};
+
+/// The query parameter of an apply that takes fields of other managers.
+pub const FORCE: (&str, &str) = ("force", "true");
+
+/// The managers from which a run takes fields of an object.
+#[derive(Default)]
+struct FormerOwners {
+    /// Their fields move to our manager before the apply: client-side apply, and the former tool of a set that is taken
+    /// over.
+    migrated: BTreeSet<String>,
+    /// Their fields are taken by force.
+    forced: BTreeSet<String>,
+    /// Whether the part-of label is taken by force, whoever owns it.
+    takes_label: bool,
+}
+
+impl FormerOwners {
+    fn is_forced(&self, cause: &StatusCause) -> bool {
+        let is_label = self.takes_label && cause.field == part_of_field();
+        is_label || cause.manager().is_some_and(|name| self.forced.contains(&name))
+    }
+
+    fn has(&self, cause: &StatusCause) -> bool {
+        self.is_forced(cause) || cause.manager().is_some_and(|name| self.migrated.contains(&name))
+    }
+}
 
 impl Execution<'_> {
-    /// Sends the apply of a member. An object of another set is taken by force if all fields in conflict belong to that
-    /// set (`is_conflict_with_former_owner`): the part-of label may be a field of that set's field manager. With the
-    /// `lock`, the object is still the one that the first attempt conflicted with.
+    /// Sends the apply of a member. If it conflicts only with managers from which this run takes fields, some of them
+    /// by force, it is sent again by force, bound to the version that showed the conflicts. (An object of kubectl's
+    /// field manager cannot be bound to a version: the server would copy it into the annotation of client-side apply.)
     pub(super) async fn send_apply(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
-        match self.server.send(self.member_request(object, lock)).await {
-            Err(error)
-                if matches!(live_membership, LiveMembership::OfAnotherSet { .. })
-                    && self.is_conflict_with_former_owner(&error, live_membership) =>
-            {
-                self.server.send(self.forced_member_request(object, lock)).await
+        let error = match self.server.send(self.member_request(object, lock)).await {
+            Err(error) if self.has_to_force(&error, live_membership) => error,
+            answer => {
+                return answer.map_err(|error| self.leave_out_former_owners(error, live_membership));
+            }
+        };
+        let attempts = error.earlier_attempts;
+        if lock.is_some() || !self.may_send_version_as_read() {
+            let reply = self.server.send(self.forced_member_request(object, lock)).await?;
+            return Ok(reply.with_earlier_attempts(attempts));
+        }
+        let Some(live) = read::read_object(self.server, &object.resource, &object.key).await? else {
+            return Err(error);
+        };
+        let lock = Seen::from_version(&live);
+        // Which fields of this very version are in conflict?
+        match self.server.send(self.member_request(object, Some(&lock))).await {
+            Err(error) if self.has_to_force(&error, live_membership) => {
+                let request = self.forced_member_request(object, Some(&lock));
+                Ok(self.server.send(request).await?.with_earlier_attempts(attempts))
             }
             answer => answer.map_err(|error| self.leave_out_former_owners(error, live_membership)),
         }
@@ -37,17 +79,17 @@ impl Execution<'_> {
     /// Returns the request that applies a member. With a `lock`, the apply fails unless the live object has the UID and
     /// resourceVersion of the lock.
     pub fn member_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
-        self.member_request_with(self.writing.conflicts, object, lock)
+        self.member_request_with(&self.writing.conflicts, object, lock)
     }
 
     /// Returns the request that applies a member and takes the fields of other managers.
     pub fn forced_member_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
-        self.member_request_with(Conflicts::Forced, object, lock)
+        self.member_request_with(&Conflicts::Forced, object, lock)
     }
 
     fn member_request_with(
         &self,
-        conflicts: Conflicts,
+        conflicts: &Conflicts,
         object: &DesiredObject,
         lock: Option<&Seen>,
     ) -> ApiRequest {
@@ -55,8 +97,8 @@ impl Execution<'_> {
             ("fieldManager", self.writing.field_manager.as_str()),
             ("fieldValidation", self.writing.validation.parameter()),
         ];
-        if conflicts == Conflicts::Forced {
-            parameters.push(("force", "true"));
+        if *conflicts == Conflicts::Forced {
+            parameters.push(FORCE);
         }
         parameters.extend(self.writing.dry_run.parameter());
         let accept = match self.writing.dry_run {
@@ -74,48 +116,83 @@ impl Execution<'_> {
 
     /// Returns whether all fields in conflict belong to managers from which this run takes fields.
     pub fn is_conflict_with_former_owner(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
-        error.status().is_some_and(|status| {
-            let former_owners = self.former_owners(status, live_membership);
-            status.is_field_conflict()
-                && status
-                    .field_conflicts()
-                    .all(|cause| is_owned_by(cause, &former_owners))
-        })
+        let former = self.former_owners(error, live_membership);
+        conflicts_only_with(error, |cause| former.has(cause))
+    }
+
+    /// Returns whether this run takes all fields in conflict, and some of them by force.
+    fn has_to_force(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
+        self.is_conflict_with_former_owner(error, live_membership)
+            && !self.is_resolved_by_migration(error, live_membership)
+    }
+
+    /// Returns whether all fields in conflict belong to managers whose fields move to our manager.
+    pub(super) fn is_resolved_by_migration(
+        &self,
+        error: &ApiError,
+        live_membership: &LiveMembership,
+    ) -> bool {
+        let former = self.former_owners(error, live_membership);
+        conflicts_only_with(error, |cause| former.has(cause) && !former.is_forced(cause))
     }
 
     /// Returns the error of an apply that conflicts with other managers, without the conflicts with managers from which
     /// this run takes fields.
     pub fn leave_out_former_owners(&self, mut error: ApiError, live_membership: &LiveMembership) -> ApiError {
-        if self.is_conflict_with_former_owner(&error, live_membership) {
-            return error;
-        }
-        if let Some(status) = error.status_mut() {
-            let former_owners = self.former_owners(status, live_membership);
+        let former = self.former_owners(&error, live_membership);
+        if !conflicts_only_with(&error, |cause| former.has(cause))
+            && let Some(status) = error.status_mut()
+        {
             let causes = &mut status.details.causes;
-            causes.retain(|cause| !cause.is_field_conflict() || !is_owned_by(cause, &former_owners));
+            causes.retain(|cause| !cause.is_field_conflict() || !former.has(cause));
         }
         error
     }
 
-    /// Returns the managers from which this run takes fields, in quotes: client-side apply, the former tool of a set
-    /// that is taken over, and for an object of another set, the manager of the part-of label, with which that set has
-    /// applied the object. The latter is in `status`, the answer to an apply without force.
-    fn former_owners(&self, status: &Status, live_membership: &LiveMembership) -> Vec<String> {
-        let mut former_owners = vec![format!("\"{CLIENT_SIDE_APPLY}\"")];
-        match live_membership {
-            LiveMembership::Member { .. } => {
-                let tool = self.writing.former_manager.iter();
-                former_owners.extend(tool.map(|tool| format!("\"{tool}\"")));
-            }
-            LiveMembership::OfAnotherSet { .. } => {
-                let label = format!(".metadata.labels.{PART_OF_LABEL}");
-                let of_label = status.field_conflicts().filter(|cause| cause.field == label);
-                former_owners.extend(of_label.map(|cause| cause.owner().to_owned()));
-            }
-            LiveMembership::NotAMember | LiveMembership::Terminating => {}
+    /// Returns the managers from which this run takes fields. `error` is the answer to an apply without force.
+    ///
+    /// From an object of another set, it takes the label, and all fields of the managers that have applied the label:
+    /// with these, that set has applied the object. Whoever has only updated the label, such as `kubectl label`, keeps
+    /// its other fields.
+    fn former_owners(&self, error: &ApiError, live_membership: &LiveMembership) -> FormerOwners {
+        let mut former = FormerOwners::default();
+        if let Conflicts::ForcedFrom(managers) = &self.writing.conflicts {
+            former.forced.extend(managers.iter().cloned());
         }
-        former_owners
+        match live_membership {
+            LiveMembership::OfAnotherSet { .. } => {
+                let causes = error.status().into_iter().flat_map(Status::field_conflicts);
+                let appliers = causes.filter(|cause| {
+                    let is_ours = cause.manager().as_deref() == Some(&*self.writing.field_manager);
+                    cause.field == part_of_field() && (cause.is_applied() || is_ours)
+                });
+                former.forced.extend(appliers.filter_map(StatusCause::manager));
+                // Its fields move after the apply, once the object is in this set.
+                former.forced.insert(CLIENT_SIDE_APPLY.to_owned());
+                former.takes_label = true;
+            }
+            LiveMembership::Member { .. } => {
+                former.migrated.insert(CLIENT_SIDE_APPLY.to_owned());
+                former.migrated.extend(self.writing.former_manager.clone());
+            }
+            LiveMembership::NotAMember | LiveMembership::Terminating => {
+                former.migrated.insert(CLIENT_SIDE_APPLY.to_owned());
+            }
+        }
+        former
     }
+}
+
+/// Returns whether the error is about fields in conflict, and each of them `is_taken`.
+pub fn conflicts_only_with(error: &ApiError, is_taken: impl Fn(&StatusCause) -> bool) -> bool {
+    error
+        .status()
+        .is_some_and(|status| status.is_field_conflict() && status.field_conflicts().all(is_taken))
+}
+
+/// Returns the path of the part-of label, in the syntax of the server.
+fn part_of_field() -> String {
+    format!(".metadata.labels.{PART_OF_LABEL}")
 }
 
 /// Returns the object with the precondition that the live one is unchanged. A UID in the manifest stays, so that the
@@ -130,9 +207,4 @@ pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
 /// Returns whether this is a conflict that another attempt may not meet: about the object's version, not about a field.
 pub fn is_version_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
-}
-
-/// Returns whether one of these managers, in quotes, owns a field in conflict.
-fn is_owned_by(cause: &StatusCause, owners: &[String]) -> bool {
-    owners.iter().any(|owner| cause.message.contains(owner))
 }

@@ -13,11 +13,13 @@ use crate::execute::members::apply::ATTEMPTS;
 use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, is_field_conflict_after_change, read_live_fields,
 };
-use crate::execute::members::send_apply::{is_version_conflict, with_preconditions};
+use crate::execute::members::send_apply::{
+    FORCE, conflicts_only_with, is_version_conflict, with_preconditions,
+};
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
 use crate::model::write_settings::Conflicts;
-use crate::plan::Preconditions;
+use crate::plan::{Preconditions, Seen};
 use crate::read::{self, WHOLE_OBJECTS, parse_parent_answer};
 
 impl ParentWriting<'_> {
@@ -61,6 +63,7 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
+        let forced = [&parameters[..], &[FORCE]].concat();
         for _ in 0..ATTEMPTS {
             let seen_by_plan = if preconditions.seen_parent().is_some() {
                 let live = read::read_object(self.server, &object.resource, &object.key).await?;
@@ -72,7 +75,15 @@ impl ParentWriting<'_> {
             // The content is read after the precondition. If the object changes in between, the precondition fails.
             let with_live = self.manifest_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
-            let Some(seen) = seen_by_plan.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
+            let mut seen = seen_by_plan.or_else(|| Some(with_live.as_ref()?.seen.clone()));
+            if seen.is_none() && matches!(self.writing.conflicts, Conflicts::ForcedFrom(_)) {
+                let live = read::read_object(self.server, &object.resource, &object.key).await?;
+                seen = live
+                    .as_ref()
+                    .map(Seen::from_version)
+                    .filter(|seen| seen.uid == uid);
+            }
+            let Some(seen) = seen else {
                 let request = manifest_request(sent, with_uid(sent, uid).body(), &parameters);
                 match self.send(request, sink).await {
                     Err(error) if is_version_conflict(&error) && !self.parent_has_uid(uid).await? => {
@@ -82,8 +93,17 @@ impl ParentWriting<'_> {
                     reply => return Ok(reply?),
                 }
             };
-            let request = manifest_request(sent, with_preconditions(sent, &seen).body(), &parameters);
-            match self.send(request, sink).await {
+            let body = with_preconditions(sent, &seen).body();
+            let mut answer = self
+                .send(manifest_request(sent, body.clone(), &parameters), sink)
+                .await;
+            if answer
+                .as_ref()
+                .is_err_and(|error| self.takes_fields_in_conflict(error))
+            {
+                answer = self.send(manifest_request(sent, body, &forced), sink).await;
+            }
+            match answer {
                 Err(error) if is_version_conflict(&error) => {}
                 Err(error) if is_field_conflict_after_change(self.server, object, &seen, &error).await => {}
                 reply => return Ok(reply?),
@@ -116,9 +136,19 @@ impl ParentWriting<'_> {
     pub(super) fn member_parameters(&self) -> Vec<(&str, &str)> {
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         if self.writing.conflicts == Conflicts::Forced {
-            parameters.push(("force", "true"));
+            parameters.push(FORCE);
         }
         parameters
+    }
+
+    /// Returns whether an apply without force failed only because of fields that this run takes by force.
+    fn takes_fields_in_conflict(&self, error: &ApiError) -> bool {
+        let Conflicts::ForcedFrom(managers) = &self.writing.conflicts else {
+            return false;
+        };
+        conflicts_only_with(error, |cause| {
+            cause.manager().is_some_and(|name| managers.contains(&name))
+        })
     }
 
     /// Sends a dry run of the parent's own manifest, and returns the answer: the parent as it would be.
@@ -127,11 +157,17 @@ impl ParentWriting<'_> {
         parameters.push(("dryRun", "All"));
         let with_live = self.manifest_with_live_fields(manifest).await?;
         let manifest = with_live.as_ref().map_or(manifest, |with_live| &with_live.object);
-        let request = ApiRequest {
+        let dry_run = |parameters: &[(&str, &str)]| ApiRequest {
             accept: WHOLE_OBJECTS.to_owned(),
-            ..manifest_request(manifest, manifest.object.body(), &parameters)
+            ..manifest_request(manifest, manifest.object.body(), parameters)
         };
-        self.server.send(request).await
+        match self.server.send(dry_run(&parameters)).await {
+            Err(error) if self.takes_fields_in_conflict(&error) => {
+                parameters.push(FORCE);
+                self.server.send(dry_run(&parameters)).await
+            }
+            answer => answer,
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Prints all field conflicts of a run together, with the ways to resolve them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::message::{FieldConflict, Message};
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;
+use crate::model::write_settings::parse_boolean;
 use crate::report::output::print_message;
 use crate::report::style::Colors;
 use crate::report::text_lines::Label;
@@ -59,12 +60,33 @@ impl FieldConflicts {
         }
         message = message
             .with_hint("remove the fields from the manifests")
-            .with_hint("or take them from their owners with --force-conflicts");
+            .with_hint(format!(
+                "or take them from their owners with --force-conflicts{}",
+                self.value_of_flag()
+            ));
         if self.0.iter().any(|conflict| conflict.pointer.is_some()) {
             message =
                 message.with_hint("or leave them to their owners with --ignore FILE, where FILE contains:");
         }
         Some(message)
+    }
+
+    /// Returns `=MANAGER,...` for the managers that own the fields; nothing if a shell or the flag would read one of the
+    /// names in another way. In a conflict, the name is in quotes.
+    fn value_of_flag(&self) -> String {
+        let owners = self.0.iter().map(|conflict| conflict.owner.as_str());
+        let names: BTreeSet<&str> = owners
+            .map(|owner| owner.split('"').nth(1).unwrap_or(owner))
+            .collect();
+        let is_plain = |name: &&str| {
+            let mut bytes = name.bytes();
+            bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._/-:".contains(&byte))
+                && parse_boolean(name).is_err()
+        };
+        if !names.iter().all(is_plain) {
+            return String::new();
+        }
+        format!("={}", names.into_iter().collect::<Vec<_>>().join(","))
     }
 
     /// Returns the lines of rules for a file of `--ignore`, sorted by object.
@@ -194,6 +216,25 @@ mod tests {
     }
 
     #[test]
+    fn the_flag_names_managers_that_it_and_a_shell_can_read() {
+        for (owners, value) in [
+            (
+                &["\"helm\"", "\"ci\" with subresource \"status\"", "\"helm\""][..],
+                "=ci,helm",
+            ),
+            (&["\"helm\"", "\"Java Client\""], ""),
+            (&["\"a,b\""], ""),
+            (&["\"true\""], ""),
+        ] {
+            let conflicts = owners.iter().map(|owner| FieldConflict {
+                owner: (*owner).to_owned(),
+                ..conflict("web", ".data.key", "/data/key")
+            });
+            assert_eq!(noted(conflicts.collect()).value_of_flag(), value, "{owners:?}");
+        }
+    }
+
+    #[test]
     fn conflicts_are_shown_together_with_three_ways_out() {
         let mut secret = conflict("keys", ".data.a", "/data/a");
         (secret.values, secret.since) = (None, None);
@@ -209,7 +250,7 @@ mod tests {
              web.yaml:6: configmap/keys in namespace shop: .data.a\n  \
              \u{20} owner:    \"helm\"\n  \
              hint: remove the fields from the manifests\n  \
-             hint: or take them from their owners with --force-conflicts\n  \
+             hint: or take them from their owners with --force-conflicts=helm\n  \
              hint: or leave them to their owners with --ignore FILE, where FILE contains:"
         );
         assert_eq!(

@@ -78,7 +78,7 @@ pub async fn create(
         },
         take_over: options.take_over,
         field_manager: options.writing.field_manager.clone(),
-        conflicts: options.writing.conflicts,
+        conflicts: options.writing.conflicts.clone(),
         validation: options.writing.validation,
         ignore: options.ignore.as_ref().map(Ignore::to_save),
         manifests: manifests_without_secret_values(prepared, predicted, parent, &salt)?,
