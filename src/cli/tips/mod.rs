@@ -3,8 +3,8 @@
 //! clap suggests the flag with the most similar name. Here, a flag that overrides a safety check is never suggested:
 //! the user may have meant another one.
 
-use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, Command};
 
 /// Flags that override a safety check.
 const FLAGS_THAT_OVERRIDE_CHECKS: [&str; 7] = [
@@ -316,8 +316,11 @@ fn find_missing_equals_tip(command: &Command, arguments: &[String]) -> Option<St
         let possible = argument.get_possible_values();
         let is_number_or_boolean = value.starts_with(|first: char| first.is_ascii_digit())
             || ["true", "false"].contains(&value.as_str());
+        // A repeatable flag takes names: a word that cannot be a file.
+        let takes_names = matches!(argument.get_action(), ArgAction::Append);
+        let is_name = takes_names && !value.starts_with('-') && !value.contains(['/', '.']);
         let is_value = if possible.is_empty() {
-            is_number_or_boolean
+            is_number_or_boolean || is_name
         } else {
             possible.iter().any(|possible| possible.matches(value, false))
         };

@@ -97,6 +97,17 @@ fn errors_name_flags_and_commands_as_the_help_does() {
 }
 
 #[test]
+fn names_of_managers_follow_an_equals_sign() {
+    for (value, tip) in [
+        ("kubectl-edit", "--force-conflicts=kubectl-edit"),
+        ("y.yaml", "-f before each file"),
+    ] {
+        let error = error(&format!("apply a -f x --force-conflicts {value}"));
+        assert!(error.contains(tip), "{error}");
+    }
+}
+
+#[test]
 fn no_override_is_suggested_for_a_typo() {
     for line in [
         "apply a -f x --force-conflict",
