@@ -128,7 +128,7 @@ pub struct PlanningFlags {
     /// Prune volumes, and namespaces and CRDs in use
     #[arg(long, help_heading = PRUNING)]
     pub allow_data_loss: bool,
-    /// Take fields of other managers, or of NAME,...
+    /// Take fields from all managers, or only NAME,...
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "NAME", help_heading = OWNERSHIP, default_missing_value = "true")]
     pub force_conflicts: Vec<Conflicts>,
     /// Leave fields to others (Flux spec.ignore rules)
@@ -137,7 +137,7 @@ pub struct PlanningFlags {
     /// Take objects that belong to another set
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_ownership: bool,
-    /// Take over another tool's set or existing object
+    /// Take over a foreign set or an existing object
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
     /// Recreate what cannot change: never, marked, KIND

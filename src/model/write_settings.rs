@@ -125,6 +125,13 @@ impl Conflicts {
     }
 }
 
+impl Conflicts {
+    /// Returns whether fields of the manager with this name are taken because the name was given.
+    pub fn takes_from(&self, manager: Option<String>) -> bool {
+        matches!((self, manager), (Self::ForcedFrom(names), Some(manager)) if names.contains(&manager))
+    }
+}
+
 impl FromStr for Conflicts {
     type Err = &'static str;
 

@@ -52,16 +52,28 @@ fn a_manifest_with_an_outdated_version_overwrites_nothing() {
     let set = Set::secret(&home, "web");
     let object = config_map(&home, "one", "1");
     set.apply(std::slice::from_ref(&object));
+    // The set and another manager own its label and its data.
+    set.apply_with(
+        std::slice::from_ref(&object),
+        &["--field-manager=ci", "--apply-unchanged"],
+    )
+    .expect(0);
     let version = cluster().live(&object).expect("it")["metadata"]["resourceVersion"].clone();
     cluster().patch(&object, &json!({"data": {"a": "theirs"}}));
     let before = cluster().live(&object);
     let outdated = with_metadata(&config_map(&home, "one", "2"), "resourceVersion", version);
 
-    let run = set.apply_with(&[outdated], &["--force-conflicts"]).expect(1);
-
-    let hint = "remove metadata.resourceVersion from the manifest";
-    assert!(run.stderr.contains(hint), "{}", run.stderr);
-    assert_eq!(cluster().live(&object), before);
+    let other = Set::secret(&home, "other");
+    for (set, flags) in [
+        (&set, &["--force-conflicts"][..]),
+        (&set, &["--force-conflicts=ci"]),
+        (&other, &["--take-ownership"]),
+    ] {
+        let run = set.apply_with(std::slice::from_ref(&outdated), flags).expect(1);
+        let hint = "remove metadata.resourceVersion from the manifest";
+        assert!(run.stderr.contains(hint), "{flags:?}: {}", run.stderr);
+        assert_eq!(cluster().live(&object), before, "{flags:?}");
+    }
 }
 
 #[test]

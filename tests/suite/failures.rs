@@ -225,7 +225,7 @@ fn fields_are_taken_only_from_the_managers_that_are_named() {
     assert_eq!(data(&one), json!({"key": "1"}));
     assert_eq!(data(&two), json!({"key": "edited", "tuned": "1"}));
 
-    // What the hint says is added to the command.
+    // The user adds the flag that the hint names.
     set.apply_with(
         &wanted,
         &["--force-conflicts=kubectl-edit", "--force-conflicts=tuner"],

@@ -148,7 +148,7 @@ fn an_object_is_taken_from_its_set_and_not_from_other_field_managers() {
 }
 
 #[test]
-fn who_has_only_written_the_label_of_a_set_keeps_its_other_fields() {
+fn a_manager_that_has_only_updated_the_label_keeps_its_other_fields() {
     let home = namespace("home");
     let [theirs, ours] = ["theirs", "ours"].map(|name| Set::secret(&home, name));
     let one = config_map(&home, "one", "1");

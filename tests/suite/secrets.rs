@@ -163,7 +163,7 @@ fn no_command_prints_what_a_secret_holds() {
 
     // What breaks on the way.
     let changed = [secret(&home, "one", &string_data), secret(&home, "three", &data)];
-    // Side by side: some are waited out for half a minute.
+    // In parallel: the program retries some of these for half a minute.
     let faults = Fault::ALL.into_iter().filter(|fault| *fault != Fault::Refused);
     thread::scope(|scope| {
         for fault in faults {

@@ -48,7 +48,7 @@ fn a_member_that_another_set_takes_from_one_of_kubectl_is_reported() {
 }
 
 #[test]
-fn a_field_that_another_manager_takes_right_before_the_object_changes_its_set_stays_its_own() {
+fn a_field_written_right_before_its_object_is_taken_stays_with_its_manager() {
     for flags in [&[][..], &["--field-manager=ci"]] {
         let home = namespace("home");
         let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));

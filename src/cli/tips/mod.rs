@@ -316,7 +316,7 @@ fn find_missing_equals_tip(command: &Command, arguments: &[String]) -> Option<St
         let possible = argument.get_possible_values();
         let is_number_or_boolean = value.starts_with(|first: char| first.is_ascii_digit())
             || ["true", "false"].contains(&value.as_str());
-        // A repeatable flag takes names: a word that cannot be a file.
+        // A repeatable flag takes names. A word with a slash or a dot is more likely a file that lacks its `-f`.
         let takes_names = matches!(argument.get_action(), ArgAction::Append);
         let is_name = takes_names && !value.starts_with('-') && !value.contains(['/', '.']);
         let is_value = if possible.is_empty() {

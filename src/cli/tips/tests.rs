@@ -97,7 +97,7 @@ fn errors_name_flags_and_commands_as_the_help_does() {
 }
 
 #[test]
-fn names_of_managers_follow_an_equals_sign() {
+fn a_tip_puts_names_of_managers_after_an_equals_sign() {
     for (value, tip) in [
         ("kubectl-edit", "--force-conflicts=kubectl-edit"),
         ("y.yaml", "-f before each file"),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::json;
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply, Status, StatusCause};
-use crate::compare::ownership::CLIENT_SIDE_APPLY;
+use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Reply, Status, StatusCause};
+use crate::compare::ownership::{CLIENT_SIDE_APPLY, KUBECTL_FIELD_MANAGER};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
@@ -21,30 +21,36 @@ pub const FORCE: (&str, &str) = ("force", "true");
 /// The managers from which a run takes fields of an object.
 #[derive(Default)]
 struct FormerOwners {
-    /// Their fields move to our manager before the apply: client-side apply, and the former tool of a set that is taken
-    /// over.
+    /// Managers whose fields move to our manager before the apply: client-side apply, unless the object is in another
+    /// set, and the former tool of a set that is taken over.
     migrated: BTreeSet<String>,
-    /// Their fields are taken by force.
+    /// Managers whose fields are taken by force.
     forced: BTreeSet<String>,
     /// Whether the part-of label is taken by force, whoever owns it.
     takes_label: bool,
 }
 
 impl FormerOwners {
+    /// The part-of label is never taken because of its manager: another set that uses this manager may hold the object.
     fn is_forced(&self, cause: &StatusCause) -> bool {
-        let is_label = self.takes_label && cause.field == part_of_field();
-        is_label || cause.manager().is_some_and(|name| self.forced.contains(&name))
+        if cause.field == part_of_field() {
+            return self.takes_label;
+        }
+        cause.manager().is_some_and(|name| self.forced.contains(&name))
+    }
+
+    fn is_migrated(&self, cause: &StatusCause) -> bool {
+        cause.field != part_of_field() && cause.manager().is_some_and(|name| self.migrated.contains(&name))
     }
 
     fn has(&self, cause: &StatusCause) -> bool {
-        self.is_forced(cause) || cause.manager().is_some_and(|name| self.migrated.contains(&name))
+        self.is_forced(cause) || self.is_migrated(cause)
     }
 }
 
 impl Execution<'_> {
     /// Sends the apply of a member. If it conflicts only with managers from which this run takes fields, some of them
-    /// by force, it is sent again by force, bound to the version that showed the conflicts. (An object of kubectl's
-    /// field manager cannot be bound to a version: the server would copy it into the annotation of client-side apply.)
+    /// by force, it is sent again by force, bound to a version that has no other conflicts.
     pub(super) async fn send_apply(
         &self,
         object: &DesiredObject,
@@ -58,22 +64,40 @@ impl Execution<'_> {
             }
         };
         let attempts = error.earlier_attempts;
-        if lock.is_some() || !self.may_send_version_as_read() {
-            let reply = self.server.send(self.forced_member_request(object, lock)).await?;
-            return Ok(reply.with_earlier_attempts(attempts));
+        if lock.is_some() || !self.may_be_bound(object) {
+            return self.force(object, lock, attempts).await;
         }
-        let Some(live) = read::read_object(self.server, &object.resource, &object.key).await? else {
+        let read = read::read_object(self.server, &object.resource, &object.key).await;
+        let Ok(Some(live)) = read else {
             return Err(error);
         };
         let lock = Seen::from_version(&live);
-        // Which fields of this very version are in conflict?
+        // The first answer may be about an older version than the one to which the forced apply is bound.
         match self.server.send(self.member_request(object, Some(&lock))).await {
             Err(error) if self.has_to_force(&error, live_membership) => {
-                let request = self.forced_member_request(object, Some(&lock));
-                Ok(self.server.send(request).await?.with_earlier_attempts(attempts))
+                self.force(object, Some(&lock), attempts).await
             }
-            answer => answer.map_err(|error| self.leave_out_former_owners(error, live_membership)),
+            Ok(reply) => Ok(reply.with_earlier_attempts(attempts)),
+            Err(error) => Err(self.leave_out_former_owners(error, live_membership)),
         }
+    }
+
+    /// Returns whether an apply of this object can be bound to a version by this run. A body that has a version is bound
+    /// already, and that version must not be replaced. With kubectl's field manager, the server would copy the version
+    /// into the annotation of client-side apply.
+    fn may_be_bound(&self, object: &DesiredObject) -> bool {
+        self.writing.field_manager != KUBECTL_FIELD_MANAGER
+            && !object.object.metadata().contains_key("resourceVersion")
+    }
+
+    async fn force(
+        &self,
+        object: &DesiredObject,
+        lock: Option<&Seen>,
+        attempts: EarlierAttempts,
+    ) -> Result<Reply, ApiError> {
+        let reply = self.server.send(self.forced_member_request(object, lock)).await;
+        reply.map(|reply| reply.with_earlier_attempts(attempts))
     }
 
     /// Returns the request that applies a member. With a `lock`, the apply fails unless the live object has the UID and
@@ -133,27 +157,24 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
     ) -> bool {
         let former = self.former_owners(error, live_membership);
-        conflicts_only_with(error, |cause| former.has(cause) && !former.is_forced(cause))
+        conflicts_only_with(error, |cause| {
+            former.is_migrated(cause) && !former.is_forced(cause)
+        })
     }
 
-    /// Returns the error of an apply that conflicts with other managers, without the conflicts with managers from which
-    /// this run takes fields.
+    /// Returns the error without the conflicts about fields that this run takes, unless there are no others.
     pub fn leave_out_former_owners(&self, mut error: ApiError, live_membership: &LiveMembership) -> ApiError {
         let former = self.former_owners(&error, live_membership);
-        if !conflicts_only_with(&error, |cause| former.has(cause))
-            && let Some(status) = error.status_mut()
-        {
-            let causes = &mut status.details.causes;
-            causes.retain(|cause| !cause.is_field_conflict() || !former.has(cause));
-        }
+        leave_out_conflicts(&mut error, |cause| former.has(cause));
         error
     }
 
     /// Returns the managers from which this run takes fields. `error` is the answer to an apply without force.
     ///
-    /// From an object of another set, it takes the label, and all fields of the managers that have applied the label:
-    /// with these, that set has applied the object. Whoever has only updated the label, such as `kubectl label`, keeps
-    /// its other fields.
+    /// From an object of another set, the run takes the part-of label and all fields of these managers: those that have
+    /// applied the label, since that set has applied the object through them; our own manager, if it owns the label;
+    /// and client-side apply. A manager that has only updated the label, as `kubectl label` does, keeps its other
+    /// fields.
     fn former_owners(&self, error: &ApiError, live_membership: &LiveMembership) -> FormerOwners {
         let mut former = FormerOwners::default();
         if let Conflicts::ForcedFrom(managers) = &self.writing.conflicts {
@@ -167,7 +188,7 @@ impl Execution<'_> {
                     cause.field == part_of_field() && (cause.is_applied() || is_ours)
                 });
                 former.forced.extend(appliers.filter_map(StatusCause::manager));
-                // Its fields move after the apply, once the object is in this set.
+                // Forced, and not migrated: the fields of client-side apply move only once the object is in this set.
                 former.forced.insert(CLIENT_SIDE_APPLY.to_owned());
                 former.takes_label = true;
             }
@@ -190,6 +211,16 @@ pub fn conflicts_only_with(error: &ApiError, is_taken: impl Fn(&StatusCause) -> 
         .is_some_and(|status| status.is_field_conflict() && status.field_conflicts().all(is_taken))
 }
 
+/// Removes the conflicts of an error that are `is_taken`, unless there are no others.
+pub fn leave_out_conflicts(error: &mut ApiError, is_taken: impl Fn(&StatusCause) -> bool) {
+    if !conflicts_only_with(error, &is_taken)
+        && let Some(status) = error.status_mut()
+    {
+        let causes = &mut status.details.causes;
+        causes.retain(|cause| !cause.is_field_conflict() || !is_taken(cause));
+    }
+}
+
 /// Returns the path of the part-of label, in the syntax of the server.
 fn part_of_field() -> String {
     format!(".metadata.labels.{PART_OF_LABEL}")
@@ -204,7 +235,7 @@ pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
     object.object.with_metadata(&metadata)
 }
 
-/// Returns whether this is a conflict that another attempt may not meet: about the object's version, not about a field.
+/// Returns whether another attempt may succeed: the conflict is about the object's version, not about a field.
 pub fn is_version_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }

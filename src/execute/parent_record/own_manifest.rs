@@ -6,7 +6,7 @@ use serde_json::json;
 use super::begin::KnownParent;
 use super::requests::{ParentWriteError, ParentWriting, manifest_request};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
-use crate::compare::ownership::MEMBER_FIELD_MANAGER;
+use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, MEMBER_FIELD_MANAGER};
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::members::apply::ATTEMPTS;
@@ -14,7 +14,7 @@ use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, is_field_conflict_after_change, read_live_fields,
 };
 use crate::execute::members::send_apply::{
-    FORCE, conflicts_only_with, is_version_conflict, with_preconditions,
+    FORCE, conflicts_only_with, is_version_conflict, leave_out_conflicts, with_preconditions,
 };
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
@@ -64,6 +64,8 @@ impl ParentWriting<'_> {
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.member_parameters();
         let forced = [&parameters[..], &[FORCE]].concat();
+        // Whether an apply has failed because of fields that this run takes, so that the next one is bound to a version.
+        let mut has_conflict = false;
         for _ in 0..ATTEMPTS {
             let seen_by_plan = if preconditions.seen_parent().is_some() {
                 let live = read::read_object(self.server, &object.resource, &object.key).await?;
@@ -76,7 +78,7 @@ impl ParentWriting<'_> {
             let with_live = self.manifest_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
             let mut seen = seen_by_plan.or_else(|| Some(with_live.as_ref()?.seen.clone()));
-            if seen.is_none() && matches!(self.writing.conflicts, Conflicts::ForcedFrom(_)) {
+            if seen.is_none() && has_conflict && self.writing.field_manager != KUBECTL_FIELD_MANAGER {
                 let live = read::read_object(self.server, &object.resource, &object.key).await?;
                 seen = live
                     .as_ref()
@@ -84,13 +86,18 @@ impl ParentWriting<'_> {
                     .filter(|seen| seen.uid == uid);
             }
             let Some(seen) = seen else {
-                let request = manifest_request(sent, with_uid(sent, uid).body(), &parameters);
+                let parameters = if has_conflict { &forced } else { &parameters };
+                let request = manifest_request(sent, with_uid(sent, uid).body(), parameters);
                 match self.send(request, sink).await {
+                    Err(error) if !has_conflict && self.takes_fields_in_conflict(&error) => {
+                        has_conflict = true;
+                        continue;
+                    }
                     Err(error) if is_version_conflict(&error) && !self.parent_has_uid(uid).await? => {
                         return Err(ParentWriteError::Replaced);
                     }
                     Err(error) if is_version_conflict(&error) => continue,
-                    reply => return Ok(reply?),
+                    reply => return Ok(reply.map_err(|error| self.leave_out_taken(error))?),
                 }
             };
             let body = with_preconditions(sent, &seen).body();
@@ -106,7 +113,7 @@ impl ParentWriting<'_> {
             match answer {
                 Err(error) if is_version_conflict(&error) => {}
                 Err(error) if is_field_conflict_after_change(self.server, object, &seen, &error).await => {}
-                reply => return Ok(reply?),
+                reply => return Ok(reply.map_err(|error| self.leave_out_taken(error))?),
             }
         }
         Err(ParentWriteError::Contended)
@@ -143,12 +150,14 @@ impl ParentWriting<'_> {
 
     /// Returns whether an apply without force failed only because of fields that this run takes by force.
     fn takes_fields_in_conflict(&self, error: &ApiError) -> bool {
-        let Conflicts::ForcedFrom(managers) = &self.writing.conflicts else {
-            return false;
-        };
-        conflicts_only_with(error, |cause| {
-            cause.manager().is_some_and(|name| managers.contains(&name))
-        })
+        conflicts_only_with(error, |cause| self.writing.conflicts.takes_from(cause.manager()))
+    }
+
+    fn leave_out_taken(&self, mut error: ApiError) -> ApiError {
+        leave_out_conflicts(&mut error, |cause| {
+            self.writing.conflicts.takes_from(cause.manager())
+        });
+        error
     }
 
     /// Sends a dry run of the parent's own manifest, and returns the answer: the parent as it would be.
@@ -166,7 +175,7 @@ impl ParentWriting<'_> {
                 parameters.push(FORCE);
                 self.server.send(dry_run(&parameters)).await
             }
-            answer => answer,
+            answer => answer.map_err(|error| self.leave_out_taken(error)),
         }
     }
 }

@@ -61,7 +61,7 @@ impl FieldConflicts {
         message = message
             .with_hint("remove the fields from the manifests")
             .with_hint(format!(
-                "or take them from their owners with --force-conflicts{}",
+                "or take them from their owners: add --force-conflicts{}",
                 self.value_of_flag()
             ));
         if self.0.iter().any(|conflict| conflict.pointer.is_some()) {
@@ -71,10 +71,11 @@ impl FieldConflicts {
         Some(message)
     }
 
-    /// Returns `=MANAGER,...` for the managers that own the fields; nothing if a shell or the flag would read one of the
-    /// names in another way. In a conflict, the name is in quotes.
+    /// Returns `=MANAGER,...` with the managers that own the fields. Returns nothing if the shell or the flag would
+    /// misread a name, such as one with a space or a comma.
     fn value_of_flag(&self) -> String {
         let owners = self.0.iter().map(|conflict| conflict.owner.as_str());
+        // The server puts the name in quotes, sometimes with a subresource behind it.
         let names: BTreeSet<&str> = owners
             .map(|owner| owner.split('"').nth(1).unwrap_or(owner))
             .collect();
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_names_managers_that_it_and_a_shell_can_read() {
+    fn the_hint_names_managers_only_if_the_flag_and_a_shell_read_them_as_they_are() {
         for (owners, value) in [
             (
                 &["\"helm\"", "\"ci\" with subresource \"status\"", "\"helm\""][..],
@@ -250,7 +251,7 @@ mod tests {
              web.yaml:6: configmap/keys in namespace shop: .data.a\n  \
              \u{20} owner:    \"helm\"\n  \
              hint: remove the fields from the manifests\n  \
-             hint: or take them from their owners with --force-conflicts=helm\n  \
+             hint: or take them from their owners: add --force-conflicts=helm\n  \
              hint: or leave them to their owners with --ignore FILE, where FILE contains:"
         );
         assert_eq!(
