@@ -47,7 +47,7 @@ fn assert_repaired(metadata: &Value, expected: &[&str]) {
     let before = cluster().state(&[&sound.home, &sound.away]);
 
     let found = verify(&sound.set, &["--include-namespaces"]);
-    assert_eq!(rules(&found), expected, "{metadata}");
+    assert_eq!(rules(&found), expected, "{metadata}: {found:?}");
     assert!(
         reported(&found).iter().all(|reported| reported.ends_with('+')),
         "{:?}",
