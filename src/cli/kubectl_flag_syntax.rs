@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, Command};
 
-use crate::model::write_settings::parse_boolean;
+use crate::model::text::parse_boolean;
 
 /// Lets every boolean flag accept a value after `=`, as kubectl does. If a flag is repeated, the last one counts.
 pub(super) fn with_boolean_values(command: Command) -> Command {

@@ -44,6 +44,15 @@ pub fn first_lines_and_more<T: ToString>(lines: impl IntoIterator<Item = T>) -> 
     shown
 }
 
+/// Parses a boolean as Go's `strconv.ParseBool` does.
+pub fn parse_boolean(value: &str) -> Result<bool, &'static str> {
+    match value {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("must be true or false"),
+    }
+}
+
 /// Writes an error of the operating system with a lower-case first letter and without its number: `No such file or
 /// directory (os error 2)` becomes `no such file or directory`. Other errors stay as they are.
 pub fn os_cause(error: &dyn std::fmt::Display) -> String {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::model::text::parse_boolean;
+
 /// The settings of a run's writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteSettings {
@@ -123,12 +125,13 @@ impl Conflicts {
         }
         combined
     }
-}
 
-impl Conflicts {
-    /// Returns whether fields of the manager with this name are taken because the name was given.
-    pub fn takes_from(&self, manager: Option<String>) -> bool {
-        matches!((self, manager), (Self::ForcedFrom(names), Some(manager)) if names.contains(&manager))
+    /// Returns the managers whose fields are taken by force because they are named.
+    pub fn named_managers(&self) -> &[String] {
+        match self {
+            Self::ForcedFrom(managers) => managers,
+            Self::Reported | Self::Forced => &[],
+        }
     }
 }
 
@@ -163,15 +166,6 @@ pub enum Validation {
     /// Apply the object. The server still refuses unknown fields.
     #[value(alias = "false")]
     Ignore,
-}
-
-/// Parses a boolean as Go's `strconv.ParseBool` does.
-pub fn parse_boolean(value: &str) -> Result<bool, &'static str> {
-    match value {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("must be true or false"),
-    }
 }
 
 impl Validation {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::json;
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Reply, Status, StatusCause};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply, Status, StatusCause};
 use crate::compare::ownership::{CLIENT_SIDE_APPLY, KUBECTL_FIELD_MANAGER};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
@@ -65,7 +65,8 @@ impl Execution<'_> {
         };
         let attempts = error.earlier_attempts;
         if lock.is_some() || !self.may_be_bound(object) {
-            return self.force(object, lock, attempts).await;
+            let reply = self.server.send(self.forced_member_request(object, lock)).await?;
+            return Ok(reply.with_earlier_attempts(attempts));
         }
         let read = read::read_object(self.server, &object.resource, &object.key).await;
         let Ok(Some(live)) = read else {
@@ -73,13 +74,8 @@ impl Execution<'_> {
         };
         let lock = Seen::from_version(&live);
         // The first answer may be about an older version than the one to which the forced apply is bound.
-        match self.server.send(self.member_request(object, Some(&lock))).await {
-            Err(error) if self.has_to_force(&error, live_membership) => {
-                self.force(object, Some(&lock), attempts).await
-            }
-            Ok(reply) => Ok(reply.with_earlier_attempts(attempts)),
-            Err(error) => Err(self.leave_out_former_owners(error, live_membership)),
-        }
+        let bound = Box::pin(self.send_apply(object, live_membership, Some(&lock)));
+        Ok(bound.await?.with_earlier_attempts(attempts))
     }
 
     /// Returns whether an apply of this object can be bound to a version by this run. A body that has a version is bound
@@ -88,16 +84,6 @@ impl Execution<'_> {
     fn may_be_bound(&self, object: &DesiredObject) -> bool {
         self.writing.field_manager != KUBECTL_FIELD_MANAGER
             && !object.object.metadata().contains_key("resourceVersion")
-    }
-
-    async fn force(
-        &self,
-        object: &DesiredObject,
-        lock: Option<&Seen>,
-        attempts: EarlierAttempts,
-    ) -> Result<Reply, ApiError> {
-        let reply = self.server.send(self.forced_member_request(object, lock)).await;
-        reply.map(|reply| reply.with_earlier_attempts(attempts))
     }
 
     /// Returns the request that applies a member. With a `lock`, the apply fails unless the live object has the UID and
@@ -177,9 +163,9 @@ impl Execution<'_> {
     /// fields.
     fn former_owners(&self, error: &ApiError, live_membership: &LiveMembership) -> FormerOwners {
         let mut former = FormerOwners::default();
-        if let Conflicts::ForcedFrom(managers) = &self.writing.conflicts {
-            former.forced.extend(managers.iter().cloned());
-        }
+        former
+            .forced
+            .extend(self.writing.conflicts.named_managers().iter().cloned());
         match live_membership {
             LiveMembership::OfAnotherSet { .. } => {
                 let causes = error.status().into_iter().flat_map(Status::field_conflicts);

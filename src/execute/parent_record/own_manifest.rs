@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::begin::KnownParent;
 use super::requests::{ParentWriteError, ParentWriting, manifest_request};
-use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Reply, StatusCause};
 use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, MEMBER_FIELD_MANAGER};
 use crate::event::Event;
 use crate::execute::Sink;
@@ -150,13 +150,16 @@ impl ParentWriting<'_> {
 
     /// Returns whether an apply without force failed only because of fields that this run takes by force.
     fn takes_fields_in_conflict(&self, error: &ApiError) -> bool {
-        conflicts_only_with(error, |cause| self.writing.conflicts.takes_from(cause.manager()))
+        conflicts_only_with(error, |cause| self.takes_field(cause))
+    }
+
+    fn takes_field(&self, cause: &StatusCause) -> bool {
+        let named = self.writing.conflicts.named_managers();
+        cause.manager().is_some_and(|manager| named.contains(&manager))
     }
 
     fn leave_out_taken(&self, mut error: ApiError) -> ApiError {
-        leave_out_conflicts(&mut error, |cause| {
-            self.writing.conflicts.takes_from(cause.manager())
-        });
+        leave_out_conflicts(&mut error, |cause| self.takes_field(cause));
         error
     }
 
