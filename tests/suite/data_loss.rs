@@ -133,16 +133,15 @@ fn what_is_deleted_with_a_container_is_named_where_a_flag_allows_it() {
         }
     };
 
-    let allowed = [&ALLOWED[..], &["--allow-prune-all"]].concat();
     let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&kept)));
     let diff = Program::new()
         .args(["diff", "web", "-n", &home, "-o", "json", "-f"])
         .args([files.directory()]);
-    assert_named("diff", &diff.args(&allowed).run().expect(1));
+    assert_named("diff", &diff.args(ALLOWED).run().expect(1));
     for mode in ["--dry-run=client", "--dry-run=server", "--dry-run=none"] {
-        let flags = [&allowed[..], &[mode]].concat();
+        let flags = [&ALLOWED[..], &[mode]].concat();
         if mode != "--dry-run=none" {
-            assert_named("delete", &set.delete(&[&ALLOWED[..], &[mode]].concat()).expect(0));
+            assert_named("delete", &set.delete(&flags).expect(0));
         }
         assert_named(
             "apply",

@@ -243,12 +243,11 @@ fn fields_of_the_parent_are_taken_only_from_the_managers_that_are_named() {
     set.apply_with(&[parent("1")], &["--take-over-set"]).expect(0);
     cluster().apply_as("tuner", &parent("tuned"));
 
-    for flags in [
-        &[][..],
-        &["--force-conflicts=kubectl-edit"],
-        &["--force-conflicts=tuner", "--dry-run=server"],
+    for (flags, code) in [
+        (&[][..], 1),
+        (&["--force-conflicts=kubectl-edit"], 1),
+        (&["--force-conflicts=tuner", "--dry-run=server"], 0),
     ] {
-        let code = i32::from(flags.len() < 2);
         set.apply_with(&[parent("2")], flags).expect(code);
         assert_eq!(cluster().live(&parent("")).expect("it")["data"]["key"], "tuned");
     }
