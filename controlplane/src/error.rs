@@ -81,12 +81,12 @@ pub enum Error {
         count: usize,
     },
     /// The rights of a user were written, and the API server did not heed them.
-    #[error("{user} did not get the right {right} within {seconds} s")]
+    #[error("{user} did not get all of the rights {rights} within {seconds} s")]
     GrantNotHeeded {
         /// The user's name.
         user: String,
-        /// The attributes of the right, as a `SubjectAccessReview` has them.
-        right: String,
+        /// A review for each grant: a right that stands for it.
+        rights: String,
         /// How long it was waited for.
         seconds: u64,
     },

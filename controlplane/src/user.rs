@@ -61,25 +61,32 @@ impl Grant {
         ]
     }
 
-    /// One right of the grant, as a `SubjectAccessReview` asks for it. A role and
-    /// its binding take effect as a whole, so one right stands for all.
-    fn access(&self) -> Option<Value> {
+    /// A question to the server whether the user has one right of the grant. A role
+    /// and its binding take effect as a whole, so one right stands for all.
+    fn review(&self, user: &str) -> Option<Value> {
         let rule = self.rules.first()?;
         let first = |field: &str| rule[field][0].as_str();
         let verb = first("verbs")?;
-        if let Some(path) = first("nonResourceURLs") {
-            return Some(json!({"nonResourceAttributes": {"path": path, "verb": verb}}));
-        }
-        let resource = first("resources")?;
-        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        Some(json!({"resourceAttributes": {
-            "group": first("apiGroups")?,
-            "resource": resource,
-            "subresource": subresource,
-            "verb": verb,
-            "name": first("resourceNames").unwrap_or_default(),
-            "namespace": self.namespace.as_deref().unwrap_or_default(),
-        }}))
+        let mut spec = if let Some(path) = first("nonResourceURLs") {
+            json!({"nonResourceAttributes": {"path": path, "verb": verb}})
+        } else {
+            let resource = first("resources")?;
+            let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+            json!({"resourceAttributes": {
+                "group": first("apiGroups")?,
+                "resource": resource,
+                "subresource": subresource,
+                "verb": verb,
+                "name": first("resourceNames").unwrap_or_default(),
+                "namespace": self.namespace.as_deref().unwrap_or_default(),
+            }})
+        };
+        spec["user"] = json!(user);
+        Some(json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": spec,
+        }))
     }
 }
 
@@ -118,52 +125,57 @@ pub(crate) fn grant(control_plane: &ControlPlane, number: usize, grants: &[Grant
         .enumerate()
         .flat_map(|(index, grant)| grant.objects(&format!("{name}-{index}"), &name))
         .collect();
-    if !objects.is_empty() {
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        create(control_plane, &name, &list, &[])?;
-    }
-    for access in grants.iter().filter_map(Grant::access) {
-        wait_until_allowed(control_plane, &name, &access)?;
-    }
+    let reviews: Vec<Value> = grants.iter().filter_map(|grant| grant.review(&name)).collect();
+    create_until_allowed(control_plane, &name, &objects, &reviews)?;
     Ok(User { name, kubeconfig })
 }
 
-fn wait_until_allowed(control_plane: &ControlPlane, user: &str, access: &Value) -> Result<(), Error> {
-    let right = access.to_string();
-    let mut review = json!({
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": access,
-    });
-    review["spec"]["user"] = json!(user);
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
-        let answer = create(control_plane, user, &review, &["-o", "json"])?;
-        let answer: Value = serde_json::from_slice(&answer.stdout).unwrap_or_default();
-        if answer["status"]["allowed"] == true {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    Err(Error::GrantNotHeeded {
-        user: user.to_owned(),
-        right,
-        seconds: PATIENCE.as_secs(),
-    })
-}
-
-/// Creates the object, which is for this user, with the rights of the admin.
-fn create(
+/// Creates the objects, and waits until the server heeds them: all reviews say so. It does at once most of the time,
+/// so the first reviews are created together with the objects, by one start of kubectl.
+fn create_until_allowed(
     control_plane: &ControlPlane,
     user: &str,
-    object: &Value,
-    options: &[&str],
-) -> Result<Output, Error> {
+    objects: &[Value],
+    reviews: &[Value],
+) -> Result<(), Error> {
+    let mut items = [objects, reviews].concat();
+    let deadline = Instant::now() + PATIENCE;
+    while !items.is_empty() {
+        let answers = create(control_plane, user, &items)?;
+        let is_allowed = |answer: &&Value| answer["status"]["allowed"] == true;
+        if answers.iter().filter(is_allowed).count() == reviews.len() {
+            break;
+        }
+        if Instant::now() > deadline {
+            return Err(Error::GrantNotHeeded {
+                user: user.to_owned(),
+                rights: json!(reviews).to_string(),
+                seconds: PATIENCE.as_secs(),
+            });
+        }
+        thread::sleep(Duration::from_millis(50));
+        items = reviews.to_vec();
+    }
+    Ok(())
+}
+
+/// Creates the objects, which are for this user, with the rights of the admin. Returns them as the server answers.
+fn create(control_plane: &ControlPlane, user: &str, objects: &[Value]) -> Result<Vec<Value>, Error> {
     let file = control_plane.data_dir().join(format!("{user}.json"));
-    fs::write(&file, object.to_string()).about(&file)?;
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    fs::write(&file, list.to_string()).about(&file)?;
     let mut kubectl = control_plane.kubectl_command();
-    kubectl.arg("create").arg("-f").arg(&file).args(options);
-    run(kubectl)
+    // Without validation kubectl requests no schemas, and with this GOGC it ends before it collects garbage: both
+    // together save half of its processor time.
+    kubectl
+        .env("GOGC", "800")
+        .args(["create", "--validate=false", "-o", "json", "-f"])
+        .arg(&file);
+    let answers = run(kubectl)?.stdout;
+    let answers: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(&answers)
+        .into_iter()
+        .collect();
+    Ok(answers.unwrap_or_default())
 }
 
 /// Runs a command that must succeed.

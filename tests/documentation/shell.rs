@@ -11,6 +11,8 @@ use controlplane::ControlPlane;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::RARE_GARBAGE_COLLECTION;
+
 /// Ends the output of each command.
 const MARK: &str = "--- end of the output ---";
 
@@ -43,6 +45,7 @@ impl Shell {
             .env("KUBECONFIG", control_plane.admin_kubeconfig())
             .env("HOME", directory.path())
             .env("NO_COLOR", "1")
+            .envs(RARE_GARBAGE_COLLECTION)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
