@@ -102,13 +102,13 @@ impl Error {
     }
 
     /// Creates an error about a kind whose API group could not be discovered, so that nothing shows whether it exists.
-    pub fn kind_unknowable(message: String) -> Self {
+    pub fn for_undiscoverable_kind(message: String) -> Self {
         Self::new(ErrorKind::Cluster, message)
             .with_hint("restore the API that `kubectl get apiservices` shows as unavailable, then run again")
     }
 
     /// Creates an error about a kind that is defined but that the server does not serve.
-    pub fn kind_not_served(message: String) -> Self {
+    pub fn for_kind_not_served(message: String) -> Self {
         Self::new(ErrorKind::Cluster, message)
             .with_hint("check `kubectl get crds,apiservices`, then run the same command again")
     }
@@ -124,7 +124,7 @@ impl Error {
 
     /// Sets the text that output documents show in place of all messages.
     #[must_use]
-    pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
+    pub fn with_summary_for_documents(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
         self
     }
@@ -132,7 +132,7 @@ impl Error {
     /// Replaces the hints of an error about missing permissions by one that names `kubectl applyset rbac`, which prints
     /// the permissions of `apply` and `diff`. Other errors keep their hints.
     #[must_use]
-    pub fn with_rbac_hint(mut self) -> Self {
+    pub fn with_rbac_hint_if_forbidden(mut self) -> Self {
         let hint = match self.kind {
             ErrorKind::Forbidden => {
                 "print the permissions that this set needs with `kubectl applyset rbac SET -f …`"

@@ -29,7 +29,7 @@ pub enum ProgramError {
 /// the operating system then says why the file cannot be run.
 pub fn to_command(name: &str) -> Result<Command, ProgramError> {
     let file = match find(name) {
-        Err(ProgramError::NotFound) if !is_looked_up(name) => name.into(),
+        Err(ProgramError::NotFound) if !is_looked_up_in_path(name) => name.into(),
         found => found?,
     };
     let mut command = Command::new(file);
@@ -53,11 +53,11 @@ pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
 }
 
 /// Returns whether a name is looked up in `PATH`, because it is not a path.
-pub fn is_looked_up(name: &str) -> bool {
-    !name.contains(separators())
+pub fn is_looked_up_in_path(name: &str) -> bool {
+    !name.contains(directory_separators())
 }
 
-fn separators() -> &'static [char] {
+fn directory_separators() -> &'static [char] {
     if cfg!(windows) { &[':', '\\', '/'] } else { &['/'] }
 }
 
@@ -103,7 +103,7 @@ fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError
     if ["", ".", ".."].contains(&name) {
         return Err(ProgramError::NotFound);
     }
-    if !is_looked_up(name) {
+    if !is_looked_up_in_path(name) {
         return environment
             .find_with_extension(Path::new(name))
             .ok_or(ProgramError::NotFound);

@@ -26,7 +26,7 @@ mod verify;
 mod wait;
 
 pub use cli::Cli;
-pub use commands::completion::answer_completion;
+pub use commands::completion::print_candidates_if_requested;
 pub use commands::run;
 
 /// The items that tests in `tests/` and benchmarks use directly. They are not an API for other crates.

@@ -7,7 +7,7 @@ use kubectl_applyset::Cli;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    if kubectl_applyset::answer_completion(&arguments) {
+    if kubectl_applyset::print_candidates_if_requested(&arguments) {
         return ExitCode::SUCCESS;
     }
     let typed = Cli::parse(arguments).unwrap_or_else(|error| error.exit());

@@ -112,11 +112,11 @@ else the service account of the Pod. Proxies: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
 /// Sets the help pages of the program and of its commands. `-h` and `--help` print the same page.
 pub(super) fn with_pages(root: Command) -> Command {
     let shared: Vec<Arg> = root.get_arguments().cloned().collect();
-    let front = front_page(&root);
+    let front = format_front_page(&root);
     let root = root.mut_subcommands(|command| {
         let page = match command.get_name() {
-            "connection" => connection_page(),
-            _ => command_page(&command, &shared),
+            "connection" => format_connection_page(),
+            _ => format_command_page(&command, &shared),
         };
         let usage = find_usage(command.get_name());
         command.override_usage(usage).override_help(page)
@@ -124,7 +124,7 @@ pub(super) fn with_pages(root: Command) -> Command {
     root.override_usage(USAGE).override_help(front)
 }
 
-fn front_page(root: &Command) -> String {
+fn format_front_page(root: &Command) -> String {
     let mut page = format!("{}\n\n{INTRODUCTION}", about_text(root));
     for (heading, names) in COMMANDS {
         let _ = write!(page, "\n{heading}:\n");
@@ -145,13 +145,15 @@ fn front_page(root: &Command) -> String {
     page
 }
 
-fn command_page(command: &Command, shared: &[Arg]) -> String {
-    let mut page = format_beginning(command);
+fn format_command_page(command: &Command, shared_flags: &[Arg]) -> String {
+    let mut page = format_about_and_usage(command);
     if let Some(examples) = command.get_after_help() {
         let _ = write!(page, "\n{examples}\n");
     }
     let own = command.get_arguments();
-    let global = shared.iter().filter(|flag| is_shared_flag_shown(flag, command));
+    let global = shared_flags
+        .iter()
+        .filter(|flag| is_shared_flag_shown(flag, command));
     let flags: Vec<&Arg> = own.chain(global).filter(|flag| !flag.is_hide_set()).collect();
     page.push_str(&format_sections(&flags, command.get_name()));
     if !OFFLINE.contains(&command.get_name()) {
@@ -161,26 +163,26 @@ fn command_page(command: &Command, shared: &[Arg]) -> String {
 }
 
 /// Returns the page about the flags of the connection.
-pub fn connection_page() -> String {
+pub fn format_connection_page() -> String {
     let root = Cli::command();
     let mut flags: Vec<&Arg> = root.get_arguments().collect();
     flags.retain(|flag| flag.get_help_heading() == Some(CONNECTION) && !flag.is_hide_set());
     let mut page = root
         .find_subcommand("connection")
-        .map(format_beginning)
+        .map(format_about_and_usage)
         .unwrap_or_default();
     page.push_str(&format_sections(&flags, ""));
     let _ = write!(page, "\n{ENVIRONMENT}");
     page
 }
 
-fn format_beginning(command: &Command) -> String {
+fn format_about_and_usage(command: &Command) -> String {
     let usage = find_usage(command.get_name());
     format!("{}\n\nUsage: {usage}\n", about_text(command))
 }
 
-fn find_usage(command: &str) -> &'static str {
-    let found = USAGES.iter().find(|(name, _)| *name == command);
+fn find_usage(command_name: &str) -> &'static str {
+    let found = USAGES.iter().find(|(name, _)| *name == command_name);
     found.map_or(USAGE, |(_, usage)| usage)
 }
 

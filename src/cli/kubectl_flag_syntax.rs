@@ -8,7 +8,7 @@ use clap::{ArgAction, Command};
 use crate::model::text::parse_boolean;
 
 /// Lets every boolean flag accept a value after `=`, as kubectl does. If a flag is repeated, the last one counts.
-pub(super) fn with_boolean_values(command: Command) -> Command {
+pub(super) fn accept_values_for_boolean_flags(command: Command) -> Command {
     let command = command.mut_args(|argument| match argument.get_action() {
         ArgAction::SetTrue => argument
             .action(ArgAction::Set)
@@ -20,7 +20,7 @@ pub(super) fn with_boolean_values(command: Command) -> Command {
             .value_name("BOOL"),
         _ => argument,
     });
-    command.mut_subcommands(with_boolean_values)
+    command.mut_subcommands(accept_values_for_boolean_flags)
 }
 
 /// Rewrites `-v 6` and `-v6` to `-v=6`. In `-v web`, the word is not a number, so it is left as the next argument.
@@ -85,7 +85,7 @@ mod tests {
             let read = (
                 apply.manifests.recursive,
                 apply.yes,
-                Conflicts::combine(&apply.planning.force_conflicts) == Conflicts::Forced,
+                Conflicts::combine_repeated_flag(&apply.planning.force_conflicts) == Conflicts::Forced,
             );
             assert_eq!(read, (recursive, yes, force), "{flags}");
         }
@@ -133,6 +133,6 @@ mod tests {
         let typed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
         assert!(typed.is_ok_and(|typed| !typed.shared.quiet));
         Cli::command().debug_assert();
-        with_boolean_values(Cli::command()).debug_assert();
+        accept_values_for_boolean_flags(Cli::command()).debug_assert();
     }
 }

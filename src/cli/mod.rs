@@ -18,7 +18,7 @@ pub use apply::{Apply, Diff, MarkdownFlags, PlanningFlags};
 pub use arguments::{ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
 pub use commands::{Command, Delete, Export, List, Rbac, Verify, View};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags};
-pub use help::connection_page;
+pub use help::format_connection_page;
 
 use std::ffi::OsString;
 
@@ -49,7 +49,9 @@ impl Cli {
     /// Returns clap's error for wrong arguments. As in clap, `--help` and `--version` are errors, too, with the output
     /// as their text.
     pub fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
-        let mut command = help::with_pages(kubectl_flag_syntax::with_boolean_values(Self::command()));
+        let mut command = help::with_pages(kubectl_flag_syntax::accept_values_for_boolean_flags(
+            Self::command(),
+        ));
         let mut arguments = kubectl_flag_syntax::rewrite_verbosity(arguments);
         if arguments.len() < 2 {
             arguments.push("--help".into());
@@ -62,6 +64,6 @@ impl Cli {
         let matches = command.try_get_matches_from_mut(arguments);
         matches
             .and_then(|matches| Self::from_arg_matches(&matches))
-            .map_err(|error| tips::with_tip(error, &command, &argument_texts))
+            .map_err(|error| tips::replace_clap_tip(error, &command, &argument_texts))
     }
 }

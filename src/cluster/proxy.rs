@@ -45,7 +45,7 @@ impl fmt::Display for Proxy {
 impl Proxy {
     /// Parses the URL of a proxy; without a scheme, it is an http proxy. `named_by` names the setting that holds
     /// the URL, for messages.
-    pub fn parse(address: &str, named_by: &str) -> Result<Self, InvalidProxy> {
+    pub fn parse(address: &str, setting_name: &str) -> Result<Self, InvalidProxy> {
         let with_scheme = match address.split_once("://") {
             // With either scheme, the proxy resolves host names.
             Some(("socks5h", rest)) => format!("socks5://{rest}"),
@@ -56,14 +56,14 @@ impl Proxy {
             .parse::<Uri>()
             .ok()
             .filter(|uri| {
-                matches!(uri.scheme_str(), Some("http" | "https" | "socks5")) && has_host_and_port(uri)
+                matches!(uri.scheme_str(), Some("http" | "https" | "socks5")) && has_host_and_valid_port(uri)
             })
             .map(|uri| Self {
                 uri,
-                named_by: named_by.to_owned(),
+                named_by: setting_name.to_owned(),
             })
             .ok_or_else(|| InvalidProxy {
-                named_by: named_by.to_owned(),
+                named_by: setting_name.to_owned(),
             })
     }
 
@@ -112,7 +112,7 @@ impl Proxy {
 
 /// Returns whether the URL has a host that is followed by a valid port or by nothing. `Uri` itself accepts a port of
 /// any size.
-fn has_host_and_port(uri: &Uri) -> bool {
+fn has_host_and_valid_port(uri: &Uri) -> bool {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let behind_user = authority.rsplit('@').next().unwrap_or_default();
     let host = uri.host().filter(|host| !host.is_empty());

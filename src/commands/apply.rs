@@ -16,7 +16,7 @@ use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{LiveMembership, Proposal, Recreate, permissions};
 use crate::read::NamedSet;
-use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file};
+use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file_text};
 use crate::session;
 use crate::session::command_run::CommandRun;
 use crate::session::export::{ExportSource, PlannedChanges};
@@ -34,13 +34,13 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     }
     let options = ApplyOptions::new(arguments, shared)?;
     if let Some(file) = &options.undo_out {
-        manifest_files::check_file(UNDO_OUT, file)?;
+        manifest_files::check_file_can_be_created(UNDO_OUT, file)?;
         manifest_files::check_not_among_manifests(UNDO_OUT, file, &options.sources, options.recursion)?;
     }
     let questions = Questions::at_terminal(options.is_interactive, &options.sources);
     let mut run = CommandRun::begin(
         Operation::Apply,
-        SetDocument::named(&options.set.name),
+        SetDocument::from_name(&options.set.name),
         style_for_apply(arguments, shared),
         options.writing.dry_run,
         questions,
@@ -65,7 +65,7 @@ async fn run_script(
         has_undo_file: false,
     };
     let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome.map_err(Error::with_rbac_hint))
+    run.finish(outcome.map_err(Error::with_rbac_hint_if_forbidden))
 }
 
 fn style_for_apply(arguments: &Apply, shared: &GlobalFlags) -> Style {
@@ -85,12 +85,12 @@ async fn run_saved_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) ->
     let plan = saved_plan::read(file)?;
     let options = ApplyOptions::from_plan(&plan, arguments, shared)?;
     if let Some(file) = &options.undo_out {
-        manifest_files::check_file(UNDO_OUT, file)?;
+        manifest_files::check_file_can_be_created(UNDO_OUT, file)?;
     }
     let questions = Questions::at_terminal(options.is_interactive, &[]);
     let mut run = CommandRun::begin(
         Operation::Apply,
-        SetDocument::named(&options.set.name),
+        SetDocument::from_name(&options.set.name),
         style_for_apply(arguments, shared),
         options.writing.dry_run,
         questions,
@@ -131,7 +131,7 @@ impl Script for ApplyScript<'_> {
             Some(saved) => {
                 let prepared =
                     saved_plan::plan_again_and_compare(run, self.shared, self.options, saved).await?;
-                run.report_warnings(&prepared.plan.warnings());
+                run.report_new_warnings(&prepared.plan.describe_ignored_dependencies_and_losses());
                 check_permissions(&prepared).await?;
                 prepared
             }
@@ -179,7 +179,7 @@ impl Script for ApplyScript<'_> {
             return Ok(());
         }
         prepare::report_notes_and_warnings(run, prepared);
-        prepared.plan.accept();
+        prepared.plan.lift_all_refusals();
         check_permissions(prepared).await
     }
 
@@ -192,13 +192,13 @@ impl Script for ApplyScript<'_> {
                 () = interrupt.wait_until_requested() => return Ok(Ending::Interrupted),
                 exported = build_undo_text(prepared, self.shared) => exported?,
             };
-            manifest_files::write_file(UNDO_OUT, file, &exported)?;
+            manifest_files::write_new_private_file(UNDO_OUT, file, &exported)?;
             self.has_undo_file = true;
             let written = format!(
                 "wrote {}; its first lines say how to undo this run",
                 file.display()
             );
-            run.report_notes(vec![written]);
+            run.report_new_notes(vec![written]);
             // The same command would refuse to overwrite the file.
             if run.resume == Resume::SameCommand {
                 run.resume = Resume::OtherUndoFile;
@@ -268,17 +268,22 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
             flags.extend([" ", &recreate_flag(kinds)]);
         }
     }
-    Ok(manifest_file(&named.set.parent, &flags, &left_out, &manifests))
+    Ok(manifest_file_text(
+        &named.set.parent,
+        &flags,
+        &left_out,
+        &manifests,
+    ))
 }
 
 async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let is_dry = options.writing.dry_run != DryRun::None;
     if is_dry {
-        run.reporter.print_header(&run.set, &run.place);
+        run.reporter.print_header_at_terminal(&run.set, &run.place);
     }
     let reporter = &mut run.reporter;
-    reporter.set_losses(&prepared.plan.accepted);
+    reporter.set_accepted_data_losses(&prepared.plan.accepted);
     let patience = options.waiting.patience.filter(|_| !is_dry);
     let written = RefCell::new(WrittenObjects::default());
     let wait = patience
@@ -305,7 +310,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         };
         Ok(execution.run(&mut sink).await?)
     };
-    interrupt.run_command_until_insisted(work).await
+    interrupt.run_command_until_stop_at_once(work).await
 }
 
 /// Refuses a run that the user has no permission to finish.

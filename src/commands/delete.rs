@@ -31,7 +31,7 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
     let questions = Questions::at_terminal(options.is_interactive, &[]);
     let mut run = CommandRun::begin(
         Operation::Delete,
-        SetDocument::named(&options.set.name),
+        SetDocument::from_name(&options.set.name),
         settings::read_style(shared),
         options.writing.dry_run,
         questions,
@@ -116,9 +116,9 @@ impl Script for DeleteScript<'_> {
         prepared: &mut Prepared,
     ) -> Result<(), Error> {
         run.set = SetDocument::from(&prepared.named.set);
-        run.report_warnings(&prepared.state.warnings);
-        run.report_warnings(&prepared.plan.warnings());
-        prepared.plan.accept();
+        run.report_new_warnings(&prepared.state.warnings);
+        run.report_new_warnings(&prepared.plan.describe_ignored_dependencies_and_losses());
+        prepared.plan.lift_all_refusals();
         let Prepared {
             cluster,
             named,
@@ -174,18 +174,25 @@ async fn execute_deletion(
             return Ok::<_, Error>(waiting.await);
         }
         let mut sink = |event| run.reporter.take_event(event);
-        let members = deletion.delete_members(&mut deletion_run, &mut sink).await;
+        let members = deletion
+            .delete_members_while_renewing_entry(&mut deletion_run, &mut sink)
+            .await;
         Ok(match members.ending {
             Ending::Done => {
                 let terminating_objects = TerminatingObjects::Awaited;
                 deletion
-                    .finish_deletion(&mut deletion_run, members.deleted, terminating_objects, &mut sink)
+                    .delete_parent_or_narrow_record(
+                        &mut deletion_run,
+                        members.deleted,
+                        terminating_objects,
+                        &mut sink,
+                    )
                     .await
             }
             stopped => deletion_run.end(None, stopped, &mut sink).await,
         })
     };
-    let ending = interrupt.run_command_until_insisted(Box::pin(work)).await?;
+    let ending = interrupt.run_command_until_stop_at_once(Box::pin(work)).await?;
     // Objects that the user may list, but not delete, and that are probably members.
     let likely_members_left = prepared.state.likely_members_left;
     if ending == Ending::Done && likely_members_left > 0 {
@@ -212,7 +219,9 @@ async fn delete_and_wait(
         written.add_from_event(&event);
         reporter.take_event(event);
     };
-    let members = deletion.delete_members(deletion_run, &mut sink).await;
+    let members = deletion
+        .delete_members_while_renewing_entry(deletion_run, &mut sink)
+        .await;
     if members.ending != Ending::Done {
         return deletion_run.end(None, members.ending, &mut sink).await;
     }
@@ -239,9 +248,9 @@ async fn delete_and_wait(
     if outcome == Outcome::Interrupted {
         return deletion_run.end(None, Ending::Interrupted, &mut report).await;
     }
-    // If members are left after the wait, `finish_deletion` keeps the parent, and narrows its record to these members.
+    // If members are left after the wait, `delete_parent_or_narrow_record` keeps the parent, and narrows its record to these members.
     let ending = deletion
-        .finish_deletion(
+        .delete_parent_or_narrow_record(
             deletion_run,
             members.deleted,
             TerminatingObjects::Reported,
@@ -257,7 +266,7 @@ async fn delete_and_wait(
     let found = prepared.state.parent.iter();
     let parent = found.map(|parent| waits::deletion_target(&parent.live, Lookup::Name));
     let parent_containers = deletion
-        .parent_containers()
+        .parent_containers_to_delete()
         .map(|live| written.deletion_target(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent

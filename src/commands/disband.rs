@@ -83,7 +83,7 @@ impl Script for DisbandScript<'_> {
         let members = read
             .list_members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
-        let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
+        let plan = plan::plan_disband(&read.named.set, members, &membership.appliers);
         Ok(Some(PlannedDisband {
             cluster,
             read,
@@ -111,7 +111,7 @@ impl Script for DisbandScript<'_> {
         planned: &mut PlannedDisband,
     ) -> Result<(), Error> {
         let read = &planned.read;
-        run.report_warnings(&read.state.warnings);
+        run.report_new_warnings(&read.state.warnings);
         let mut needed = permissions::needed_to_relabel(&planned.plan.changes);
         needed.insert(permissions::needed_to_patch_parent(
             &read.named.set,
@@ -139,12 +139,12 @@ impl Script for DisbandScript<'_> {
             }),
             plan: &planned.plan,
             selector: None,
-            judge: &|_, live| plan::judge_release(live, &read.named.set),
+            judge: &|_, live| plan::judge_disband(live, &read.named.set),
         };
         let mut sink = |event| run.reporter.take_event(event);
         let ending = run
             .interrupt
-            .run_command_until_insisted(execution.run(&mut sink))
+            .run_command_until_stop_at_once(execution.run(&mut sink))
             .await?;
         if ending == Ending::Done && self.membership.writing.dry_run == DryRun::None {
             let parent = &planned.read.named.set.parent;

@@ -8,11 +8,11 @@ use crate::error::{Error, ErrorKind, Exit};
 use crate::model::set::Set;
 use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};
-use crate::report::{self, Device, Format, ManifestText, Style, manifest_file};
+use crate::report::{self, Device, Format, ManifestText, Style, manifest_file_text};
 use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
 use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
-use crate::session::signals::{listen, unless_stopped};
+use crate::session::signals::{listen, run_unless_interrupted};
 use crate::settings::{self, SetReference};
 
 /// Runs `export`.
@@ -26,9 +26,9 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
                 "omit -o, or print the manifests without --out",
             ));
         }
-        manifest_files::check_directory(directory)?;
+        manifest_files::check_directory_has_no_manifests(directory)?;
     }
-    let exported = unless_stopped(&listen(), read_and_export(&reference, arguments, shared)).await?;
+    let exported = run_unless_interrupted(&listen(), read_and_export(&reference, arguments, shared)).await?;
     let SetExport {
         set,
         flags,
@@ -39,9 +39,9 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
         report::print_note(line, style);
     }
     let Some(directory) = &arguments.out else {
-        let file = manifest_file(&set.parent, &flags, &left_out, &manifests);
+        let file = manifest_file_text(&set.parent, &flags, &left_out, &manifests);
         report::print_exported_manifests(&manifests, &file, style);
-        warn_of_secrets(&manifests, style);
+        warn_of_secrets_on_terminal(&manifests, style);
         return Ok(Exit::Done);
     };
     if manifests.is_empty() {
@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
 }
 
 /// Warns that values of Secrets were printed to a terminal, whose scrollback others may read.
-fn warn_of_secrets(manifests: &[ManifestText], style: Style) {
+fn warn_of_secrets_on_terminal(manifests: &[ManifestText], style: Style) {
     let secrets = manifests.iter().filter(|manifest| manifest.is_secret()).count();
     let is_shown = matches!(style.output, Device::Terminal { .. }) && style.format != Format::Names;
     if secrets > 0 && is_shown {
@@ -97,10 +97,12 @@ async fn read_and_export(
         parent,
     } = read_existing_set(reference, shared, &mut known).await?;
     let found = FoundSet::new(named.set.parent.clone(), &parent);
-    cluster.settle_kinds_of_shown_sets(slice::from_ref(&found)).await;
+    cluster
+        .judge_missing_kinds_without_waiting(slice::from_ref(&found))
+        .await;
     // Members were not listed yet. At this point, a set is not visible as a whole only if the server does not serve a
     // recorded kind; the export would lack the objects of that kind.
-    if found.visibility(&cluster.discovery) != Visibility::Whole {
+    if found.determine_visible_part_of_scope(&cluster.discovery) != Visibility::Whole {
         let parent = &named.set.parent;
         let text = format!(
             "{parent}: not exported: its record is faulty, or names a kind that the server does not list"
@@ -121,7 +123,7 @@ async fn read_and_export(
         cluster: &cluster,
         set: &set,
         parent_resource: &named.resource,
-        places: &found_set::places(slice::from_ref(&found), &cluster.discovery),
+        places: &found_set::determine_scope_of_sets(slice::from_ref(&found), &cluster.discovery),
         field_manager: manager,
         concurrency: usize::from(shared.concurrency),
     }

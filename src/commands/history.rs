@@ -6,7 +6,7 @@ use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::History;
 use crate::report::{self, HistoryDocument};
 use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
-use crate::session::signals::{listen, unless_stopped};
+use crate::session::signals::{listen, run_unless_interrupted};
 use crate::settings::{self, SetReference};
 
 /// Runs `history`.
@@ -14,11 +14,11 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
     let style = settings::read_style(shared);
     let reference = SetReference::new(set)?;
     let mut known = SetAndPlace::from_name(&reference.name);
-    let found = unless_stopped(&listen(), read_history(&reference, shared, &mut known)).await;
+    let found = run_unless_interrupted(&listen(), read_history(&reference, shared, &mut known)).await;
     let document = match found {
         // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
-            report::print_json_or_yaml(
+            report::print_if_json_or_yaml(
                 &HistoryDocument::from_error(known.set, &error),
                 &known.place,
                 style,

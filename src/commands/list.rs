@@ -10,15 +10,15 @@ use crate::read::found_set::FoundSet;
 use crate::read::{self, Wanted};
 use crate::report::{self, ContextAndServer, ListDocument, SetListing, Style};
 use crate::session::connect;
-use crate::session::signals::{listen, unless_stopped};
+use crate::session::signals::{listen, run_unless_interrupted};
 use crate::settings;
-use crate::verify::record_doubts_of_sets;
+use crate::verify::describe_record_inconsistencies_of_sets;
 
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::read_style(shared);
     let mut place = ContextAndServer::default();
-    let listed = unless_stopped(
+    let listed = run_unless_interrupted(
         &listen(),
         read_and_print_sets(arguments, shared, style, &mut place),
     )
@@ -27,7 +27,7 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {
-        report::print_json_or_yaml(&ListDocument::from_error(error), &place, style);
+        report::print_if_json_or_yaml(&ListDocument::from_error(error), &place, style);
     }
     listed.map(|()| Exit::Done)
 }
@@ -44,10 +44,10 @@ async fn read_and_print_sets(
     *place = connect::context_and_server(&connection);
     let server = connection.server.clone();
     let discovering = connect::discover(connection, connect::unlimited_kind_waits(style), Wanted::Nothing);
-    let custom = Box::pin(async { Ok(read::custom_parent_kinds(&server).await) });
+    let custom = Box::pin(async { Ok(read::list_custom_parent_kinds(&server).await) });
     let (mut cluster, custom) = try_join(discovering, custom).await?;
     let mut warnings = Vec::new();
-    let kinds = read::parent_kinds(&cluster, custom, &mut warnings).await;
+    let kinds = read::find_served_parent_kinds(&cluster, custom, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
     let namespace = namespace.as_deref();
     let mut parents = Vec::new();
@@ -77,10 +77,10 @@ async fn read_and_print_sets(
         .into_iter()
         .map(|(identity, parent)| FoundSet::new(identity, &parent))
         .collect();
-    cluster.settle_kinds_of_shown_sets(&sets).await;
+    cluster.judge_missing_kinds_without_waiting(&sets).await;
     let concurrency = usize::from(shared.concurrency);
     read::add_visible_members_to_sets(&cluster, &mut sets, concurrency, &mut warnings).await;
-    warnings.extend(record_doubts_of_sets(&sets, &cluster.discovery));
+    warnings.extend(describe_record_inconsistencies_of_sets(&sets, &cluster.discovery));
     let listings = sets.iter().map(|set| SetListing::new(set, &cluster.discovery));
     let document = ListDocument::new(listings.collect(), warnings);
     for warning in &document.warnings {

@@ -21,7 +21,7 @@ use clap::CommandFactory as _;
 
 use crate::cli::{self, Cli, Command};
 use crate::error::{Error, Exit};
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 use crate::report::{self, Format};
 use crate::settings;
 
@@ -51,7 +51,7 @@ fn run_command(line: &Cli) -> Exit {
             return Exit::Done;
         }
         Command::Connection => {
-            report::text(&cli::connection_page());
+            report::text(&cli::format_connection_page());
             return Exit::Done;
         }
         Command::Completion { shell } => {
@@ -126,7 +126,11 @@ fn write_manual(directory: &Path) -> Result<Exit, Error> {
         .map(|()| Exit::Done)
         .map_err(|error| {
             Error::usage(
-                format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
+                format!(
+                    "{}: cannot be written: {}",
+                    directory.display(),
+                    format_os_error(&error)
+                ),
                 "pass a directory",
             )
         })
@@ -144,7 +148,7 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<
             outcome
         }
         Err(error) => Err(Error::usage(
-            format!("cannot start: {}", os_cause(&error)),
+            format!("cannot start: {}", format_os_error(&error)),
             "check the limit of open files with `ulimit -n`",
         )),
     }

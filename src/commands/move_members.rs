@@ -20,7 +20,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, MembershipKeepReason, MembershipPlan, MembershipSkip, Proposal};
-use crate::read::{Cluster, NamedSet, members_without_label, no_set_to_move, resolve_named_set};
+use crate::read::{Cluster, NamedSet, list_objects_with_lost_label, no_set_to_move, resolve_named_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -91,7 +91,7 @@ impl Script for MoveScript<'_> {
                     run,
                     self.shared,
                     manifests,
-                    Manifests::keep_hooks,
+                    Manifests::with_hooks_not_separated,
                 )
                 .await?
             }
@@ -140,9 +140,10 @@ impl Script for MoveScript<'_> {
         if remaining.is_empty() {
             // The old parent may be deleted. Objects that have lost the label would then be in the scope of no record.
             let places = &from.state.places;
-            let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
-            from.state.keep_unlabeled_in_record(&unlabeled?, &from.named);
-            run.report_warnings(&from.state.warnings);
+            let unlabeled = list_objects_with_lost_label(&cluster.server, places, concurrency).await;
+            from.state
+                .warn_and_keep_unlabeled_in_record(&unlabeled?, &from.named);
+            run.report_new_warnings(&from.state.warnings);
         }
         let obstacles = Obstacles {
             unlisted: from.state.observed.record_to_keep.clone(),
@@ -151,7 +152,8 @@ impl Script for MoveScript<'_> {
         };
         planned.members_before = members_of_new_set.len();
         (planned.aim, planned.obstacles) = decide_old_parent_aim(obstacles, &self.options.selection);
-        adopt_move_disband::check_permissions(&planned.cluster, list_permissions(planned), membership).await
+        adopt_move_disband::check_permissions(&planned.cluster, list_needed_permissions(planned), membership)
+            .await
     }
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
@@ -191,20 +193,20 @@ async fn execute_move(
     let mut sink = |event| run.reporter.take_event(event);
     let ending = run
         .interrupt
-        .run_command_until_insisted(execution.run(&mut sink))
+        .run_command_until_stop_at_once(execution.run(&mut sink))
         .await?;
     if ending == Ending::Done {
-        let namespace = note_of_namespace(from, into, &planned.plan)
+        let namespace = note_on_manifests_without_namespace(from, into, &planned.plan)
             .filter(|_| options.membership.writing.dry_run == DryRun::None);
-        let merged = note_of_merged_sets(into, planned.members_before, &planned.plan);
-        run.report_notes(namespace.into_iter().chain(merged).collect());
+        let merged = note_on_manifests_to_merge(into, planned.members_before, &planned.plan);
+        run.report_new_notes(namespace.into_iter().chain(merged).collect());
     }
     Ok(ending)
 }
 
 /// Returns the note that manifests without a namespace now get the namespace of the new parent. `None` if the namespace
 /// of the parent is the same, or if no moved member is in the old one.
-fn note_of_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<String> {
+fn note_on_manifests_without_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<String> {
     let [old, new] = [from, into].map(|set| set.parent.namespace.as_ref());
     let (old, new) = old.zip(new).filter(|(old, new)| old != new)?;
     let mut moved = plan.changes.iter();
@@ -220,7 +222,7 @@ fn note_of_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<St
 
 /// Returns the note that the next apply of the new set prunes the moved objects if it lacks their manifests. `None` if
 /// the new set had no members, so that it has no manifests of its own.
-fn note_of_merged_sets(into: &Set, members_before: usize, plan: &MembershipPlan) -> Option<String> {
+fn note_on_manifests_to_merge(into: &Set, members_before: usize, plan: &MembershipPlan) -> Option<String> {
     let is_merge = members_before > 0 && !plan.changes.is_empty();
     is_merge.then(|| {
         format!(
@@ -241,23 +243,23 @@ async fn read_and_plan(
     let old = resolve_named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = resolve_named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
-    check_names(&old, &new, options)?;
+    check_target_of_move(&old, &new, options)?;
     let from = adopt_move_disband::read_set_to_leave(&mut cluster, old, Operation::Move, membership).await?;
     let Some(former) = from.parent().cloned() else {
         return Err(no_set_to_move(&from.named.set.parent));
     };
     let into =
         adopt_move_disband::read_set_to_join(&mut cluster, &options.new, membership, Operation::Move).await?;
-    run.report_warnings(&from.state.warnings);
-    run.report_warnings(&into.state.warnings);
+    run.report_new_warnings(&from.state.warnings);
+    run.report_new_warnings(&into.state.warnings);
 
-    let requested = requested_as_skips(&cluster, &into, manifests.clone(), &options.selection)?;
+    let requested = resolve_requested_objects(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
         MembersToMove::Labels(labels) => Some(labels.as_str()),
         MembersToMove::All | MembersToMove::Manifests(..) => None,
     };
     let concurrency = membership.writing.concurrency;
-    let (members, old_members) = list_members(
+    let (members, old_members) = list_movable_and_old_members(
         &cluster,
         [&from, &into],
         requested.as_deref(),
@@ -273,7 +275,7 @@ async fn read_and_plan(
             "list the members with `kubectl applyset view SET`",
         ));
     }
-    let (record, too_large) = into.widened_record_and_refusal(&plan.record_to_write(new_set));
+    let (record, too_large) = into.widened_record_and_refusal(&plan.build_record_of_members(new_set));
     plan.refusals.extend(too_large);
     Ok(PlannedMove {
         cluster,
@@ -292,7 +294,7 @@ async fn read_and_plan(
 }
 
 /// Refuses `--to-namespace` for a cluster-scoped parent, and a move of a set into itself.
-fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<(), Error> {
+fn check_target_of_move(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<(), Error> {
     if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
         return Err(Error::usage(
             format!(
@@ -316,7 +318,7 @@ fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<
 /// The former are the members of the old set that match the labels. Members of the new set are among them if manifests
 /// name the members, or if no member of the old set matches: then the run reports what an earlier run has moved
 /// already.
-async fn list_members(
+async fn list_movable_and_old_members(
     cluster: &Cluster,
     [from, into]: [&SetRead; 2],
     requested: Option<&[MembershipSkip]>,
@@ -341,7 +343,7 @@ async fn list_members(
 }
 
 /// Returns the permissions that the move needs.
-fn list_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
+fn list_needed_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
     let PlannedMove {
         from,
         into,
@@ -416,7 +418,7 @@ fn find_object_owned_by_old_parent(from: &Set, members: &[Live], into: &SetRead)
 
 /// Returns the objects of the manifests, if manifests name the members to move. Each has the reason that
 /// is reported if the object turns out not to be a member.
-fn requested_as_skips(
+fn resolve_requested_objects(
     cluster: &Cluster,
     into: &SetRead,
     manifests: Manifests,

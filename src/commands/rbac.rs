@@ -9,28 +9,30 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::applyset::Tooling;
 use crate::model::permission::{Permission, Verb};
-use crate::model::text::{counted, listed};
+use crate::model::text::{counted, first_names_and_more};
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
 use crate::plan::{self, Refusal};
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, add_members_to_sets, resolve_named_set};
 use crate::report;
-use crate::session::connect::{connect_as_oneself, discover_and_read_manifests, unlimited_kind_waits};
+use crate::session::connect::{
+    connect_as_user_of_context, discover_and_read_manifests, unlimited_kind_waits,
+};
 use crate::session::prepare::resolve_recreate_kinds;
-use crate::session::signals::{listen, unless_stopped};
+use crate::session::signals::{listen, run_unless_interrupted};
 use crate::settings::{self, RbacOptions};
 
 /// Runs `rbac`. The cluster is read as the user of the kubeconfig, not as the user of `--as`: here, `--as` names the
 /// subject of the permissions, who may have none yet.
 pub(super) async fn run(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
-    unless_stopped(&listen(), read_and_print_permissions(arguments, shared)).await
+    run_unless_interrupted(&listen(), read_and_print_permissions(arguments, shared)).await
 }
 
 async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::read_style(shared);
     let options = RbacOptions::new(arguments, shared)?;
-    let connection = connect_as_oneself(shared).await?;
+    let connection = connect_as_user_of_context(shared).await?;
     let (mut cluster, manifests) = discover_and_read_manifests(
         connection,
         options.sources,
@@ -59,13 +61,14 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
     }
     let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);
     // Without permission to read the set, the permissions for the manifests alone are printed.
-    let (past, writers) = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
-        Err(error) if is_forbidden(&error) => {
-            notes.push(format!("{error}; printing permissions for the manifests alone"));
-            (Past::default(), Vec::new())
-        }
-        past => past?,
-    };
+    let (past, writers) =
+        match read_past_and_record_writers(&mut cluster, &named, usize::from(shared.concurrency)).await {
+            Err(error) if is_forbidden(&error) => {
+                notes.push(format!("{error}; printing permissions for the manifests alone"));
+                (Past::default(), Vec::new())
+            }
+            past => past?,
+        };
     let mut needed = find_needed(&named, &desired, &past, &cluster);
     if !options.include_recorded {
         let needed_for_manifests = find_needed(&named, &desired, &Past::default(), &cluster);
@@ -95,7 +98,7 @@ fn find_needed(named: &NamedSet, desired: &Desired, past: &Past, cluster: &Clust
 
 /// Reads what earlier runs have left: the record and the members of the set, and the field managers that have written
 /// the record. Both are empty if the set does not exist.
-async fn read_past(
+async fn read_past_and_record_writers(
     cluster: &mut Cluster,
     named: &NamedSet,
     concurrency: usize,
@@ -104,8 +107,8 @@ async fn read_past(
         return Ok((Past::default(), Vec::new()));
     };
     let mut sets = [FoundSet::new(named.set.parent.clone(), &parent.object)];
-    cluster.settle_kinds_of_shown_sets(&sets).await;
-    let places = found_set::places(&sets, &cluster.discovery);
+    cluster.judge_missing_kinds_without_waiting(&sets).await;
+    let places = found_set::determine_scope_of_sets(&sets, &cluster.discovery);
     let record = sets[0].recorded();
     let undiscovered =
         record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));
@@ -130,7 +133,7 @@ fn note_on_left_out(left_out: &BTreeSet<Permission>, writers: &[String]) -> Opti
     (!objects.is_empty()).then(|| {
         format!(
             "no manifest needs these permissions, so they are left out: on {}; only the record (written by {writers}) or members name these; a run that prunes the last object of such a kind needs list and delete for it, and is denied; if you recognize them, pass --include-recorded",
-            listed(objects)
+            first_names_and_more(objects)
         )
     })
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Deserializer, Map, Value};
 
-use super::field_paths::{leaf_paths, readable, value_at};
+use super::field_paths::{format_readable_path, leaf_paths, value_at};
 use super::ownership::{apply_entry, entries, is_apply_of};
 
 /// A field that another manager has changed since the set's last apply.
@@ -40,10 +40,10 @@ pub fn drifted_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<Dri
             if owns(&ours["fieldsV1"], &path) || value_at(live, &path) == value_at(predicted, &path) {
                 return None;
             }
-            let owner =
-                entries_written_since(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
+            let owner = entries_of_others_written_since(live, ours, manager)
+                .find(|entry| owns(&entry["fieldsV1"], &path))?;
             Some(DriftedField {
-                field: readable(path.iter().map(String::as_str)),
+                field: format_readable_path(path.iter().map(String::as_str)),
                 manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
             })
         })
@@ -60,7 +60,7 @@ pub fn drifted_fields_of_conflict<'c>(
     let Some(ours) = apply_entry(&live["metadata"], manager) else {
         return Vec::new();
     };
-    let writers: BTreeSet<&str> = entries_written_since(live, ours, manager)
+    let writers: BTreeSet<&str> = entries_of_others_written_since(live, ours, manager)
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
     conflicts
@@ -78,7 +78,7 @@ pub fn drifted_fields_of_conflict<'c>(
 
 /// Returns the entries of other managers that were written after our entry. Entries of the subresource `status` do not
 /// count: a controller that reports a status takes no field from us.
-fn entries_written_since<'o>(
+fn entries_of_others_written_since<'o>(
     live: &'o Value,
     ours: &'o Value,
     manager: &'o str,

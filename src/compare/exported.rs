@@ -9,7 +9,7 @@ use super::changes::CrdVersion;
 use super::field_paths::has_other_fields;
 use super::ownership::{
     LAST_APPLIED, ReplicasPath, manifest_applied_by, manifest_applied_by_any, manifest_of_all_managers,
-    manifest_owned_by, manifest_to_restore, was_created_by,
+    manifest_owned_by, manifest_to_undo_apply, was_created_and_not_changed_by,
 };
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::history_annotation::HISTORY_ANNOTATION;
@@ -59,11 +59,11 @@ pub fn export(
         return export_live(object);
     }
     let manifest = match desired {
-        Some(desired) => manifest_to_restore(object, manager, desired, definition),
+        Some(desired) => manifest_to_undo_apply(object, manager, desired, definition),
         None => manifest_owned_by(object, manager, definition),
     };
     Exported {
-        manifest: without_applyset_metadata(manifest),
+        manifest: without_metadata_of_apply_tools(manifest),
         fields: ExportedFields::Applied,
     }
 }
@@ -83,7 +83,7 @@ pub fn export_before_deletion(
     if let Some(desired) = desired {
         add_missing(
             &mut fields,
-            manifest_to_restore(object, manager, desired, definition),
+            manifest_to_undo_apply(object, manager, desired, definition),
         );
     }
     Exported {
@@ -112,7 +112,7 @@ fn without_unapplied_server_fields(
     // When the object is created again, its owner may be another object.
     remove_fields(&mut applied, "/metadata", |field| field == "ownerReferences");
     add_missing(&mut manifest, applied);
-    without_applyset_metadata(manifest)
+    without_metadata_of_apply_tools(manifest)
 }
 
 /// Adds the applied fields that a manifest lacks. Lists are not merged.
@@ -130,8 +130,9 @@ fn add_missing(manifest: &mut Value, applied: Value) {
 
 /// Returns whether `manager` has applied or created the object, and not only labeled it.
 fn was_applied_or_created_by(object: &Value, manager: &str) -> bool {
-    has_more_than_identity(&without_applyset_metadata(manifest_applied_by(object, manager)))
-        || was_created_by(&object["metadata"], manager)
+    has_more_than_identity(&without_metadata_of_apply_tools(manifest_applied_by(
+        object, manager,
+    ))) || was_created_and_not_changed_by(&object["metadata"], manager)
 }
 
 /// Returns whether a manifest has more fields than those that identify its object.
@@ -141,7 +142,7 @@ fn has_more_than_identity(manifest: &Value) -> bool {
 }
 
 /// Removes ApplySet labels and annotations, the annotation of client-side apply and the history from a manifest.
-fn without_applyset_metadata(mut manifest: Value) -> Value {
+fn without_metadata_of_apply_tools(mut manifest: Value) -> Value {
     let Some(metadata) = manifest["metadata"].as_object_mut() else {
         return manifest;
     };
@@ -193,7 +194,7 @@ fn without_server_fields(mut object: Value) -> Value {
                 matches!(field, "uid" | "resourceVersion")
             });
         }
-        ("", "PersistentVolumeClaim") => remove_binding(&mut object),
+        ("", "PersistentVolumeClaim") => remove_volume_binding(&mut object),
         ("apps", "StatefulSet") => {
             let templates = object.pointer_mut("/spec/volumeClaimTemplates");
             for template in templates.and_then(Value::as_array_mut).into_iter().flatten() {
@@ -216,7 +217,7 @@ fn without_server_fields(mut object: Value) -> Value {
 
 /// Removes the binding of a claim, and the name of its volume if a controller has chosen the volume. For a new claim
 /// the controller may choose another one.
-fn remove_binding(claim: &mut Value) {
+fn remove_volume_binding(claim: &mut Value) {
     const BY_CONTROLLER: &str = "/metadata/annotations/pv.kubernetes.io~1bound-by-controller";
     if claim.pointer(BY_CONTROLLER).is_some() {
         remove_fields(claim, "/spec", |field| field == "volumeName");

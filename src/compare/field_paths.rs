@@ -5,29 +5,29 @@ use serde_json::{Map, Value};
 use crate::model::pointer::push_field_name;
 
 /// Returns the paths of the leaves of a field set.
-pub(super) fn leaf_paths(fields: &Value) -> Vec<Vec<String>> {
-    fn walk(node: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
-        if !has_parts(node) {
+pub(super) fn leaf_paths(field_set: &Value) -> Vec<Vec<String>> {
+    fn collect_leaf_paths(node: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
+        if !has_parts_owned_separately(node) {
             paths.push(path.clone());
             return;
         }
         let parts = node.as_object().into_iter().flatten();
         for (key, below) in parts.filter(|(key, _)| *key != ".") {
             path.push(key.clone());
-            walk(below, path, paths);
+            collect_leaf_paths(below, path, paths);
             path.pop();
         }
     }
     let mut paths = Vec::new();
-    if has_parts(fields) {
-        walk(fields, &mut Vec::new(), &mut paths);
+    if has_parts_owned_separately(field_set) {
+        collect_leaf_paths(field_set, &mut Vec::new(), &mut paths);
     }
     paths
 }
 
 /// Returns whether a node has others below it: parts of its value are owned one by one. `.` stands for the value
 /// itself.
-pub(super) fn has_parts(node: &Value) -> bool {
+pub(super) fn has_parts_owned_separately(node: &Value) -> bool {
     has_other_fields(node, &["."])
 }
 
@@ -92,7 +92,7 @@ impl ItemKey {
 }
 
 /// Writes a path as people read it: `spec.ports[port=80,protocol=TCP].name`, `metadata.labels[a.b/c]`.
-pub(super) fn readable<'k>(path: impl IntoIterator<Item = &'k str>) -> String {
+pub(super) fn format_readable_path<'k>(path: impl IntoIterator<Item = &'k str>) -> String {
     let mut text = String::new();
     for key in path {
         let (kind, name) = key.split_at_checked(2).unwrap_or(("", key));
@@ -136,7 +136,7 @@ mod tests {
             .iter()
             .map(|path| {
                 (
-                    readable(path.iter().map(String::as_str)),
+                    format_readable_path(path.iter().map(String::as_str)),
                     value_at(&object, path).cloned(),
                 )
             })

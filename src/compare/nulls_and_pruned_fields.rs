@@ -42,7 +42,7 @@ fn leave_out_of_fields(fields: &mut Map<String, Value>, schema: &Map<String, Val
     fields.retain(|name, value| match field_schema(schema, name) {
         Some(field) if value.is_null() => is_true(field, "nullable"),
         Some(field) => {
-            leave_out(value, field);
+            leave_out_of_value(value, field);
             true
         }
         None => {
@@ -58,7 +58,7 @@ fn is_true(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get(name) == Some(&Value::Bool(true))
 }
 
-fn leave_out(value: &mut Value, schema: &Map<String, Value>) {
+fn leave_out_of_value(value: &mut Value, schema: &Map<String, Value>) {
     match value {
         Value::Object(fields) if is_true(schema, "x-kubernetes-embedded-resource") => {
             leave_out_of_object(fields, schema);
@@ -67,7 +67,7 @@ fn leave_out(value: &mut Value, schema: &Map<String, Value>) {
         Value::Array(items) => {
             if let Some(Value::Object(schema)) = schema.get("items") {
                 for item in items {
-                    leave_out(item, schema);
+                    leave_out_of_value(item, schema);
                 }
             }
         }

@@ -218,7 +218,7 @@ pub enum Operation {
 impl Operation {
     /// Returns the actions of this command, in the order of summaries. Those of `apply` are always included,
     /// so that scripts can rely on them.
-    pub fn actions(self) -> Vec<Action> {
+    pub fn actions_in_summary(self) -> Vec<Action> {
         let own: &[Action] = match self {
             Self::Apply | Self::Diff => &[],
             Self::Delete => &[Action::Deleted],

@@ -19,7 +19,7 @@ use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::waits_of_run::{Dependency, Membership};
 use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::plan::{ActionId, Apply, ApplyAction, Graph};
 
 const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
@@ -34,7 +34,7 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) {
         let current = run_state.applied.current.clone();
-        let graph = self.plan.apply_graph(steps, self.desired, current);
+        let graph = self.plan.build_apply_graph(steps, self.desired, current);
         let RunState {
             applied,
             kinds,
@@ -136,7 +136,7 @@ impl<'r> Work for Applies<'r, '_> {
         match action {
             ApplyAction::Apply(apply) => {
                 let object = &execution.desired.members[apply.index];
-                let crd = execution.read_crd_before_apply(object).await;
+                let crd = execution.read_live_crd_before_its_apply(object).await;
                 let begun = self.begun_recreations.borrow_mut().remove(&apply.index);
                 let mut reply = execution.apply_member(apply, begun, self.kinds).await;
                 if let Some(begun) = reply.begun_recreation.take() {
@@ -147,7 +147,9 @@ impl<'r> Work for Applies<'r, '_> {
                     crd,
                 }
             }
-            ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),
+            ApplyAction::AwaitKind(object) => {
+                Answer::Kind(execution.note_and_await_new_kind(object, self.kinds).await)
+            }
             ApplyAction::AwaitSchema(applies) => {
                 execution.await_new_schema_of_kind(applies, self.kinds).await;
                 Answer::SchemaAwaited
@@ -164,7 +166,7 @@ impl<'r> Work for Applies<'r, '_> {
         }
     }
 
-    fn known_answer(&self, action: &ApplyAction<'r>) -> Option<Answer> {
+    fn answer_known_without_waiting(&self, action: &ApplyAction<'r>) -> Option<Answer> {
         match action {
             ApplyAction::AwaitCurrent(key) if self.applied.borrow().current.contains(*key) => {
                 Some(Answer::Awaited(CurrentResult::Current))
@@ -189,7 +191,7 @@ impl<'r> Work for Applies<'r, '_> {
     fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
             (ApplyAction::Apply(apply), Answer::Applied { reply, crd }) => {
-                self.take_reply(apply, *reply, crd, sink)
+                self.record_and_report_reply(apply, *reply, crd, sink)
             }
             (_, Answer::Kind(Err(NotServed::Because(reason)))) => {
                 sink(Event::general_failure(reason));
@@ -239,7 +241,7 @@ impl<'r> Work for Applies<'r, '_> {
             };
             sink(Event::general_failure(format!(
                 "{key} {state}, so these objects that depend on it are not applied: {}",
-                listed(&keys)
+                first_names_and_more(&keys)
             )));
             sink(NotDone::event_for_objects(
                 keys,
@@ -259,7 +261,7 @@ impl<'r> Work for Applies<'r, '_> {
 impl Applies<'_, '_> {
     /// Records and reports the reply to the apply of an object. `crd` is set if the object is a CRD with objects in
     /// this run.
-    fn take_reply(
+    fn record_and_report_reply(
         &self,
         apply: &Apply,
         reply: MemberReply,
@@ -289,7 +291,7 @@ impl Applies<'_, '_> {
         };
         if outcome.action == Action::Unchanged {
             self.execution
-                .report_unchanged_member(outcome, &mut applied, sink);
+                .report_or_hold_unchanged_member(outcome, &mut applied, sink);
         } else {
             sink(Event::Object(outcome));
         }
@@ -345,7 +347,7 @@ impl Applies<'_, '_> {
         let not_current = match self.execution.dependencies {
             Some(waits) => {
                 let dependencies = self.execution.find_dependencies_by_key(&keys);
-                waits.wait_until_current(dependencies, &mut noting).await
+                waits.wait_and_list_not_current(dependencies, &mut noting).await
             }
             // A run without waits writes nothing, so nothing becomes Current.
             None => keys.iter().copied().cloned().collect(),

@@ -22,11 +22,11 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Result<KnownParent, Ending>, ParentWriteError> {
         if let Some(parent) = self.parent()
-            && !self.needs_to_begin(parent)
+            && !self.has_to_write_parent_first(parent)
         {
             return Ok(Ok(KnownParent::from_read(parent.clone())));
         }
-        let run = self.entry_under_way().await;
+        let run = self.build_running_entry_of_apply().await;
         if self.interrupt.is_requested() {
             return Ok(Err(Ending::Interrupted));
         }
@@ -43,7 +43,7 @@ impl Execution<'_> {
             Err(error)
                 if self.parent().is_none()
                     && !self.plan.prerequisites.is_empty()
-                    && !error.is_of_another_run() =>
+                    && !error.is_only_because_of_other_run() =>
             {
                 sink(Event::general_failure(error.to_string()));
                 Ok(Err(Ending::Incomplete))
@@ -54,11 +54,15 @@ impl Execution<'_> {
 
     /// Returns the record to leave after a run in which everything was done. If the record cannot be determined,
     /// reports the error and returns `None`.
-    async fn determine_record_after(&self, settled: &HashSet<String>, sink: &mut Sink<'_>) -> Option<Record> {
+    async fn determine_record_after(
+        &self,
+        settled_uids: &HashSet<String>,
+        sink: &mut Sink<'_>,
+    ) -> Option<Record> {
         if self.plan.record_after == self.plan.record_during {
             return Some(self.plan.record_after.clone());
         }
-        match self.exact_record(settled, sink).await {
+        match self.wait_and_determine_exact_record(settled_uids, sink).await {
             Ok(exact) => Some(exact),
             Err(error) => {
                 sink(Event::general_failure(error.to_string()));
@@ -71,7 +75,7 @@ impl Execution<'_> {
     /// record lacks something, or because it applies the parent's manifest with `--exclusive`. (The write with which a
     /// run begins fails if another run has begun since the plan was made.) A run that only narrows the record need not
     /// begin.
-    pub(super) fn needs_to_begin(&self, parent: &ParentObject) -> bool {
+    pub(super) fn has_to_write_parent_first(&self, parent: &ParentObject) -> bool {
         let may_write_members = self.plan.count_applies() + self.plan.count_prunes() > 0;
         let is_exclusive = self.writing.exclusive != Exclusive::No;
         may_write_members
@@ -85,7 +89,7 @@ impl Execution<'_> {
     /// # Errors
     ///
     /// The run could not begin again.
-    pub(super) async fn write_own_manifest(
+    pub(super) async fn apply_parent_manifest_or_begin_again(
         &self,
         run: &mut RunOnParent<'_>,
         run_state: &mut RunState<'_>,
@@ -98,7 +102,7 @@ impl Execution<'_> {
         let version_before = known.parent.resource_version.clone();
         let parent = self.parent_writing();
         let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
-            self.report_parent_configured(&version_before, known, sink);
+            self.report_parent_if_configured(&version_before, known, sink);
             return Ok(());
         };
         run_state.applied.failed += 1;
@@ -113,27 +117,29 @@ impl Execution<'_> {
 
     /// Ends the run on the parent. `settled` are the UIDs of the members that the run has applied or left unchanged;
     /// `None` if something was not done, so that the record is not narrowed.
-    pub(super) async fn end(
+    pub(super) async fn end_on_parent(
         &self,
         run: &mut RunOnParent<'_>,
         ending: Ending,
-        settled: Option<&HashSet<String>>,
+        settled_uids_if_all_done: Option<&HashSet<String>>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         let Some(known) = &mut run.known else {
             return ending;
         };
-        let exact = match settled {
-            Some(settled) if !known.is_shared => self.determine_record_after(settled, sink).await,
+        let exact = match settled_uids_if_all_done {
+            Some(settled_uids_if_all_done) if !known.is_shared => {
+                self.determine_record_after(settled_uids_if_all_done, sink).await
+            }
             _ => None,
         };
-        let ending = match settled {
+        let ending = match settled_uids_if_all_done {
             Some(_) if exact.is_none() && !known.is_shared => Ending::Incomplete,
             _ => ending,
         };
         if known.run.is_none() && run.entry.has_changes() {
             // The run has only applied the manifest of the parent, for which it does not begin. Its entry is made now.
-            known.run = Some(self.entry_under_way().await);
+            known.run = Some(self.build_running_entry_of_apply().await);
         }
         run.end(exact.as_ref(), ending, sink).await
     }
@@ -164,13 +170,13 @@ impl From<ParentWriteError> for Error {
         match &error {
             ParentWriteError::Refused(refusals) => {
                 let mut messages = Refusal::messages(refusals);
-                let kind = if error.is_of_another_run() {
+                let kind = if error.is_only_because_of_other_run() {
                     ErrorKind::OtherRunBegan
                 } else {
                     messages.insert(0, Message::new(text.as_str()));
                     ErrorKind::Outdated
                 };
-                Self::from_messages(kind, messages).with_summary(text)
+                Self::from_messages(kind, messages).with_summary_for_documents(text)
             }
             ParentWriteError::Request(request) => {
                 let kind = match request.status().map(|status| status.code) {

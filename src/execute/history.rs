@@ -20,7 +20,7 @@ impl ChangeCounter {
     /// Returns a sink that counts the changes among events, and passes all events on.
     pub fn counting_sink(&self, sink: &mut Sink<'_>) -> impl FnMut(Event) {
         |event| {
-            self.changes.borrow_mut().note(&event);
+            self.changes.borrow_mut().count_event(&event);
             sink(event);
         }
     }
@@ -31,7 +31,12 @@ impl ChangeCounter {
     }
 
     /// Returns the entry of a run that ends now; `None` if it has changed nothing.
-    pub fn entry_at_end(&self, server: &ApiServer, begun: Run, ending: Ending) -> Option<Run> {
+    pub fn build_final_entry_if_changed(
+        &self,
+        server: &ApiServer,
+        begun: Run,
+        ending: Ending,
+    ) -> Option<Run> {
         if !self.has_changes() {
             return None;
         }
@@ -73,7 +78,7 @@ struct Changes {
 }
 
 impl Changes {
-    fn note(&mut self, event: &Event) {
+    fn count_event(&mut self, event: &Event) {
         match event {
             Event::Object(outcome) => {
                 self.objects.add(outcome.action);
@@ -106,10 +111,10 @@ impl Changes {
 
 impl Execution<'_> {
     /// Returns the entry of this run while it is under way.
-    pub(super) async fn entry_under_way(&self) -> Run {
+    pub(super) async fn build_running_entry_of_apply(&self) -> Run {
         let run = new_running_entry(self.server, RunOperation::Apply).await;
         Run {
-            manifests: desired::digest(self.desired),
+            manifests: desired::digest_without_secret_values(self.desired),
             ..run
         }
     }

@@ -67,7 +67,7 @@ impl Interrupt {
     ///
     /// `report` is called with the new urgency before other tasks can read it. So no write starts after the report, and
     /// no run ends before the report. `report` must not read the urgency: that would deadlock.
-    pub fn request(&self, report: impl FnOnce(Urgency)) -> Urgency {
+    pub fn request_more_urgently(&self, report: impl FnOnce(Urgency)) -> Urgency {
         let mut raised = Urgency::Stop;
         self.urgency.send_modify(|urgency| {
             raised = match urgency {
@@ -126,19 +126,19 @@ impl Interrupt {
     /// Runs `work` until the user insists on an end, by a second Ctrl-C, or until `--timeout` has run out and its grace
     /// period is over too. Returns `None` then: `work` is dropped at its next await, and requests in flight are not
     /// waited for. Only the next run can find out whether they took effect.
-    pub async fn run_until_insisted<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub async fn run_until_stop_at_once<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             result = work => Some(result),
             () = self.wait_until_at_least(Urgency::StopAtOnce) => None,
         }
     }
 
-    /// Runs the work of a command until the user insists on an end (`run_until_insisted`), and returns how it ends.
-    pub async fn run_command_until_insisted<E>(
+    /// Runs the work of a command until the user insists on an end (`run_until_stop_at_once`), and returns how it ends.
+    pub async fn run_command_until_stop_at_once<E>(
         &self,
         work: impl Future<Output = Result<Ending, E>>,
     ) -> Result<Ending, E> {
-        let ending = self.run_until_insisted(work).await;
+        let ending = self.run_until_stop_at_once(work).await;
         ending.unwrap_or(Ok(Ending::Interrupted))
     }
 
@@ -150,7 +150,7 @@ impl Interrupt {
 
     /// Returns whether the run has to stop without waiting for requests in flight.
     #[cfg(test)]
-    pub fn is_insisted(&self) -> bool {
+    pub fn has_to_stop_at_once(&self) -> bool {
         *self.urgency.borrow() >= Urgency::StopAtOnce
     }
 }
@@ -167,7 +167,7 @@ mod tests {
         let interrupt = Interrupt::default();
         let asking = interrupt.clone();
         let (answer, answered) = mpsc::channel();
-        let urgency = interrupt.request(|_| {
+        let urgency = interrupt.request_more_urgently(|_| {
             thread::spawn(move || answer.send(asking.is_requested()));
             // A reader has to wait now; the pause only gives a wrong answer time to show.
             let early = answered.recv_timeout(Duration::from_millis(50));

@@ -34,7 +34,7 @@ pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Opti
 /// or none.
 pub(super) fn label_error_in(reply: &Reply, written: Option<&str>) -> Option<Message> {
     let answer = reply.json_or_null();
-    label_error(written, read_label(&answer))
+    label_error(written, read_part_of_label(&answer))
 }
 
 /// Returns the first of the `written` labels or annotations that the answer lacks or has with another value.
@@ -45,7 +45,7 @@ pub(super) fn changed_key<'w>(written: &'w Value, answered: &Pairs) -> Option<&'
 }
 
 /// Returns the part-of label of an object.
-pub(super) fn read_label(object: &Value) -> Option<&str> {
+pub(super) fn read_part_of_label(object: &Value) -> Option<&str> {
     object["metadata"]["labels"][PART_OF_LABEL].as_str()
 }
 

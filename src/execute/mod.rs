@@ -38,7 +38,7 @@ pub use parent_record::begin::refusal_of_run_under_way;
 pub use parent_record::repair::Repaired;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 pub use parent_record::run::RunOnParent;
-pub use schedule::concurrency_limit::count_soon_under_way;
+pub use schedule::concurrency_limit::estimate_concurrent_writes_at_start;
 use schedule::drive::Driver;
 pub use wait_notes::WaitNotes;
 pub use waits_of_run::{Dependency, EndOfWait, Membership, WaitsForDependencies, WaitsOfRun};
@@ -196,7 +196,8 @@ impl Execution<'_> {
             return Ok(Ending::Interrupted);
         }
         let writes = self.plan.count_applies() + self.plan.count_prunes();
-        self.server.prepare_for(run_state.driver.soon_under_way(writes));
+        self.server
+            .open_connections_for(run_state.driver.estimate_concurrent_writes(writes));
         if self.parent().is_none() {
             // The parent is created after the members that it needs, such as its namespace.
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
@@ -212,24 +213,32 @@ impl Execution<'_> {
             Err(ending) => return Ok(ending),
         }
         if self.interrupt.is_requested() {
-            return Ok(self.end(&mut run, Ending::Interrupted, None, sink).await);
+            return Ok(self
+                .end_on_parent(&mut run, Ending::Interrupted, None, sink)
+                .await);
         }
-        if let Err(error) = self.write_own_manifest(&mut run, &mut run_state, sink).await {
+        if let Err(error) = self
+            .apply_parent_manifest_or_begin_again(&mut run, &mut run_state, sink)
+            .await
+        {
             // The parent was deleted, and the record could not be written to a new one. Members that the run applied
             // now would not be recorded anywhere, so it ends before them.
             sink(Event::general_failure(error.to_string()));
-            run.withdraw(sink).await;
+            run.withdraw_entry(sink).await;
             return Ok(Ending::Incomplete);
         }
         let working = run.count_changes_while_renewing(sink, async |sink| {
             let ending = self.apply_and_prune_members(&mut run_state, sink).await;
             // Before the wait: the record is narrowed even if an object does not become ready.
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
-            (self.wait_for_all(ending, sink).await, is_all_done)
+            (
+                self.wait_at_end_unless_ended_early(ending, sink).await,
+                is_all_done,
+            )
         });
         let (ending, is_all_done) = working.await;
         let settled = is_all_done.then_some(&run_state.applied.uids);
-        Ok(self.end(&mut run, ending, settled, sink).await)
+        Ok(self.end_on_parent(&mut run, ending, settled, sink).await)
     }
 
     /// Applies the objects that have to exist before the parent, such as its namespace. Returns how the run ends, if it
@@ -255,16 +264,16 @@ impl Execution<'_> {
         }
         let steps = prerequisites.iter().chain(&self.plan.waves);
         self.apply_steps(steps, run_state, sink).await;
-        self.report_skips(sink);
+        self.report_kept_objects(sink);
         self.prune_unless_stopped(run_state, sink).await
     }
 
     /// Waits for everything that was written, if the run waits at its end and has not ended early.
-    async fn wait_for_all(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
+    async fn wait_at_end_unless_ended_early(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
         let Some(waits) = self.waits.filter(|_| ending == Ending::Done) else {
             return ending;
         };
-        match waits.wait_for_all(sink).await {
+        match waits.wait_at_end_unless_waited_before(sink).await {
             EndOfWait::Reached => Ending::Done,
             EndOfWait::NotReached => Ending::Incomplete,
             EndOfWait::Interrupted => Ending::Interrupted,

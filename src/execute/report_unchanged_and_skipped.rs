@@ -14,7 +14,11 @@ use crate::plan::{Risk, SkipReason};
 impl Applied {
     /// Reports the held members: as configured if the run has `detached` them from their owners, otherwise as
     /// unchanged. Also revises the reports of detached members that were reported as unchanged before.
-    pub(super) fn report_held_unchanged(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
+    pub(super) fn report_held_and_revise_detached(
+        &mut self,
+        detached: &BTreeSet<ObjectKey>,
+        sink: &mut Sink<'_>,
+    ) {
         let configured = |outcome: &ObjectOutcome| ObjectOutcome {
             action: Action::Configured,
             reason: remove_owner_references::OWNERS_REMOVED.to_owned(),
@@ -63,7 +67,7 @@ impl Execution<'_> {
                 )
             }
         });
-        let pruned = self.plan.all_prunes().map(delete::untouched_outcome);
+        let pruned = self.plan.all_prunes().map(delete::skipped_outcome_without_reason);
         self.unchanged_outcomes()
             .chain(applied)
             .chain(self.kept_outcomes())
@@ -73,7 +77,7 @@ impl Execution<'_> {
 
     /// Reports that the parent was configured by its own manifest, if the apply of the manifest has changed the
     /// parent's resourceVersion. The creation of a parent was reported when it happened.
-    pub(super) fn report_parent_configured(
+    pub(super) fn report_parent_if_configured(
         &self,
         version_before: &str,
         known: &KnownParent,
@@ -90,13 +94,13 @@ impl Execution<'_> {
     pub(super) fn report_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
         for outcome in self.unchanged_outcomes() {
             applied.uids.extend(outcome.subject.uid.clone());
-            self.report_unchanged_member(outcome, applied, sink);
+            self.report_or_hold_unchanged_member(outcome, applied, sink);
         }
     }
 
     /// Reports a member that was not sent, or that its apply did not change. A member from which the plan removes owner
     /// references is held: it is reported once these are removed or kept.
-    pub(super) fn report_unchanged_member(
+    pub(super) fn report_or_hold_unchanged_member(
         &self,
         outcome: ObjectOutcome,
         applied: &mut Applied,
@@ -134,20 +138,20 @@ impl Execution<'_> {
     pub(super) fn kept_outcomes(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.reported_skips().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
-            ..delete::untouched_outcome(&skip.live)
+            ..delete::skipped_outcome_without_reason(&skip.live)
         })
     }
 
     /// Reports the kept objects that were removed from the manifests.
-    pub(super) fn report_skips(&self, sink: &mut Sink<'_>) {
+    pub(super) fn report_kept_objects(&self, sink: &mut Sink<'_>) {
         for outcome in self.kept_outcomes() {
             sink(Event::Object(outcome));
         }
-        self.warn_of_unpruned(sink);
+        self.warn_if_pruning_is_disabled(sink);
     }
 
     /// Warns of objects that are kept only because of `--prune=false`.
-    pub(super) fn warn_of_unpruned(&self, sink: &mut Sink<'_>) {
+    pub(super) fn warn_if_pruning_is_disabled(&self, sink: &mut Sink<'_>) {
         let skips = self.plan.skips.iter();
         let unpruned = skips
             .filter(|skip| skip.reason == SkipReason::PruningDisabled)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Reply, query};
+use crate::cluster::apiserver::{ApiError, ApiServer, Reply, encode_query};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -40,27 +40,27 @@ pub(super) async fn reread_in_media_type(
     let object = reply.json_or_null();
     match Live::from_object(&object, resource) {
         Some(live) if live.key == *key => Ok(Some(object)),
-        _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
+        _ => Err(ApiError::for_invalid_answer(path, format!("it is not {key}"))),
     }
 }
 
 /// Reads the metadata of an object again, in a list of the objects with these `labels` (a label selector); `None` if
 /// the object is gone or does not have the labels any more.
-pub(super) async fn reread_selected(
+pub(super) async fn reread_if_selected(
     server: &ApiServer,
     key: &ObjectKey,
     resource: &Arc<Resource>,
-    labels: &str,
+    label_selector: &str,
 ) -> Result<Option<Value>, ApiError> {
     let field_selector = format!("metadata.name={}", key.name);
     let parameters = [
-        ("labelSelector", labels),
+        ("labelSelector", label_selector),
         ("fieldSelector", field_selector.as_str()),
     ];
     let path = format!(
         "{}?{}",
         resource.path(key.namespace.as_deref(), None),
-        query(&parameters)
+        encode_query(&parameters)
     );
     let reply = server.get(&path, METADATA_LIST).await?;
     let mut list = reply.json_or_null();
@@ -69,9 +69,9 @@ pub(super) async fn reread_selected(
     match items {
         // Go writes an empty slice as null.
         Some(Value::Null) => Ok(None),
-        // An empty list passes, too: then the object is gone or does not have the labels.
+        // An empty list passes, too: then the object is gone or does not have the label.
         Some(Value::Array(items)) if items.iter().all(has_key) => Ok(items.into_iter().next()),
-        _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
+        _ => Err(ApiError::for_invalid_answer(path, format!("it is not {key}"))),
     }
 }
 

@@ -70,12 +70,12 @@ impl<'a> StartingWebhooks<'a> {
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
             let mut error = match server.send(request.clone()).await {
-                Ok(reply) => return Ok(reply.with_earlier_attempts(earlier_attempts)),
+                Ok(reply) => return Ok(reply.add_earlier_attempts(earlier_attempts)),
                 Err(error) => error,
             };
-            earlier_attempts = earlier_attempts.or(error.earlier_attempts);
+            earlier_attempts = earlier_attempts.combine_with(error.earlier_attempts);
             error.earlier_attempts = earlier_attempts;
-            if !self.pause_after(&error, failed_attempts).await {
+            if !self.may_retry_after_pause(&error, failed_attempts).await {
                 return Err(error);
             }
             failed_attempts += 1;
@@ -85,8 +85,9 @@ impl<'a> StartingWebhooks<'a> {
     /// Waits until the time of the next attempt. `failed_attempts` is the number of attempts before the one that failed
     /// with this error. Returns `false` if another attempt makes no sense: it is not the error of a webhook that cannot
     /// be called, the wait for that webhook is over, or the run has to stop.
-    pub async fn pause_after(&self, error: &ApiError, failed_attempts: u32) -> bool {
-        let webhook = UnreachableWebhook::from_error(error).filter(|webhook| self.may_wait_for(webhook));
+    pub async fn may_retry_after_pause(&self, error: &ApiError, failed_attempts: u32) -> bool {
+        let webhook =
+            UnreachableWebhook::from_error(error).filter(|webhook| self.note_wait_unless_over(webhook));
         let Some(webhook) = webhook else {
             return false;
         };
@@ -99,7 +100,7 @@ impl<'a> StartingWebhooks<'a> {
 
     /// Returns whether a write that this webhook could not judge may wait and be sent again. The first call for a
     /// webhook starts its time limit, and adds a note about the wait.
-    pub fn may_wait_for(&self, webhook: &UnreachableWebhook) -> bool {
+    pub fn note_wait_unless_over(&self, webhook: &UnreachableWebhook) -> bool {
         let mut deadlines = self.deadlines.borrow_mut();
         let is_new = !deadlines.contains_key(&webhook.name);
         let deadline = deadlines.entry(webhook.name.clone()).or_default();
@@ -138,14 +139,14 @@ impl<'a> StartingWebhooks<'a> {
 
     /// Stops the time limits of all webhooks. A run calls this while it still has other things to do, since these may
     /// start the webhooks.
-    pub fn stop_clock(&self) {
+    pub fn stop_time_limits(&self) {
         if self.is_clock_running.replace(false) {
             self.set_deadlines(None);
         }
     }
 
     /// Starts the time limits of all webhooks from the beginning, unless they run already.
-    pub fn start_clock(&self) {
+    pub fn start_time_limits(&self) {
         if !self.is_clock_running.replace(true) {
             self.set_deadlines(self.deadline_from_now());
         }
@@ -178,21 +179,21 @@ mod tests {
         let patience = Some(Duration::from_secs(30));
         let webhooks = StartingWebhooks::with_patience(patience, &interrupt, &notes);
         let [one, two] = ["one", "two"].map(|name| UnreachableWebhook::new(name.to_owned(), "EOF"));
-        assert!(webhooks.may_wait_for(&one));
+        assert!(webhooks.note_wait_unless_over(&one));
         advance(Duration::from_secs(20)).await;
-        assert!(webhooks.may_wait_for(&two));
+        assert!(webhooks.note_wait_unless_over(&two));
         advance(Duration::from_secs(10)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.may_wait_for(webhook)),
+            [&one, &two].map(|webhook| webhooks.note_wait_unless_over(webhook)),
             [false, true]
         );
-        webhooks.stop_clock();
+        webhooks.stop_time_limits();
         advance(Duration::from_mins(10)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.may_wait_for(webhook)),
+            [&one, &two].map(|webhook| webhooks.note_wait_unless_over(webhook)),
             [true, true]
         );
-        webhooks.start_clock();
+        webhooks.start_time_limits();
         let (now, both) = (Instant::now(), [one.name.clone(), two.name.clone()]);
         for (failed_attempts, pause) in [(0, 250), (1, 500), (3, 2_000), (9, 4_000)] {
             let next = webhooks.next_attempt_time(now, failed_attempts, both.iter());
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(last - now, Duration::from_secs(30));
         advance(Duration::from_secs(1)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.may_wait_for(webhook)),
+            [&one, &two].map(|webhook| webhooks.note_wait_unless_over(webhook)),
             [false, false]
         );
         let mut count = 0;

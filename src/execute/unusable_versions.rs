@@ -23,7 +23,7 @@ const REFUSALS: [&str; 3] = [
 /// Returns whether the server refused an apply because managed fields name a version that cannot hold the object. The
 /// server refuses each apply in this way until the managed fields are rewritten.
 pub fn is_refusal_of_unusable_version(error: &ApiError) -> bool {
-    error.is(StatusCode::INTERNAL_SERVER_ERROR)
+    error.has_status_code(StatusCode::INTERNAL_SERVER_ERROR)
         && error
             .status()
             .is_some_and(|status| is_message_of_unusable_version(&status.message))
@@ -42,10 +42,10 @@ pub async fn managed_fields_without_unusable_versions(
     (key, resource): (&ObjectKey, &Resource),
     desired: Option<&Value>,
 ) -> Result<Option<Value>, ApiError> {
-    if !ownership::names_other_version(metadata, resource) {
+    if !ownership::may_have_unusable_version(metadata, resource) {
         return Ok(None);
     }
-    let Some(definition) = read::read_definition_if_allowed(server, resource).await? else {
+    let Some(definition) = read::read_crd_if_allowed(server, resource).await? else {
         return Ok(None);
     };
     let live = read::read_object(server, resource, key).await?;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::Interrupt;
 use super::wait_notes::SLOW;
 use crate::model::live::Live;
-use crate::model::text::{format_duration, listed};
+use crate::model::text::{first_names_and_more, format_duration};
 
 /// The pause between the first two reads; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -87,12 +87,12 @@ impl<'a> WaitUntilGone<'a> {
 
 /// Returns the text of a note about a wait for these objects.
 pub(super) fn waiting_note<'l>(objects: impl IntoIterator<Item = &'l Live>) -> String {
-    let objects = listed(objects.into_iter().map(with_reasons));
+    let objects = first_names_and_more(objects.into_iter().map(describe_why_it_still_exists));
     format!("waiting for {objects} to be deleted")
 }
 
 /// Returns the key of an object, followed by the reasons why it still exists, such as its finalizers.
-pub(super) fn with_reasons(live: &Live) -> String {
+pub(super) fn describe_why_it_still_exists(live: &Live) -> String {
     if live.waits_for.is_empty() {
         live.key.to_string()
     } else {

@@ -20,14 +20,14 @@ pub trait WaitsForDependencies {
 
     /// Waits until each of these objects is Current or has failed, or the time is over. Returns those that are not
     /// Current.
-    fn wait_until_current<'g>(
+    fn wait_and_list_not_current<'g>(
         &'g self,
         objects: Vec<Dependency>,
         sink: &'g mut Sink<'_>,
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>>;
 
     /// Waits until these objects are gone, and returns those that still exist when the wait is over.
-    fn wait_until_gone<'g>(
+    fn wait_and_list_not_gone<'g>(
         &'g self,
         objects: Vec<&'g Live>,
         sink: &'g mut Sink<'_>,
@@ -58,7 +58,10 @@ pub trait WaitsOfRun {
     fn wait_until_ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 
     /// Waits for everything after the last write, unless the run has waited between its writes.
-    fn wait_for_all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
+    fn wait_at_end_unless_waited_before<'g>(
+        &'g self,
+        sink: &'g mut Sink<'_>,
+    ) -> LocalBoxFuture<'g, EndOfWait>;
 
     /// Waits until everything that was pruned is gone.
     fn wait_until_pruned_are_gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;

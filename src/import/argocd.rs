@@ -56,7 +56,7 @@ const OWN_CLUSTER_NAME: &str = "in-cluster";
 
 /// Reads the objects of an application whose destination is the cluster of Argo CD itself. Hooks are left out: Argo CD
 /// creates them again in each sync.
-pub(super) fn read_objects(application: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
+pub(super) fn read_objects_except_hooks(application: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     let destination = |field: &str| {
         let text = application.pointer(&format!("/spec/destination/{field}"));
         text.and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -82,7 +82,7 @@ pub(super) fn read_objects(application: &Value) -> Result<Vec<ObjectKey>, Invent
 ///
 /// The settings have to name the method `label`. If they name no method, the version of Argo CD decides, which is not
 /// known here.
-fn tracking_label(settings: &Value) -> Option<&str> {
+fn read_configured_tracking_label(settings: &Value) -> Option<&str> {
     let named = settings["data"][INSTANCE_LABEL_KEY].as_str();
     let label = named.filter(|label| !label.is_empty()).unwrap_or(INSTANCE);
     (settings["data"][METHOD_KEY] == "label").then_some(label)
@@ -123,19 +123,19 @@ pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &V
                 "its {TRACKING_ID} names {name} without a namespace, which may be an application in namespace {USUAL_NAMESPACE}; if this Argo CD is in namespace {namespace}, {ADOPT_BY_MANIFEST}"
             ))
         }
-        Some(id) => compare_id(id, &application, key),
+        Some(id) => compare_tracking_id(id, &application, key),
         None if !is_in_usual_namespace => Mark::Missing(format!(
             "it has no {TRACKING_ID}, and a label counts only for applications in namespace {USUAL_NAMESPACE}; {ADOPT_BY_MANIFEST}"
         )),
-        None => compare_label(found.settings.as_ref(), &application, metadata),
+        None => compare_tracking_label(found.settings.as_ref(), &application, metadata),
     }
 }
 
 /// The advice for an object whose marks are not trusted.
 const ADOPT_BY_MANIFEST: &str = "adopt it with -f MANIFESTS";
 
-fn compare_label(settings: Option<&Value>, application: &str, metadata: &Value) -> Mark {
-    let Some(label) = settings.and_then(tracking_label) else {
+fn compare_tracking_label(settings: Option<&Value>, application: &str, metadata: &Value) -> Mark {
+    let Some(label) = settings.and_then(read_configured_tracking_label) else {
         return Mark::Missing(format!(
             "it has no {TRACKING_ID}, and no ConfigMap {SETTINGS_CONFIG_MAP} in namespace {USUAL_NAMESPACE} that may be read says that Argo CD tracks this application by a label"
         ));
@@ -149,7 +149,7 @@ fn compare_label(settings: Option<&Value>, application: &str, metadata: &Value) 
     }
 }
 
-fn compare_id(id: &str, application: &str, key: &ObjectKey) -> Mark {
+fn compare_tracking_id(id: &str, application: &str, key: &ObjectKey) -> Mark {
     let mut parts = id.splitn(3, ':');
     let named = parts.next().unwrap_or_default();
     if named != application {
@@ -186,14 +186,14 @@ mod tests {
             {"version": "v1", "kind": "Namespace", "name": "shop", "status": "OutOfSync", "requiresPruning": true},
             {"group": "batch", "version": "v1", "kind": "Job", "namespace": "shop", "name": "migrate", "hook": true},
         ]}});
-        let names: Vec<String> = read_objects(&application)
+        let names: Vec<String> = read_objects_except_hooks(&application)
             .expect("an application")
             .iter()
             .map(ToString::to_string)
             .collect();
         assert_eq!(names, ["deployment.apps/web in namespace shop", "namespace/shop"]);
         for application in [json!({}), json!({"status": {"resources": [{}]}})] {
-            assert!(read_objects(&application).is_err(), "{application}");
+            assert!(read_objects_except_hooks(&application).is_err(), "{application}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
         ];
         for (destination, is_here) in table {
             let application = json!({"spec": {"destination": destination}, "status": {"resources": []}});
-            match read_objects(&application) {
+            match read_objects_except_hooks(&application) {
                 Ok(_) => assert!(is_here, "{destination}"),
                 Err(error) => {
                     assert!(!is_here, "{destination}");

@@ -18,12 +18,12 @@ pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
 }
 
 /// Reads `status.inventory.entries`, in which objects have the ids of cli-utils.
-pub(super) fn read_objects(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
+pub(super) fn read_objects(inventory_object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
     // With a kubeconfig of its own, the object is applied to the cluster of that kubeconfig.
-    if !object["spec"]["kubeConfig"].is_null() {
+    if !inventory_object["spec"]["kubeConfig"].is_null() {
         return Err(InventoryError::InAnotherCluster("its spec.kubeConfig".to_owned()));
     }
-    let entries = object
+    let entries = inventory_object
         .pointer("/status/inventory/entries")
         .and_then(Value::as_array)
         .ok_or_else(|| {

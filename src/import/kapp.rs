@@ -41,7 +41,7 @@ struct UsedKind {
 }
 
 /// Returns the places of an app: its `ConfigMap`, by the name that kapp gives it since 0.47, and by the earlier name.
-pub(super) fn places(app: &str) -> Vec<Place> {
+pub(super) fn list_places_of_app(app: &str) -> Vec<Place> {
     [format!("{app}{SUFFIX}"), app.to_owned()]
         .map(|name| Place::Named {
             group_kind: GroupKind::new("", "ConfigMap"),
@@ -52,7 +52,7 @@ pub(super) fn places(app: &str) -> Vec<Place> {
 
 /// Reads the label selector and the kinds of the app's objects.
 pub(super) fn read_selector_and_kinds(config_map: &Value) -> Result<Inventory, InventoryError> {
-    let meta = read_meta(config_map)?;
+    let meta = read_and_check_meta(config_map)?;
     let kinds = meta.used_kinds.map(|kinds| {
         kinds
             .into_iter()
@@ -68,7 +68,7 @@ pub(super) fn read_selector_and_kinds(config_map: &Value) -> Result<Inventory, I
 /// Reads the label and the kinds that the `ConfigMap` of an app records. Refuses any other label than kapp's, which
 /// objects outside of the app may have, and a value that is not a label value: as part of a selector, it might select
 /// by other labels.
-fn read_meta(config_map: &Value) -> Result<Meta, InventoryError> {
+fn read_and_check_meta(config_map: &Value) -> Result<Meta, InventoryError> {
     if config_map["metadata"]["labels"].get(IS_APP).is_none() {
         return Err(InventoryError::new(format!(
             "its ConfigMap is not a kapp app: it has no label {IS_APP}"
@@ -106,7 +106,10 @@ fn is_label_value(text: &str) -> bool {
 /// app's label and no identity annotation that names the object itself, a controller has copied the label from an
 /// object of the app. kapp does not manage such a copy.
 pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
-    let app = found.objects.first().and_then(|object| read_meta(object).ok());
+    let app = found
+        .objects
+        .first()
+        .and_then(|object| read_and_check_meta(object).ok());
     match (metadata["labels"][APP_LABEL].as_str(), app) {
         (Some(label), Some(app)) if label == app.label_value => {}
         (Some(label), _) => {

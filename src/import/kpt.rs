@@ -28,13 +28,13 @@ struct ResourceGroupEntry {
 }
 
 /// Reads a `ResourceGroup` (`spec.resources`) or a `ConfigMap` (keys of `data`).
-pub(super) fn read_objects(object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
-    if inventory_id(object).is_none() {
+pub(super) fn read_objects(inventory_object: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
+    if inventory_id(inventory_object).is_none() {
         return Err(InventoryError::new(format!(
             "it has no label {INVENTORY_LABEL}, so it is not an inventory"
         )));
     }
-    if let Some(spec) = object.get("spec") {
+    if let Some(spec) = inventory_object.get("spec") {
         let resources = spec.get("resources").unwrap_or(&Value::Null);
         let resources = Option::<Vec<ResourceGroupEntry>>::deserialize(resources)
             .map_err(|error| InventoryError::new(format!("its ResourceGroup cannot be read: {error}")))?;
@@ -44,7 +44,7 @@ pub(super) fn read_objects(object: &Value) -> Result<Vec<ObjectKey>, InventoryEr
             .map(ObjectKey::from)
             .collect());
     }
-    let data = object["data"].as_object();
+    let data = inventory_object["data"].as_object();
     data.into_iter()
         .flatten()
         .map(|(entry, _)| parse_object_id(entry))

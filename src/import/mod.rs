@@ -102,7 +102,7 @@ pub struct FoundInventory {
     pub kind: GroupKind,
     /// Objects that hold the inventory: one, or all that a label selector matches.
     pub objects: Vec<Value>,
-    /// The `ConfigMap` with the settings of the tool ([`Tool::settings_config_map`]), if it exists and may be read.
+    /// The `ConfigMap` with the settings of the tool ([`Tool::trusted_settings_config_map`]), if it exists and may be read.
     pub settings: Option<Value>,
 }
 
@@ -165,14 +165,14 @@ impl Tool {
     }
 
     /// Returns the places that may hold the inventory called `name`, the likeliest first.
-    pub fn places(self, name: &str) -> Vec<Place> {
+    pub fn list_places_of_inventory(self, name: &str) -> Vec<Place> {
         let named = |group: &str, kind: &str| Place::Named {
             group_kind: GroupKind::new(group, kind),
             name: name.to_owned(),
         };
         match self {
-            Self::Helm => vec![helm::place(name)],
-            Self::Kapp => kapp::places(name),
+            Self::Helm => vec![helm::build_place_of_release(name)],
+            Self::Kapp => kapp::list_places_of_app(name),
             Self::Kpt => vec![named("kpt.dev", "ResourceGroup"), named("", "ConfigMap")],
             Self::Flux => vec![
                 named("kustomize.toolkit.fluxcd.io", "Kustomization"),
@@ -187,7 +187,7 @@ impl Tool {
     ///
     /// Argo CD's settings count only in its usual namespace. In another namespace, a tenant who may write an
     /// Application may also write this `ConfigMap`, and could make the marks count that suit the tenant.
-    pub fn settings_config_map(self, namespace: &str) -> Option<&'static str> {
+    pub fn trusted_settings_config_map(self, namespace: &str) -> Option<&'static str> {
         match self {
             Self::ArgoCd if namespace == argocd::USUAL_NAMESPACE => Some(argocd::SETTINGS_CONFIG_MAP),
             Self::Helm | Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => None,
@@ -197,7 +197,7 @@ impl Tool {
     /// Selects, from the `listed` metadata of a [`Place::Selected`], the objects that have to be read as a whole.
     pub fn select_to_read_whole(self, listed: &[Value]) -> Vec<&Value> {
         match self {
-            Self::Helm => helm::select_to_read_whole(listed),
+            Self::Helm => helm::select_deployed_and_newer(listed),
             Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => listed.iter().collect(),
         }
     }
@@ -210,7 +210,7 @@ impl Tool {
             Self::Kapp => kapp::read_selector_and_kinds(object),
             Self::Kpt => kpt::read_objects(object).map(Inventory::Objects),
             Self::Flux => flux::read_objects(object).map(Inventory::Objects),
-            Self::ArgoCd => argocd::read_objects(object).map(Inventory::Objects),
+            Self::ArgoCd => argocd::read_objects_except_hooks(object).map(Inventory::Objects),
         }
     }
 
@@ -261,7 +261,7 @@ impl Tool {
     /// Application is not, because the author of the Application chooses it. For an Application outside of Argo CD's
     /// usual namespace no namespace is trusted: it may have the same name as an Application in the usual namespace, and
     /// then the marks of an object may mean either.
-    pub fn trusted_namespace<'a>(
+    pub fn namespace_adopted_without_confirmation<'a>(
         self,
         inventory_namespace: &'a str,
         set_namespace: Option<&'a str>,
@@ -275,9 +275,9 @@ impl Tool {
 
     /// Returns advice on how to stop the tool from writing and deleting the objects. The advice names only the
     /// inventory's objects that were read: others of the same name may not belong to the tool.
-    pub fn advice(self, found: &FoundInventory) -> String {
+    pub fn describe_how_to_stop(self, found: &FoundInventory) -> String {
         let FoundInventory { name, namespace, .. } = found;
-        let kind = kind_argument(&found.kind);
+        let kind = format_kubectl_argument(&found.kind);
         match self {
             Self::Helm => format!(
                 "forget the Helm release with `kubectl delete secret -n {namespace} -l owner=helm,name={name}`; `helm uninstall` would delete its objects"
@@ -325,7 +325,7 @@ impl fmt::Display for Tool {
 }
 
 /// Returns the kind as an unambiguous argument of kubectl.
-fn kind_argument(kind: &GroupKind) -> String {
+fn format_kubectl_argument(kind: &GroupKind) -> String {
     kind.to_string().to_lowercase()
 }
 
@@ -365,14 +365,14 @@ mod tests {
         ] {
             assert_eq!(Tool::from_name(name), Some(tool));
             assert_eq!(tool.to_string(), name);
-            let places = tool.places("web");
+            let places = tool.list_places_of_inventory("web");
             for place in &places {
                 let managers = tool.field_managers(&found(place.group_kind(), Vec::new()));
                 assert!(!managers.is_empty(), "{name}");
                 assert!(!managers.contains(&"applyset"), "{name}");
             }
             let nothing = found(places[0].group_kind(), Vec::new());
-            let advice = tool.advice(&nothing);
+            let advice = tool.describe_how_to_stop(&nothing);
             assert!(advice.contains("web") && advice.contains('`'), "{advice}");
             assert!(tool.read(&nothing).is_err());
         }
@@ -387,14 +387,15 @@ mod tests {
             (Tool::Kpt, "theirs"),
             (Tool::Flux, "ours"),
         ] {
-            let found = tool.trusted_namespace("theirs", Some("ours"));
+            let found = tool.namespace_adopted_without_confirmation("theirs", Some("ours"));
             assert_eq!(found, Some(trusted), "{tool}");
         }
-        let of_argo_cd = |inventory| Tool::ArgoCd.trusted_namespace(inventory, Some("ours"));
+        let of_argo_cd =
+            |inventory| Tool::ArgoCd.namespace_adopted_without_confirmation(inventory, Some("ours"));
         assert_eq!(of_argo_cd("argocd"), Some("ours"));
         assert_eq!(of_argo_cd("theirs"), None);
-        assert!(Tool::ArgoCd.settings_config_map("argocd").is_some());
-        assert_eq!(Tool::ArgoCd.settings_config_map("theirs"), None);
+        assert!(Tool::ArgoCd.trusted_settings_config_map("argocd").is_some());
+        assert_eq!(Tool::ArgoCd.trusted_settings_config_map("theirs"), None);
     }
 
     #[test]
@@ -408,7 +409,8 @@ mod tests {
     fn advice_names_only_the_object_that_was_read() {
         for name in ["web", "web.apps.k14s.io"] {
             let object = serde_json::json!({"metadata": {"name": name}});
-            let advice = Tool::Kapp.advice(&found(&GroupKind::new("", "ConfigMap"), vec![object]));
+            let advice =
+                Tool::Kapp.describe_how_to_stop(&found(&GroupKind::new("", "ConfigMap"), vec![object]));
             assert!(
                 advice.contains(&format!("`kubectl delete configmap -n shop {name}`")),
                 "{advice}"

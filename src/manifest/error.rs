@@ -15,7 +15,7 @@ use super::remote::RemoteError;
 use super::{Position, Source};
 use crate::error::{Error, ErrorKind};
 use crate::model::message::Message;
-use crate::model::text::{os_cause, shell_word};
+use crate::model::text::{format_os_error, shell_word};
 
 /// A problem in a source, with its line.
 pub(super) type Fault = (usize, Problem);
@@ -77,7 +77,7 @@ pub enum Problem {
     #[error("empty file name")]
     NoName,
     /// The operating system refused to open or read the source.
-    #[error("cannot be read: {}", os_cause(.0))]
+    #[error("cannot be read: {}", format_os_error(.0))]
     Unreadable(#[from] io::Error),
     /// A directory without a single manifest file.
     #[error("no .json, .yaml or .yml files in this directory")]

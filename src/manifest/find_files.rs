@@ -24,7 +24,7 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
         Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => Ok(vec![source.clone()]),
         Source::Path(path) => {
             let mut files = Vec::new();
-            for path in match_pattern(path)? {
+            for path in find_path_or_matches(path)? {
                 if fs::metadata(&path)?.is_dir() {
                     walk(&path, recursion, &mut files)?;
                 } else if kustomize::is_kustomization_file(&path) {
@@ -45,7 +45,7 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
 /// Returns the path itself if it exists, else the paths that it matches as a pattern.
-fn match_pattern(path: &Path) -> Result<Vec<PathBuf>, Problem> {
+fn find_path_or_matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     if path.as_os_str().is_empty() {
         return Err(Problem::NoName);
     }
@@ -161,9 +161,9 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Res
             if recursion == Recursion::Recursive && !is_behind_links {
                 walk(&path, recursion, files)?;
             }
-        } else if is_manifest_file(&path) {
+        } else if has_manifest_extension(&path) {
             refuse_dangling_link(&path)?;
-            if is_special(&path) {
+            if is_pipe_socket_or_device(&path) {
                 return Err(Problem::SpecialFile(path));
             }
             files.push(path);
@@ -186,13 +186,13 @@ fn refuse_dangling_link(path: &Path) -> Result<(), Problem> {
 }
 
 /// Returns whether a file is a pipe, a socket or a device.
-fn is_special(path: &Path) -> bool {
+fn is_pipe_socket_or_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` finds it: a file named `.yaml` has
 /// one, too.
-pub fn is_manifest_file(path: &Path) -> bool {
+pub fn has_manifest_extension(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     [".json", ".yaml", ".yml"]
         .iter()

@@ -12,7 +12,7 @@
 use super::{Manifest, Naming, Position};
 use crate::model::identity::ObjectKey;
 use crate::model::object::Object;
-use crate::model::text::{counted, listed};
+use crate::model::text::{counted, first_names_and_more};
 use crate::model::write_settings::Hooks;
 
 /// The annotation of Helm's hooks.
@@ -102,7 +102,7 @@ impl HookManifest {
 impl Manifests {
     /// Keeps hooks among the other manifests, for a command that applies nothing and only needs the names of objects.
     /// Manifests with `generateName` name no object, and are left out.
-    pub fn keep_hooks(mut manifests: Vec<Manifest>) -> Self {
+    pub fn with_hooks_not_separated(mut manifests: Vec<Manifest>) -> Self {
         manifests.retain(|manifest| manifest.naming == Naming::Given);
         Self {
             applied: manifests,
@@ -111,11 +111,11 @@ impl Manifests {
     }
 
     /// Separates the manifests of hooks from the others. Tests and excluded objects are never applied.
-    pub fn with_hooks_separated(manifests: Vec<Manifest>, hooks: Hooks) -> Self {
+    pub fn with_hooks_separated(manifests: Vec<Manifest>, treatment: Hooks) -> Self {
         let mut separated = Self::default();
         for manifest in manifests {
             let hook = Hook::from_object(&manifest.object);
-            match hook.filter(|hook| hook.kind != HookKind::Lifecycle || hooks != Hooks::Applied) {
+            match hook.filter(|hook| hook.kind != HookKind::Lifecycle || treatment != Hooks::Applied) {
                 Some(hook) => separated.hooks.push((manifest, hook)),
                 None => separated.applied.push(manifest),
             }
@@ -132,16 +132,16 @@ impl Manifests {
 
 /// Returns a note for each kind of hooks that are left out, with their names. If hooks are refused, the run fails, so
 /// there is no note about those of kind [`HookKind::Lifecycle`].
-pub fn notes_on_hooks_left_out(left_out: &[HookManifest], hooks: Hooks) -> Vec<String> {
+pub fn notes_on_hooks_left_out(left_out: &[HookManifest], treatment: Hooks) -> Vec<String> {
     let note_on = |kind, noun: &str, why: &str| {
         let of_kind = left_out.iter().filter(|manifest| manifest.hook.kind == kind);
         let names: Vec<String> = of_kind.map(ToString::to_string).collect();
         (!names.is_empty()).then(|| {
             let count = counted(names.len(), noun);
-            format!("left out {count}{why}: {}", listed(names))
+            format!("left out {count}{why}: {}", first_names_and_more(names))
         })
     };
-    let lifecycle = (hooks != Hooks::Refused)
+    let lifecycle = (treatment != Hooks::Refused)
         .then(|| note_on(HookKind::Lifecycle, "hook", ""))
         .flatten();
     let tests = note_on(HookKind::Test, "test hook", "");
@@ -292,7 +292,7 @@ mod tests {
             ..manifest("a*", &json!({ARGO_CD_HOOK: "Sync"}))
         };
         let manifests = || vec![manifest("ordinary", &json!({})), generated.clone()];
-        assert_eq!(Manifests::keep_hooks(manifests()).all().count(), 1);
+        assert_eq!(Manifests::with_hooks_not_separated(manifests()).all().count(), 1);
         assert_eq!(
             Manifests::with_hooks_separated(manifests(), Hooks::Skipped)
                 .hooks

@@ -31,7 +31,7 @@ const KUSTOMIZE_PARAMETERS: [&str; 5] = ["ref", "version", "timeout", "submodule
 
 /// Returns why a message about the argument of `-k` may show a secret: because of the argument itself, its
 /// kustomization, or another kustomization that this one leads to. `None` if the message can be shown.
-pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
+pub(super) fn find_reason_to_withhold_message(argument: &str) -> Option<Withheld> {
     if !Path::new(argument).is_dir() && may_hold_url_secret(argument) {
         return Some(Withheld::Url);
     }
@@ -58,7 +58,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             }
             let mut names = Vec::new();
             for document in &documents {
-                add_names(document, &mut names);
+                add_single_line_texts(document, &mut names);
             }
             if names.iter().any(|name| may_hold_url_secret(name)) {
                 return Some(Withheld::Url);
@@ -68,7 +68,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
                 .iter()
                 .flat_map(|document| QUOTED_FIELDS.map(|field| &document[field]))
             {
-                add_names(field, &mut quoted);
+                add_single_line_texts(field, &mut quoted);
             }
             let quoted = quoted.iter().map(|name| directory.join(name));
             for file in quoted.filter(|path| path.is_file()) {
@@ -159,11 +159,15 @@ fn parse_documents(text: &str) -> Option<Vec<Value>> {
 
 /// Adds every text of one line in a value to the names: any of them may be the name of a file, a directory or a
 /// repository. Texts of several lines, such as patches, are not.
-fn add_names<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
+fn add_single_line_texts<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
     match value {
         Value::String(text) if !text.trim_end().contains('\n') => names.push(text),
-        Value::Array(values) => values.iter().for_each(|value| add_names(value, names)),
-        Value::Object(fields) => fields.values().for_each(|value| add_names(value, names)),
+        Value::Array(values) => values
+            .iter()
+            .for_each(|value| add_single_line_texts(value, names)),
+        Value::Object(fields) => fields
+            .values()
+            .for_each(|value| add_single_line_texts(value, names)),
         _ => {}
     }
 }
@@ -264,9 +268,13 @@ patches:
             fs::write(directory.join("gen.yaml"), generator).expect("a file");
             fs::write(overlay.join("Kustomization"), "bases: [../base, .]\n").expect("a file");
             let argument = directory.to_string_lossy();
-            assert_eq!(reason_to_withhold(&argument), expected, "{text}");
+            assert_eq!(find_reason_to_withhold_message(&argument), expected, "{text}");
             if argument.ends_with("base") {
-                assert_eq!(reason_to_withhold(&overlay.to_string_lossy()), expected, "{text}");
+                assert_eq!(
+                    find_reason_to_withhold_message(&overlay.to_string_lossy()),
+                    expected,
+                    "{text}"
+                );
             }
         }
     }
@@ -284,14 +292,18 @@ patches:
             "patches: [{path: patch.yaml}]",
         ] {
             fs::write(root.path().join("kustomization.yaml"), text).expect("a file");
-            let reason = reason_to_withhold(&root.path().to_string_lossy());
+            let reason = find_reason_to_withhold_message(&root.path().to_string_lossy());
             assert_eq!(reason, Some(Withheld::Secret), "{text}");
         }
         // kustomize does not quote resources, and most of them only refer to a Secret.
         fs::write(root.path().join("app.yaml"), "env: {secretKeyRef: {name: a}}\n").expect("a file");
         for text in ["resources: [app.yaml]", "patches: [{path: app.yaml}]"] {
             fs::write(root.path().join("kustomization.yaml"), text).expect("a file");
-            assert_eq!(reason_to_withhold(&root.path().to_string_lossy()), None, "{text}");
+            assert_eq!(
+                find_reason_to_withhold_message(&root.path().to_string_lossy()),
+                None,
+                "{text}"
+            );
         }
     }
 }

@@ -12,7 +12,7 @@ use super::error::Problem;
 use super::kustomization_secrets::{self, Withheld};
 use super::source::{STREAM_LIMIT, message_without_url_secrets};
 use crate::find_program::{self, ProgramError};
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 
 /// The programs that render a kustomization, each with its subcommand.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
@@ -70,7 +70,7 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
         let failure = match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
-            Ok((_, _, message)) => match kustomization_secrets::reason_to_withhold(directory) {
+            Ok((_, _, message)) => match kustomization_secrets::find_reason_to_withhold_message(directory) {
                 Some(reason) => format!(
                     "failed: its message is not shown, since {}",
                     describe_withheld(reason)
@@ -80,7 +80,7 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
                     message_without_url_secrets(message.trim(), directory)
                 ),
             },
-            Err(error) => format!("cannot be started: {}", os_cause(&error)),
+            Err(error) => format!("cannot be started: {}", format_os_error(&error)),
         };
         let command = format!("{program} {subcommand}");
         let hint = format!("reproduce it with `{command} DIR`");

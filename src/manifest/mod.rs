@@ -29,7 +29,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
-pub use self::find_files::{Recursion, is_manifest_file};
+pub use self::find_files::{Recursion, has_manifest_extension};
 pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
 pub use self::line_of_field::line_of_field;
 pub use self::read_each_manifest::read_each_manifest;

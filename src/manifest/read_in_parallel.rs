@@ -45,7 +45,7 @@ impl ReadManifests {
         };
         match text {
             Ok(text) => {
-                let parts = source::divide_kustomization(source, &text);
+                let parts = source::divide_if_kustomization(source, &text);
                 Self::from_items_in_parallel(parts, |(source, text)| {
                     Self::from_text(&Arc::new(source), text, budget)
                 })
@@ -72,7 +72,7 @@ impl ReadManifests {
         {
             match manifest {
                 Ok(manifest) => reading.manifests.push(manifest),
-                Err(faults) => reading.add_errors(faults.into_iter().map(|(line, problem)| {
+                Err(faults) => reading.add_errors_up_to_limit(faults.into_iter().map(|(line, problem)| {
                     let source = Arc::clone(source);
                     let place = Place::Line(Position { source, line });
                     ManifestError { place, problem }
@@ -97,12 +97,12 @@ impl ReadManifests {
         let mut all = Self::default();
         for reading in readings {
             all.manifests.extend(reading.manifests);
-            all.add_errors(reading.errors);
+            all.add_errors_up_to_limit(reading.errors);
         }
         all
     }
 
-    fn add_errors(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
+    fn add_errors_up_to_limit(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
         let room = (MAX_FAULTS + 1).saturating_sub(self.errors.len());
         self.errors.extend(errors.into_iter().take(room));
     }

@@ -19,7 +19,7 @@ use super::source::read_stream;
 use super::url::UrlWithCredentials;
 use crate::cluster::apiserver::USER_AGENT;
 use crate::cluster::proxy::{InvalidProxy, Proxy};
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 
 /// How often one URL is tried (`defaultHttpGetAttempts` of kubectl).
 const MAX_ATTEMPTS: u32 = 3;
@@ -96,10 +96,10 @@ impl RemoteError {
 
 /// Fetches the manifest behind a URL.
 pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
-    fetch_until(url, Instant::now() + URL_TIMEOUT)
+    fetch_with_retries_until(url, Instant::now() + URL_TIMEOUT)
 }
 
-fn fetch_until(url: &str, deadline: Instant) -> Result<Vec<u8>, Problem> {
+fn fetch_with_retries_until(url: &str, deadline: Instant) -> Result<Vec<u8>, Problem> {
     let target = UrlWithCredentials::parse(url)?;
     let mut agents = Agents::default();
     let mut attempt = 1;
@@ -120,7 +120,7 @@ struct Agents(Vec<(Option<Proxy>, Agent)>);
 
 impl Agents {
     /// Returns the client for this URL.
-    fn for_uri(&mut self, uri: &Uri) -> Result<Agent, RemoteError> {
+    fn find_or_build_agent(&mut self, uri: &Uri) -> Result<Agent, RemoteError> {
         let proxy = Proxy::from_environment(uri)?;
         if let Some((_, agent)) = self.0.iter().find(|(known, _)| *known == proxy) {
             return Ok(agent.clone());
@@ -163,7 +163,7 @@ fn follow_redirects(
 ) -> Result<Vec<u8>, Problem> {
     let mut target = target.clone();
     for _ in 0..=MAX_REDIRECTS {
-        let response = get(&agents.for_uri(&target.uri)?, &target, deadline)?;
+        let response = get(&agents.find_or_build_agent(&target.uri)?, &target, deadline)?;
         match location_of_redirect(&response) {
             Some(location) => target = target.resolve_redirect(&location)?,
             None => return read_manifest(response),
@@ -206,14 +206,14 @@ fn read_manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
     }
     let is_page = response.body().mime_type() == Some("text/html");
     let bytes = read_stream(response.into_body().into_reader())?;
-    if is_page || begins_as_page(&bytes) {
+    if is_page || begins_as_html(&bytes) {
         return Err(RemoteError::WebPage.into());
     }
     Ok(bytes)
 }
 
 /// Returns whether a text begins as HTML: no YAML or JSON of a manifest does.
-fn begins_as_page(bytes: &[u8]) -> bool {
+fn begins_as_html(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     let begin = text
         .get(..text.len().min(9))
@@ -232,7 +232,7 @@ fn to_remote_error(error: ureq::Error) -> RemoteError {
         ureq::Error::Io(error) if error.to_string().contains("failed to lookup address") => {
             RemoteError::NoHost
         }
-        ureq::Error::Io(error) => RemoteError::NoAnswer(os_cause(&error)),
+        ureq::Error::Io(error) => RemoteError::NoAnswer(format_os_error(&error)),
         ureq::Error::Rustls(error) => RemoteError::NoAnswer(error.to_string()),
         error => RemoteError::NoAnswer(error.to_string()),
     }
@@ -265,7 +265,7 @@ mod tests {
             }
         });
 
-        let fetched = fetch_until(&url, Instant::now() + Duration::from_millis(200));
+        let fetched = fetch_with_retries_until(&url, Instant::now() + Duration::from_millis(200));
 
         let error = fetched.expect_err("no end of the headers");
         assert_eq!(error.to_string(), "no answer: timed out");
@@ -275,10 +275,10 @@ mod tests {
     #[test]
     fn web_pages_are_not_taken_for_manifests() {
         for text in ["<!DOCTYPE html>", "\n <html lang=en>", "<HTML>"] {
-            assert!(begins_as_page(text.as_bytes()), "{text}");
+            assert!(begins_as_html(text.as_bytes()), "{text}");
         }
         for text in ["", "<", "a: <html>", "{\"a\": 1}", "# <html>"] {
-            assert!(!begins_as_page(text.as_bytes()), "{text}");
+            assert!(!begins_as_html(text.as_bytes()), "{text}");
         }
     }
 }

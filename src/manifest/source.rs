@@ -71,7 +71,7 @@ impl fmt::Display for Source {
                 let directory = if Path::new(directory).is_dir() {
                     directory.clone()
                 } else {
-                    without_remote_secrets(directory)
+                    without_secrets_of_repository_address(directory)
                 };
                 write!(f, "kustomization {}", directory.escape_debug())?;
                 document.map_or(Ok(()), |number| write!(f, ", document {number}"))
@@ -93,14 +93,14 @@ fn is_url(argument: &str) -> bool {
 /// last `@`, all after `://` is removed. kustomize turns `://` into `:/` when it takes a URL for a path.
 fn without_url_secrets(text: &str) -> String {
     if text.contains(":/") {
-        without_remote_secrets(text)
+        without_secrets_of_repository_address(text)
     } else {
         text.to_owned()
     }
 }
 
 /// Returns the address of a repository, which may have no scheme, without the parts that may be secret.
-fn without_remote_secrets(text: &str) -> String {
+fn without_secrets_of_repository_address(text: &str) -> String {
     let (scheme, rest) = match text.split_once(":/") {
         // All slashes of `https://` belong to the scheme.
         Some((_, after)) => text.split_at(text.len() - after.trim_start_matches('/').len()),
@@ -157,7 +157,7 @@ pub(super) fn read_stream(from: impl Read) -> Result<Vec<u8>, Problem> {
 /// Divides the text of a source into parts, each with the source that messages name. The text of a kustomization is
 /// divided into its documents: the user has not seen the lines that the program printed, and finds a document by its
 /// number more easily.
-pub(super) fn divide_kustomization(source: Source, text: &str) -> Vec<(Source, &str)> {
+pub(super) fn divide_if_kustomization(source: Source, text: &str) -> Vec<(Source, &str)> {
     let Source::Kustomization { directory, .. } = source else {
         return vec![(source, text)];
     };

@@ -83,12 +83,12 @@ impl UrlWithCredentials {
             return format!("{path}{query}");
         }
         if reference_path.starts_with('/') {
-            return format!("{}{query}", without_dots(reference_path));
+            return format!("{}{query}", resolve_dot_segments(reference_path));
         }
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         format!(
             "{}{query}",
-            without_dots(&format!("{directory}/{reference_path}"))
+            resolve_dot_segments(&format!("{directory}/{reference_path}"))
         )
     }
 
@@ -118,7 +118,7 @@ fn has_scheme(reference: &str) -> bool {
 }
 
 /// Resolves the `.` and `..` of an absolute path.
-fn without_dots(path: &str) -> String {
+fn resolve_dot_segments(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut segments = path.split('/').skip(1).peekable();
     while let Some(segment) = segments.next() {

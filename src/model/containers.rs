@@ -89,17 +89,17 @@ impl Owners {
 impl Containers {
     /// Returns the key of a namespace.
     pub fn namespace_key(name: &str) -> ObjectKey {
-        cluster_key(GroupKind::for_namespaces(), name.to_owned())
+        cluster_scoped_key(GroupKind::for_namespaces(), name.to_owned())
     }
 
     /// Returns the key of the CRD of a resource, if it has one.
-    pub fn definition_key(resource: &Resource) -> ObjectKey {
+    pub fn crd_key(resource: &Resource) -> ObjectKey {
         let name = resource.crd_name();
-        cluster_key(GroupKind::custom_resource_definition(), name)
+        cluster_scoped_key(GroupKind::custom_resource_definition(), name)
     }
 }
 
-fn cluster_key(group_kind: GroupKind, name: String) -> ObjectKey {
+fn cluster_scoped_key(group_kind: GroupKind, name: String) -> ObjectKey {
     ObjectKey {
         group_kind,
         namespace: None,

@@ -41,8 +41,8 @@ pub enum Reach {
 
 impl Reach {
     /// Returns the reach that costs least for this number of namespaces.
-    pub fn cheapest(namespaces: usize) -> Self {
-        if namespaces >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
+    pub fn cheapest(namespace_count: usize) -> Self {
+        if namespace_count >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
             Self::Cluster
         } else {
             Self::Namespace
@@ -57,7 +57,7 @@ impl ListTargets {
     }
 
     /// Adds the resources whose group-kinds are not among the targets yet.
-    pub fn add_resources(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
+    pub fn add_resources_of_new_kinds(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
         let mut known = self.group_kinds();
         let resources = resources.into_iter();
         let new = resources.filter(|resource| known.insert(resource.group_kind()));
@@ -77,7 +77,11 @@ impl ListTargets {
     /// Returns the targets that a record does not cover, in two parts: first the kinds that the record does not name,
     /// in all namespaces of these targets; then the namespaced kinds that it names, in the namespaces that it does not
     /// name. The namespace of the parent counts as covered, since no record names it.
-    pub fn outside_of_record(&self, record: &Record, parent_namespace: Option<&str>) -> [Self; 2] {
+    pub fn outside_recorded_kinds_and_namespaces(
+        &self,
+        record: &Record,
+        parent_namespace: Option<&str>,
+    ) -> [Self; 2] {
         let resources = self.resources.iter().cloned();
         let (mut recorded, unrecorded): (Vec<_>, Vec<_>) =
             resources.partition(|resource| record.group_kinds.contains(&resource.group_kind()));
@@ -146,7 +150,7 @@ mod tests {
             namespaces: set(&["own", "kept", "left"]),
         };
         let lists = |record: &Record| -> Vec<String> {
-            let outside = targets.outside_of_record(record, Some("own"));
+            let outside = targets.outside_recorded_kinds_and_namespaces(record, Some("own"));
             let lists = outside
                 .iter()
                 .flat_map(|targets| targets.each_collection(Reach::Namespace));

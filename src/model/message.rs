@@ -29,7 +29,7 @@ pub struct Message {
     pub recreatable: Option<Box<RecreatableKind>>,
     /// The field conflicts that the message reports.
     pub conflicts: Box<[FieldConflict]>,
-    /// The length of the prefix that `with_prefix` has put before the text, in bytes.
+    /// The length of the prefix that `with_subject_prefix` has put before the text, in bytes.
     prefix_length: usize,
 }
 
@@ -58,7 +58,7 @@ impl Message {
     /// Returns the message with these words before its text. They become part of the name of its group: equal messages
     /// with other words before them are another group.
     #[must_use]
-    pub fn with_words_before(mut self, words: &str) -> Self {
+    pub fn with_words_before_text_and_group(mut self, words: &str) -> Self {
         self.text.insert_str(0, words);
         if let Some(group) = self.group.take() {
             return self.in_group(format!("{words}{group}"));
@@ -73,7 +73,7 @@ impl Message {
         self
     }
 
-    /// Returns the name of the object that the message is about: the prefix of `with_prefix` without its colon; empty
+    /// Returns the name of the object that the message is about: the prefix of `with_subject_prefix` without its colon; empty
     /// if the message has no prefix.
     pub fn subject(&self) -> &str {
         self.text[..self.prefix_length].trim_end_matches(": ")
@@ -118,7 +118,7 @@ impl Message {
 
     /// Returns the message with this prefix before its text, such as the name of its object and a colon.
     #[must_use]
-    pub fn with_prefix(mut self, prefix: impl fmt::Display) -> Self {
+    pub fn with_subject_prefix(mut self, prefix: impl fmt::Display) -> Self {
         let prefix = prefix.to_string();
         self.text.insert_str(0, &prefix);
         self.prefix_length += prefix.len();
@@ -188,7 +188,7 @@ pub struct RecreatableKind {
 impl RecreatableKind {
     /// Returns the hint for an object of this kind.
     pub fn hint(&self) -> String {
-        let flags = format_flags([self], self.loses_data);
+        let flags = format_recreation_flags([self], self.loses_data);
         format!("keep the old value, give the object another name, or recreate it with {flags}")
     }
 }
@@ -220,7 +220,7 @@ pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
             [kind] => Some(kind.hint()),
             kinds => Some(format!(
                 "keep the old values, give the objects other names, or recreate them with {}",
-                format_flags(kinds.iter().copied(), loses_data)
+                format_recreation_flags(kinds.iter().copied(), loses_data)
             )),
         }
     });
@@ -228,7 +228,10 @@ pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
 }
 
 /// Writes the flags that recreate objects of these kinds.
-fn format_flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loses_data: bool) -> String {
+fn format_recreation_flags<'k>(
+    kinds: impl IntoIterator<Item = &'k RecreatableKind>,
+    loses_data: bool,
+) -> String {
     let flag = recreate_flag(kinds.into_iter().map(|kind| &kind.kind));
     let data_loss_flag = if loses_data { " --allow-data-loss" } else { "" };
     format!("{flag}{data_loss_flag}")
@@ -243,7 +246,7 @@ mod tests {
         let message = Message::new("invalid")
             .with_details(["a: one".to_owned(), "b: two".to_owned()])
             .with_hint("leave it")
-            .with_prefix("secret/web: ");
+            .with_subject_prefix("secret/web: ");
         assert_eq!(
             message.to_string(),
             "secret/web: invalid\n  a: one\n  b: two\n  hint: leave it"

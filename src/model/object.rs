@@ -31,18 +31,18 @@ impl Object {
         let mut text = vec![b'{'];
         let mut metadata_range = None;
         for (name, value) in fields {
-            push_separator(&mut text);
-            write_json(&mut text, name);
+            push_comma_unless_first(&mut text);
+            write_yaml_safe_json(&mut text, name);
             text.push(b':');
             let start = text.len();
-            write_json(&mut text, &value);
+            write_yaml_safe_json(&mut text, &value);
             if name == METADATA {
                 metadata_range = Some(start..text.len());
             }
         }
         let metadata_range = metadata_range.unwrap_or_else(|| {
-            push_separator(&mut text);
-            write_json(&mut text, METADATA);
+            push_comma_unless_first(&mut text);
+            write_yaml_safe_json(&mut text, METADATA);
             text.push(b':');
             let start = text.len();
             text.extend(b"{}");
@@ -77,7 +77,7 @@ impl Object {
         let Range { start, end } = self.metadata;
         let mut text = Vec::with_capacity(self.text.len() + 128);
         text.extend_from_slice(&self.text[..start]);
-        write_json(&mut text, new_metadata);
+        write_yaml_safe_json(&mut text, new_metadata);
         let metadata_range = start..text.len();
         text.extend_from_slice(&self.text[end..]);
         text.shrink_to_fit();
@@ -141,7 +141,7 @@ fn may_contain_any(text: &[u8], parts: &[&str]) -> bool {
 }
 
 /// Writes a comma before each field but the first, which follows the opening brace.
-fn push_separator(text: &mut Vec<u8>) {
+fn push_comma_unless_first(text: &mut Vec<u8>) {
     if text.len() > 1 {
         text.push(b',');
     }
@@ -150,11 +150,11 @@ fn push_separator(text: &mut Vec<u8>) {
 /// Writes the body of a server-side apply of this value.
 pub fn to_yaml_safe_json(value: &Value) -> Bytes {
     let mut text = Vec::with_capacity(256);
-    write_json(&mut text, value);
+    write_yaml_safe_json(&mut text, value);
     text.into()
 }
 
-fn write_json(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+fn write_yaml_safe_json(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     let mut serializer = Serializer::with_formatter(text, YamlSafeJson);
     if let Err(error) = value.serialize(&mut serializer) {
         panic!("a value that is not JSON: {error}");

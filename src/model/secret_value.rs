@@ -58,10 +58,10 @@ pub fn list_encodings(value: &[u8]) -> BTreeSet<String> {
 
 /// Returns the value in base64, the percent-encoding of that as in a URL, and base64 of base64.
 fn list_base64_encodings(value: &[u8]) -> BTreeSet<String> {
-    let once: BTreeSet<String> = encode_within_base64(value).collect();
+    let once: BTreeSet<String> = list_base64_at_each_offset(value).collect();
     let mut all = once.clone();
     for text in once {
-        all.extend(encode_within_base64(text.as_bytes()));
+        all.extend(list_base64_at_each_offset(text.as_bytes()));
         all.extend(list_percent_encodings(&text));
     }
     all
@@ -75,7 +75,7 @@ fn in_both_alphabets(base64: String) -> [String; 2] {
 /// Returns the base64 of a value that is part of a longer text, such as `user:VALUE@host`, whatever is before and after
 /// the value. Base64 encodes three bytes at a time, so there is one result for each position of the value's first byte
 /// in such a group, each in both alphabets.
-fn encode_within_base64(value: &[u8]) -> impl Iterator<Item = String> {
+fn list_base64_at_each_offset(value: &[u8]) -> impl Iterator<Item = String> {
     let parts = [0, 1, 2].map(|before| {
         let encoded = STANDARD_NO_PAD.encode([&vec![0; before], value].concat());
         // The letters (6 bits each) that depend on the value's bytes (8 bits each) only.

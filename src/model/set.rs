@@ -26,7 +26,7 @@ impl Set {
     }
 
     /// Returns whether an object has the part-of label of the set.
-    pub fn holds(&self, object: &Value) -> bool {
+    pub fn is_named_by_label_of(&self, object: &Value) -> bool {
         object["metadata"]["labels"][PART_OF_LABEL] == *self.id.as_str()
     }
 

@@ -15,12 +15,12 @@ pub fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Writes the first ten names, separated by commas, and the number of the others: `a, b and 3 more`.
-pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
-    first_listed(SHOWN_NAMES, names)
+pub fn first_names_and_more<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
+    first_names_and_more_up_to(SHOWN_NAMES, names)
 }
 
 /// Writes the first `limit` names, separated by commas, and the number of the others: `a, b and 3 more`.
-pub fn first_listed<T: ToString>(limit: usize, names: impl IntoIterator<Item = T>) -> String {
+pub fn first_names_and_more_up_to<T: ToString>(limit: usize, names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
     let first: Vec<String> = names.by_ref().take(limit).map(|name| name.to_string()).collect();
     match names.count() {
@@ -55,7 +55,7 @@ pub fn parse_boolean(value: &str) -> Result<bool, &'static str> {
 
 /// Writes an error of the operating system with a lower-case first letter and without its number: `No such file or
 /// directory (os error 2)` becomes `no such file or directory`. Other errors stay as they are.
-pub fn os_cause(error: &dyn std::fmt::Display) -> String {
+pub fn format_os_error(error: &dyn std::fmt::Display) -> String {
     let text = error.to_string();
     let Some((before, behind)) = text.split_once(" (os error ") else {
         return text;
@@ -67,11 +67,11 @@ pub fn os_cause(error: &dyn std::fmt::Display) -> String {
 }
 
 /// Writes the warning that members may be among the objects of these resources, which cannot be listed.
-pub fn members_missed_warning(hidden: &[String]) -> String {
+pub fn members_missed_warning(unlistable_resources: &[String]) -> String {
     format!(
         "cannot list {} in all namespaces, so members may be missed: {}",
-        counted(hidden.len(), "resource"),
-        listed(hidden)
+        counted(unlistable_resources.len(), "resource"),
+        first_names_and_more(unlistable_resources)
     )
 }
 
@@ -80,7 +80,7 @@ pub fn members_missed_warning(hidden: &[String]) -> String {
 /// Names, messages and annotations come from clusters and files that others may have written. All output passes through
 /// this function or [`printable_text`].
 pub fn escape_as_one_line(text: &str) -> String {
-    escape_runner_commands(with_escapes(text, is_hostile))
+    escape_ci_runner_commands(with_escapes(text, is_hostile))
 }
 
 /// Returns a text of several lines, with everything escaped that a terminal or a CI runner would act upon, except line
@@ -88,7 +88,7 @@ pub fn escape_as_one_line(text: &str) -> String {
 pub fn printable_text(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| {
-            escape_runner_commands(with_escapes(line, |character| {
+            escape_ci_runner_commands(with_escapes(line, |character| {
                 is_hostile(character) && !"\n\t".contains(character)
             }))
         })
@@ -98,8 +98,8 @@ pub fn printable_text(text: &str) -> String {
 /// Escapes what CI runners would take for commands in a line: `::add-mask::` of GitHub Actions at the beginning of the
 /// line, even after blanks; `##[command]` of GitHub Actions, `##vso[…]` of Azure Pipelines and `##teamcity[…]` anywhere
 /// in the line (actions/runner, `ActionCommand.cs`).
-fn escape_runner_commands(line: String) -> String {
-    let line = replace_runner_marks(line, "#\\u{23}");
+fn escape_ci_runner_commands(line: String) -> String {
+    let line = replace_ci_command_marks(line, "#\\u{23}");
     let command = line.trim_start();
     match command.strip_prefix("::") {
         Some(rest) => format!("{}\\u{{3a}}:{rest}", &line[..line.len() - command.len()]),
@@ -108,8 +108,8 @@ fn escape_runner_commands(line: String) -> String {
 }
 
 /// Replaces the `##` of each `##word[` by `replacement`.
-fn replace_runner_marks(text: String, replacement: &str) -> String {
-    let starts: Vec<usize> = find_runner_commands(&text).collect();
+fn replace_ci_command_marks(text: String, replacement: &str) -> String {
+    let starts: Vec<usize> = find_ci_command_marks(&text).collect();
     if starts.is_empty() {
         return text;
     }
@@ -124,17 +124,17 @@ fn replace_runner_marks(text: String, replacement: &str) -> String {
 }
 
 /// Returns the byte positions of `##word[` in the text. Of more than two marks in a row, the last two count.
-fn find_runner_commands(text: &str) -> impl Iterator<Item = usize> {
+fn find_ci_command_marks(text: &str) -> impl Iterator<Item = usize> {
     let marks = text.match_indices('#').map(|(start, _)| start);
     marks.filter(|start| {
         text[*start..]
             .strip_prefix("##")
-            .is_some_and(begins_runner_command)
+            .is_some_and(completes_ci_command)
     })
 }
 
 /// Returns whether the text after a `##` makes a command of it: letters, if any, and a bracket.
-fn begins_runner_command(rest: &str) -> bool {
+fn completes_ci_command(rest: &str) -> bool {
     rest.trim_start_matches(|character: char| character.is_ascii_alphabetic())
         .starts_with('[')
 }
@@ -165,7 +165,7 @@ pub fn escape_json(text: &str) -> String {
 ///
 /// A text without anything to escape is returned without a copy: the document of a large set is large.
 pub fn printable_json(json: String) -> String {
-    let json = replace_runner_marks(json, "#\\u0023");
+    let json = replace_ci_command_marks(json, "#\\u0023");
     let is_escaped = |character| is_hostile(character) && character != '\n';
     // Most documents are plain ASCII, and this comparison of bytes is many times faster than `contains`.
     let is_plain = json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
@@ -182,7 +182,7 @@ pub fn printable_json(json: String) -> String {
 /// Returns whether the text contains a command of a CI runner, or a character other than a line break that controls a
 /// terminal or is invisible.
 pub fn contains_hostile_text(text: &str) -> bool {
-    find_runner_commands(text).next().is_some()
+    find_ci_command_marks(text).next().is_some()
         || text.contains(|character| is_hostile(character) && character != '\n')
 }
 
@@ -284,9 +284,12 @@ mod tests {
 
     #[test]
     fn many_names_are_cut_short() {
-        assert_eq!(listed(["a", "b"]), "a, b");
-        assert_eq!(listed(1..=10), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
-        assert_eq!(listed(1..=1000), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more");
+        assert_eq!(first_names_and_more(["a", "b"]), "a, b");
+        assert_eq!(first_names_and_more(1..=10), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
+        assert_eq!(
+            first_names_and_more(1..=1000),
+            "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more"
+        );
     }
 
     #[test]
@@ -300,7 +303,7 @@ mod tests {
             ("Unexpected end", "Unexpected end"),
         ];
         for (text, expected) in table {
-            assert_eq!(os_cause(&text), expected);
+            assert_eq!(format_os_error(&text), expected);
         }
     }
 

@@ -99,10 +99,10 @@ impl DependencyGraph {
 
     /// Finds a cycle when no object without a rank is ready. Then each object without a rank has a predecessor without
     /// a rank, so a path from predecessor to predecessor comes to an object that it has passed before.
-    fn find_cycle(&self, unranked: &[usize]) -> Vec<usize> {
+    fn find_cycle(&self, unranked_predecessor_counts: &[usize]) -> Vec<usize> {
         let mut path = Vec::new();
         let mut positions: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut next = unranked.iter().position(|count| *count > 0);
+        let mut next = unranked_predecessor_counts.iter().position(|count| *count > 0);
         while let Some(index) = next {
             if let Some(start) = positions.insert(index, path.len()) {
                 path.drain(..start);
@@ -110,7 +110,9 @@ impl DependencyGraph {
             }
             path.push(index);
             let mut predecessors = self.predecessors[index].iter();
-            next = predecessors.find(|earlier| unranked[**earlier] > 0).copied();
+            next = predecessors
+                .find(|earlier| unranked_predecessor_counts[**earlier] > 0)
+                .copied();
         }
         path
     }

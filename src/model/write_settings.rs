@@ -76,7 +76,11 @@ impl Default for WebhookPatience {
 
 impl WriteSettings {
     /// Creates the settings of commands that send no manifests, so that there are no conflicts to force.
-    pub fn without_manifests(field_manager: String, dry_run: DryRun, concurrency: usize) -> Self {
+    pub fn for_commands_without_manifests(
+        field_manager: String,
+        dry_run: DryRun,
+        concurrency: usize,
+    ) -> Self {
         Self {
             field_manager,
             former_manager: None,
@@ -115,7 +119,7 @@ pub enum Conflicts {
 
 impl Conflicts {
     /// Combines the values of a repeated flag: names of managers add up; otherwise, the last value counts.
-    pub fn combine(values: &[Self]) -> Self {
+    pub fn combine_repeated_flag(values: &[Self]) -> Self {
         let mut combined = Self::Reported;
         for value in values {
             match (&mut combined, value) {
@@ -242,7 +246,7 @@ mod tests {
             (&["helm", "false"], Conflicts::Reported),
         ] {
             let parsed: Vec<Conflicts> = values.iter().map(|value| value.parse().expect(value)).collect();
-            assert_eq!(Conflicts::combine(&parsed), expected, "{values:?}");
+            assert_eq!(Conflicts::combine_repeated_flag(&parsed), expected, "{values:?}");
         }
         for value in ["", ",", "helm,", "helm,,ci"] {
             assert!(value.parse::<Conflicts>().is_err(), "{value:?}");

@@ -6,7 +6,7 @@ use super::{
     Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, deletes_volume_data, dependencies,
 };
 use crate::compare::changes::Verdict;
-use crate::manifest::desired::{Desired, DesiredObject, defined_kind, must_exist_before_parent};
+use crate::manifest::desired::{Desired, DesiredObject, kind_defined_by_crd, must_exist_before_parent};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Origin;
@@ -26,7 +26,7 @@ pub(super) struct AppliedAndUnchanged {
 }
 
 /// Divides the members that the manifests hold by what the run does with them.
-pub(super) fn divide(
+pub(super) fn divide_desired_members(
     set: &Set,
     desired: &Desired,
     observed: &Observed,
@@ -45,7 +45,7 @@ pub(super) fn divide(
         if let Some(live) = members.get(&object.key)
             && !is_namespace_terminating
             && !redefined.contains(&object.key.group_kind)
-            && is_unchanged(live, observed.comparisons.get(&index), policy)
+            && needs_no_apply(live, observed.comparisons.get(&index), policy)
         {
             unchanged.push(Unchanged {
                 index,
@@ -61,7 +61,7 @@ pub(super) fn divide(
                     uid: other.uid.clone(),
                     resource_version: other.resource_version.clone(),
                 },
-                (live, _) => read_live_membership(live.copied(), observed.comparisons.get(&index)),
+                (live, _) => classify_live_membership(live.copied(), observed.comparisons.get(&index)),
             },
         };
         if must_exist_before_parent(object, &set.parent) {
@@ -87,13 +87,13 @@ pub fn is_not_yet_served(object: &DesiredObject) -> bool {
 fn find_redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind> {
     (0..desired.members.len())
         .filter(|index| observed.comparisons.get(index) != Some(&Verdict::Unchanged))
-        .filter_map(|index| defined_kind(&desired.members[index]))
+        .filter_map(|index| kind_defined_by_crd(&desired.members[index]))
         .collect()
 }
 
 /// Returns whether the member need not be sent. A member with fields of client-side apply is always sent: such a field
 /// may have left the manifest, and only an apply that takes the field over removes it.
-fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool {
+fn needs_no_apply(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool {
     policy.unchanged == UnchangedMembers::LeftAlone
         && live.presence == Presence::Present
         && !live.client_side_apply
@@ -102,20 +102,20 @@ fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool
 
 /// Returns the membership of an object whose namespace is not being deleted. `live` is `None` if the object is not
 /// among the members of the set.
-fn read_live_membership(live: Option<&Live>, verdict: Option<&Verdict>) -> LiveMembership {
-    match live {
+fn classify_live_membership(member: Option<&Live>, verdict: Option<&Verdict>) -> LiveMembership {
+    match member {
         None => LiveMembership::NotAMember,
-        Some(live) if live.presence == Presence::Terminating => LiveMembership::Terminating,
-        Some(live) => LiveMembership::Member {
-            uid: live.uid.clone(),
-            resource_version: live.resource_version.clone(),
+        Some(member) if member.presence == Presence::Terminating => LiveMembership::Terminating,
+        Some(member) => LiveMembership::Member {
+            uid: member.uid.clone(),
+            resource_version: member.resource_version.clone(),
             reason: match verdict {
                 Some(Verdict::Send(reason)) => Some(reason.clone()),
                 Some(Verdict::Unchanged) | None => None,
             },
-            client_side_apply: live.client_side_apply,
-            is_parent: live.parent_of.is_some(),
-            deletes_data: deletes_volume_data(live),
+            client_side_apply: member.client_side_apply,
+            is_parent: member.parent_of.is_some(),
+            deletes_data: deletes_volume_data(member),
         },
     }
 }

@@ -9,14 +9,14 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::dependencies::list_live_dependencies;
+use super::dependencies::list_live_dependencies_with_dependents;
 use super::{Judge, Policy, SkipReason};
 use crate::compare::ownership::ReplicasPath;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 
 /// Returns the kinds that scale other objects, as [`read_scale_target`] reads them. For a `ScaledObject`, KEDA creates
 /// a `HorizontalPodAutoscaler`, but not at once, so the `ScaledObject` counts, too.
@@ -47,7 +47,7 @@ pub fn read_scale_target(kind: &GroupKind, autoscaler: &Value, namespace: Option
 
 /// Returns the autoscalers among the members that are gone after the run: they scale nothing any more. If the run may
 /// keep one because of a dependency, it does not count as gone.
-pub fn find_leaving_autoscalers(
+pub fn find_autoscalers_gone_after_run(
     set: &Set,
     desired: &Desired,
     members: &[Live],
@@ -56,8 +56,8 @@ pub fn find_leaving_autoscalers(
     let contents = BTreeMap::new();
     let mut judge = Judge::new(set, policy, desired, &contents, HashSet::new());
     let staying: Vec<&Live> = members.iter().filter(|live| judge.is_desired(live)).collect();
-    judge.note_needed(list_live_dependencies(staying.into_iter()));
-    let (prunes, skips) = judge.divide(members);
+    judge.note_dependencies_of_desired(list_live_dependencies_with_dependents(staying.into_iter()));
+    let (prunes, skips) = judge.divide_into_prunes_and_skips(members);
     let going = skips.into_iter().filter(|skip| {
         matches!(
             skip.reason,
@@ -89,11 +89,16 @@ pub fn desired_autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, O
 
 /// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers` has the scaled objects as
 /// keys.
-pub fn left_to_autoscalers_note(autoscalers: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
-    let objects = autoscalers
+pub fn left_to_autoscalers_note(autoscalers_by_target: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
+    let objects = autoscalers_by_target
         .iter()
         .map(|(key, autoscaler)| format!("{key} to {}", autoscaler.object_name()));
-    (!autoscalers.is_empty()).then(|| format!("replicas are left to autoscalers: {}", listed(objects)))
+    (!autoscalers_by_target.is_empty()).then(|| {
+        format!(
+            "replicas are left to autoscalers: {}",
+            first_names_and_more(objects)
+        )
+    })
 }
 
 /// Returns the warning about a number of replicas that is removed, since no autoscaler targets the object. `position`
@@ -118,7 +123,7 @@ pub fn removed_replicas_warning(
 }
 
 /// Returns the warning about a number of replicas that is kept because autoscalers cannot be listed.
-pub fn kept_replicas_warning(
+pub fn unlisted_autoscalers_warning(
     position: &impl fmt::Display,
     key: &ObjectKey,
     path: &ReplicasPath,
@@ -226,7 +231,7 @@ mod tests {
             (vec![scaler(), needed], &desired, policy(), false),
             (vec![scaler(), kept], &desired, policy(), false),
         ] {
-            let leaving = find_leaving_autoscalers(&set(), desired, &members, &policy);
+            let leaving = find_autoscalers_gone_after_run(&set(), desired, &members, &policy);
             assert_eq!(leaving.contains(&key), is_leaving, "{members:?}");
         }
     }

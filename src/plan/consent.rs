@@ -103,8 +103,8 @@ impl Consent {
 impl Plan {
     /// Returns the warnings about the plan: the dependencies that it ignores, and what a flag allows to be deleted
     /// together with a namespace or CRD, which no result of the run names. What a question has shown is left out, so
-    /// this is called before [`Self::accept`].
-    pub fn warnings(&self) -> Vec<String> {
+    /// this is called before [`Self::lift_all_refusals`].
+    pub fn describe_ignored_dependencies_and_losses(&self) -> Vec<String> {
         let losses = self.accepted.iter().filter_map(|refusal| match refusal {
             Refusal::HoldsOthers {
                 container,
@@ -122,7 +122,7 @@ impl Plan {
 
     /// Lifts all refusals, because the user has confirmed them. Losses of data stay in `accepted`: each object is
     /// judged again before its delete, and that judgement would otherwise refuse it.
-    pub fn accept(&mut self) {
+    pub fn lift_all_refusals(&mut self) {
         let confirmed = std::mem::take(&mut self.refusals).into_iter();
         self.accepted.extend(confirmed.filter(Refusal::is_data_loss));
     }

@@ -16,12 +16,12 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 
 /// Returns whether deleting this object deletes the objects in it.
-pub fn is_container(live: &Live) -> bool {
-    is_container_kind(&live.key.group_kind)
+pub fn is_namespace_or_crd(live: &Live) -> bool {
+    is_namespace_or_crd_kind(&live.key.group_kind)
 }
 
 /// Returns whether deleting an object of this kind deletes the objects in it.
-pub fn is_container_kind(kind: &GroupKind) -> bool {
+pub fn is_namespace_or_crd_kind(kind: &GroupKind) -> bool {
     matches!(
         (kind.group.as_str(), kind.kind.as_str()),
         ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -41,7 +41,7 @@ fn is_namespace(live: &Live) -> bool {
 
 /// Returns the kind that a CRD defines; `None` for an object that is not a CRD but has the fields of one.
 fn kind_defined_by(live: &Live) -> Option<&GroupKind> {
-    live.defines.as_ref().filter(|_| is_container(live))
+    live.defines.as_ref().filter(|_| is_namespace_or_crd(live))
 }
 
 /// Index of all objects that a container holds.
@@ -129,18 +129,18 @@ impl<'a> FromIterator<&'a ObjectKey> for KeptObjects {
 /// Returns the containers that hold the parent, desired objects or kept objects, and that the plan does not prune.
 /// Returns none if the plan deletes nothing that can own a container. `parent` is the resource of the parent, if there
 /// is one.
-pub fn find_staying_containers_of_plan(
+pub fn find_containers_of_staying_objects_in_plan(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
     plan: &Plan,
 ) -> Containers {
-    find_staying_containers(set, parent, desired, plan.all_prunes(), &plan.skips)
+    find_containers_of_staying_objects(set, parent, desired, plan.all_prunes(), &plan.skips)
 }
 
 /// Returns the containers of the parent, of desired objects and of `skips`, for a run that deletes `prunes`. Returns
 /// none if no prune is cluster-scoped: a namespaced object cannot own a namespace or a CRD.
-pub(super) fn find_staying_containers<'p>(
+pub(super) fn find_containers_of_staying_objects<'p>(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
@@ -171,7 +171,7 @@ pub(super) fn find_staying_containers<'p>(
             found.namespaces.insert(name.clone());
         }
         if may_have_crd(resource) {
-            let key = Containers::definition_key(resource);
+            let key = Containers::crd_key(resource);
             if !pruned.contains(&key) {
                 found
                     .definitions

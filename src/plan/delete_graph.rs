@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Plan;
-use super::containers::is_container;
+use super::containers::is_namespace_or_crd;
 use super::graph::{ActionId, Barrier, EdgeKind, Graph};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -21,7 +21,7 @@ pub enum DeleteAction<'p> {
 
 impl Plan {
     /// Returns the graph that deletes these waves of objects.
-    pub fn delete_graph<'p>(
+    pub fn build_delete_graph<'p>(
         &'p self,
         waves: impl IntoIterator<Item = Vec<&'p Live>>,
     ) -> Graph<DeleteAction<'p>> {
@@ -43,7 +43,11 @@ impl Plan {
                 }
             }
             let mut before = Vec::from_iter(previous_wave);
-            let containers: Vec<&Live> = wave.iter().copied().filter(|live| is_container(live)).collect();
+            let containers: Vec<&Live> = wave
+                .iter()
+                .copied()
+                .filter(|live| is_namespace_or_crd(live))
+                .collect();
             if !containers.is_empty() {
                 // The contents are listed after the waits, so that they are read as late as possible.
                 new_waits.splice(0..0, previous_wave);
@@ -105,7 +109,7 @@ mod tests {
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy);
         let waves = plan.prune_waves().map(|wave| wave.iter().collect());
-        use_graph(plan.delete_graph(waves))
+        use_graph(plan.build_delete_graph(waves))
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::dependencies::list_live_dependencies;
-use super::prune_rules::reason_to_stay;
+use super::dependencies::list_live_dependencies_with_dependents;
+use super::prune_rules::reason_to_keep_by_metadata;
 use super::{KeptObjects, ParentDisposition, SkipReason, holds_parent_of};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -40,7 +40,7 @@ impl Remains {
         let mut remains = Self::default();
         let mut rest = Vec::new();
         for live in objects {
-            match reason_to_stay(&live, set, appliers) {
+            match reason_to_keep_by_metadata(&live, set, appliers) {
                 Some(SkipReason::Terminating { .. }) => remains.going.push(live),
                 Some(SkipReason::Owned { owner, .. }) if deleted.contains(&owner.uid) => {
                     remains.going.push(live);
@@ -69,7 +69,7 @@ impl Remains {
     fn move_needed_to_kept(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
         loop {
             let kept: KeptObjects = self.kept.iter().map(|live| &live.key).collect();
-            let needed: HashSet<&ObjectKey> = list_live_dependencies(self.kept.iter())
+            let needed: HashSet<&ObjectKey> = list_live_dependencies_with_dependents(self.kept.iter())
                 .map(|(key, _)| key)
                 .collect();
             let (more, others): (Vec<Live>, Vec<Live>) = rest

@@ -10,7 +10,7 @@ use crate::model::depends_on::{DEPENDS_ON, Dependencies};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::model::topological_ranks::Rank;
 
 /// Objects that the manifests depend on, as they were read before the run.
@@ -36,7 +36,7 @@ pub struct DependencyEdges {
 }
 
 /// Returns the dependencies of live objects, as pairs of a dependency and the object that depends on it.
-pub(super) fn list_live_dependencies<'l>(
+pub(super) fn list_live_dependencies_with_dependents<'l>(
     objects: impl Iterator<Item = &'l Live>,
 ) -> impl Iterator<Item = (&'l ObjectKey, &'l ObjectKey)> {
     objects.flat_map(|live| {
@@ -68,7 +68,7 @@ pub(super) fn ignored_dependency_warnings(live: &Live) -> Vec<String> {
 /// steps.
 pub(super) fn sort_into_steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
     let wave = |object: &DesiredObject| Wave::for_kind(&object.key.group_kind) as usize;
-    let graph = desired::graph(&desired.members, wave);
+    let graph = desired::build_dependency_graph_if_annotated(&desired.members, wave);
     // `None` without dependencies. An error is not possible: manifests with a cycle are refused when they are read.
     let ranks = graph.and_then(|graph| graph.ranks().ok());
     let mut steps: BTreeMap<Rank, Vec<Apply>> = BTreeMap::new();
@@ -84,7 +84,7 @@ pub(super) fn sort_into_steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec
 
 impl Plan {
     /// Returns a line for each object that must be Current before other objects are applied, with these other objects.
-    pub fn apply_time_lines(&self, desired: &Desired) -> Vec<String> {
+    pub fn describe_applies_after_dependencies(&self, desired: &Desired) -> Vec<String> {
         let applied: BTreeSet<usize> = self.all_applies().map(|apply| apply.index).collect();
         let keys: BTreeSet<&ObjectKey> = applied.iter().map(|index| &desired.members[*index].key).collect();
         let current = &self.edges.known.current;
@@ -99,7 +99,12 @@ impl Plan {
         }
         times
             .into_iter()
-            .map(|(dependency, objects)| format!("applied once {dependency} is Current: {}", listed(objects)))
+            .map(|(dependency, objects)| {
+                format!(
+                    "applied once {dependency} is Current: {}",
+                    first_names_and_more(objects)
+                )
+            })
             .collect()
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::prune_rules::judge_by_metadata;
-use super::{Judgement, Observed, Policy, Pruning, Refusal, defined_kind};
+use super::{Judgement, Observed, Policy, Pruning, Refusal, kind_defined_by_crd};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::ObjectKey;
@@ -107,7 +107,12 @@ pub(super) fn refuse_members_of_other_sets(
 /// later run prunes the object once the manifests no longer hold it.
 ///
 /// `live` is the object as it was read, without the label of a member.
-pub fn taken_in_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
+pub fn describe_later_prune_of_existing_object(
+    object: &DesiredObject,
+    live: &Live,
+    set: &Set,
+    policy: &Policy,
+) -> String {
     const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
     // The object as it will be after the apply.
     let member = Live {
@@ -115,7 +120,7 @@ pub fn taken_in_reason(object: &DesiredObject, live: &Live, set: &Set, policy: &
         part_of_writers: policy.appliers.iter().cloned().collect(),
         presence: Presence::Present,
         // If only the metadata of a CRD were read, `live` lacks the kind that it defines.
-        defines: defined_kind(object),
+        defines: kind_defined_by_crd(object),
         ..live.clone()
     };
     let policy = Policy {
@@ -152,7 +157,7 @@ pub fn find_newcomers_to_read<T>(
 }
 
 /// Returns a refusal for each object of the manifests that exists and is not in a set.
-pub(super) fn refuse_unowned(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
+pub(super) fn refuse_objects_in_no_set(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
     let unowned = observed.existing.iter().filter(|live| live.part_of.is_none());
     let unowned: HashSet<&ObjectKey> = unowned.map(|live| &live.key).collect();
     let refused = desired
@@ -273,7 +278,7 @@ mod tests {
         found.part_of = None;
         found.part_of_writers.clear();
         change(&mut found);
-        taken_in_reason(&desired(kind, namespace, name), &found, &set(), &policy())
+        describe_later_prune_of_existing_object(&desired(kind, namespace, name), &found, &set(), &policy())
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl MemberScope {
     ///
     /// If the set records CRDs, there are no warnings about kinds that are gone: the set has probably pruned their CRDs
     /// itself. The server deletes a CRD slowly, so its kind leaves the record only with the next run.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn describe_unlisted_recorded_kinds(&self) -> Vec<String> {
         let has_definitions = self
             .recorded
             .group_kinds
@@ -82,7 +82,7 @@ impl From<MemberScopeUnknown> for Error {
 }
 
 /// Determines the scope of a set.
-pub fn member_scope(
+pub fn determine_member_scope(
     set: &Set,
     parent_status: &ParentStatus,
     desired: &Desired,
@@ -191,7 +191,7 @@ fn separate_served_kinds(
                 meant: resource.group_kind().to_string(),
             }),
             RecordedKind::Unknowable(failure) => {
-                return Err(MemberScopeUnknown::Kind(Error::kind_unknowable(format!(
+                return Err(MemberScopeUnknown::Kind(Error::for_undiscoverable_kind(format!(
                     "kind {name}: recorded, and cannot determine whether the server has it: {failure}"
                 ))));
             }
@@ -205,7 +205,7 @@ fn separate_served_kinds(
 }
 
 fn kind_not_listed_error(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
-    MemberScopeUnknown::Kind(Error::kind_not_served(format!(
+    MemberScopeUnknown::Kind(Error::for_kind_not_served(format!(
         "kind {kind}: recorded, and its objects cannot be listed: {reason}"
     )))
 }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     fn scope_of(parent_status: &ParentStatus, desired: &Desired) -> Result<MemberScope, MemberScopeUnknown> {
-        member_scope(&set(), parent_status, desired, &discovery())
+        determine_member_scope(&set(), parent_status, desired, &discovery())
     }
 
     #[test]
@@ -376,7 +376,7 @@ mod tests {
             [kind("Stuck.example.com")].into()
         );
         assert_eq!(found.record_to_keep.additional_namespaces, texts(&["b"]));
-        assert_eq!(found.warnings().len(), 2);
+        assert_eq!(found.describe_unlisted_recorded_kinds().len(), 2);
         // Manifests that bring the kind again do not let it vanish.
         let again = manifests(&[("Gone.example.com", Some("shop"))]);
         assert_eq!(scope_of(&parent_status, &again).expect("a scope").vanished, []);
@@ -406,7 +406,7 @@ mod tests {
         set.parent.namespace = None;
         for (namespaces, is_known) in [(&[][..], false), (&["b"], true)] {
             let parent_status = recorded(&["ConfigMap"], namespaces);
-            let found = member_scope(&set, &parent_status, &Desired::default(), &discovery());
+            let found = determine_member_scope(&set, &parent_status, &Desired::default(), &discovery());
             assert_eq!(found.is_ok(), is_known, "{namespaces:?}");
         }
     }

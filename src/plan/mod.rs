@@ -44,19 +44,20 @@ use std::sync::Arc;
 
 pub use adopt_move_disband::{
     Candidate, FieldOwnership, FoundBy, MembershipChange, MembershipKeepReason, MembershipPlan,
-    MembershipSkip, judge_adoption, judge_move, judge_release, plan_adoption, plan_move, plan_release,
-    refuse_inventory,
+    MembershipSkip, judge_adoption, judge_disband, judge_move, plan_adoption, plan_disband, plan_move,
+    refuse_empty_or_unconfirmed_adoption,
 };
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_sort_key;
 pub use autoscalers::{
-    autoscaler_kinds, desired_autoscalers_by_target, find_leaving_autoscalers, kept_replicas_warning,
-    left_to_autoscalers_note, read_scale_target, removed_replicas_warning,
+    autoscaler_kinds, desired_autoscalers_by_target, find_autoscalers_gone_after_run,
+    left_to_autoscalers_note, read_scale_target, removed_replicas_warning, unlisted_autoscalers_warning,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{
-    KeptObjects, find_staying_containers_of_plan, holds_parent_of, is_container, is_container_kind,
+    KeptObjects, find_containers_of_staying_objects_in_plan, holds_parent_of, is_namespace_or_crd,
+    is_namespace_or_crd_kind,
 };
 pub use data_loss::deletes_volume_data;
 pub use delete_graph::DeleteAction;
@@ -64,14 +65,15 @@ pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
 pub use existing_objects::{
-    OtherParent, OtherParents, find_newcomers_to_read, scope_of_newcomers, taken_in_reason,
+    OtherParent, OtherParents, describe_later_prune_of_existing_object, find_newcomers_to_read,
+    scope_of_newcomers,
 };
 pub use graph::{ActionId, Barrier, EdgeKind, Graph};
 pub use judge::Judge;
-pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
+pub use member_scope::{MemberScope, MemberScopeUnknown, determine_member_scope};
 pub use nested_parents::apply_may_remove_record;
 pub use observed::Observed;
-pub use parent_disposition::{ParentDisposition, parent_disposition};
+pub use parent_disposition::{ParentDisposition, decide_parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge_parent, judge_parent_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
@@ -80,7 +82,7 @@ pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::StateAfterWait;
 pub use recreation::{
-    Recreate, RecreationObstacle, claims_after_recreation, loses_data, lost_volume_data_words,
+    Recreate, RecreationObstacle, claims_after_recreation, describe_lost_volume_data, loses_data,
 };
 pub use refusal::{
     Refusal, describe_released_copies, list_with_keep_annotations, refuse_hooks, refuse_large_annotations,
@@ -89,7 +91,7 @@ pub use skip_reason::{SkipReason, describe_label_writers};
 
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
-pub use crate::manifest::desired::defined_kind;
+pub use crate::manifest::desired::kind_defined_by_crd;
 use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -98,24 +100,24 @@ use crate::model::set::Set;
 
 /// Decides what a run does.
 pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {
-    let with_dependencies = find_unchanged_naming_dependencies(desired, observed);
+    let with_dependencies = find_unchanged_members_with_dependencies(desired, observed);
     let mut judge = new_judge(set, desired, observed, policy, &with_dependencies);
-    let (prunes, skips) = judge.divide(&observed.members);
+    let (prunes, skips) = judge.divide_into_prunes_and_skips(&observed.members);
     let dependents = Dependents::find(desired, observed, &prunes, &skips, policy);
-    judge.replace_deleted(prunes.iter(), &dependents);
+    judge.replace_deleted_and_dependents(prunes.iter(), &dependents);
     // Before its first delete, the run removes these owner references. The plan is judged as if they were removed.
     for detachment in &dependents.detachments {
         if judge.may_detach(detachment) {
             judge.note_owner_reference_removed(detachment);
         }
     }
-    let desired_record = desired.record(&set.parent);
+    let desired_record = desired.build_record(&set.parent);
     let mut record_after = desired_record.union(&observed.record_to_keep);
     for Skip { live, .. } in &skips {
         let namespace = live.key.namespace.as_deref();
-        record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
+        record_after.add_kind_and_namespace(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
-    let applied = applied_and_unchanged::divide(set, desired, observed, policy);
+    let applied = applied_and_unchanged::divide_desired_members(set, desired, observed, policy);
     let mut steps = PruneSteps::new(set, prunes, &skips);
     let warnings = with_dependencies
         .iter()
@@ -133,7 +135,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         edges: DependencyEdges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
-            needed: dependencies::list_live_dependencies(with_dependencies.iter().copied())
+            needed: dependencies::list_live_dependencies_with_dependents(with_dependencies.iter().copied())
                 .map(|(key, dependent)| (key.clone(), dependent.clone()))
                 .collect(),
             ignored: steps.ignored,
@@ -148,7 +150,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     if policy.data_loss == Risk::Allowed {
         plan.accepted = plan
             .all_prunes()
-            .flat_map(|live| judge.find_losses(live))
+            .flat_map(|live| judge.find_losses_even_if_allowed(live))
             .collect();
     }
     plan
@@ -163,13 +165,13 @@ pub fn find_containers_to_prune(
     policy: &Policy,
 ) -> Vec<Live> {
     let (prunes, _) = divide_if_any_cluster_scoped(set, desired, observed, policy);
-    prunes.into_iter().filter(is_container).collect()
+    prunes.into_iter().filter(is_namespace_or_crd).collect()
 }
 
 /// Returns the namespaces and CRDs that hold the parent, desired objects or kept objects, and that the run does not
 /// prune. The run may prune an owner of one of them, so the owners have to be read before the run is planned. `parent`
 /// is the resource of the parent, if there is one.
-pub fn find_staying_containers(
+pub fn find_containers_of_staying_objects(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
@@ -177,7 +179,7 @@ pub fn find_staying_containers(
     policy: &Policy,
 ) -> Containers {
     let (prunes, skips) = divide_if_any_cluster_scoped(set, desired, observed, policy);
-    containers::find_staying_containers(set, parent, desired, prunes.iter(), &skips)
+    containers::find_containers_of_staying_objects(set, parent, desired, prunes.iter(), &skips)
 }
 
 /// Divides the members into prunes and skips if any member is cluster-scoped; otherwise, both lists are empty.
@@ -194,8 +196,9 @@ fn divide_if_any_cluster_scoped(
     if members.all(|live| live.key.namespace.is_some()) {
         return (Vec::new(), Vec::new());
     }
-    let with_dependencies = find_unchanged_naming_dependencies(desired, observed);
-    new_judge(set, desired, observed, policy, &with_dependencies).divide(&observed.members)
+    let with_dependencies = find_unchanged_members_with_dependencies(desired, observed);
+    new_judge(set, desired, observed, policy, &with_dependencies)
+        .divide_into_prunes_and_skips(&observed.members)
 }
 
 /// Creates the judge of a plan that is still to be made. `with_dependencies` are the unchanged members whose live
@@ -211,7 +214,7 @@ fn new_judge<'a>(
     let desired_live = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_live.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
-    judge.note_needed(dependencies::list_live_dependencies(
+    judge.note_dependencies_of_desired(dependencies::list_live_dependencies_with_dependents(
         with_dependencies.iter().copied(),
     ));
     judge
@@ -220,7 +223,7 @@ fn new_judge<'a>(
 /// Returns the members that match their manifests and whose live objects name dependencies.
 ///
 /// Changed members are left out: an apply may change their dependencies, so those in their manifests count instead.
-fn find_unchanged_naming_dependencies<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'a Live> {
+fn find_unchanged_members_with_dependencies<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'a Live> {
     let members = observed.members.iter();
     let mut found: Vec<&Live> = members.filter(|live| !live.dependencies.is_empty()).collect();
     if found.is_empty() {

@@ -41,7 +41,7 @@ pub struct Observed {
     /// The parent, if it exists and has owners.
     pub parent: Option<Dependent>,
     /// Owners of the namespaces and CRDs of objects that are kept or desired; see
-    /// [`super::find_staying_containers`].
+    /// [`super::find_containers_of_staying_objects`].
     pub container_owners: BTreeMap<ObjectKey, Owners>,
 }
 

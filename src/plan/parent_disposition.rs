@@ -58,7 +58,7 @@ impl fmt::Display for ParentKeptReason {
 /// `content_writers` are the field managers that own fields outside of the parent's metadata, and `managers` are the
 /// field managers of this set's applies. The fields of a custom resource are not evidence of another use: users create
 /// the custom resource, with its fields, to be a parent.
-pub fn parent_disposition(
+pub fn decide_parent_disposition(
     set: &Set,
     parent: &Live,
     content_writers: &[String],
@@ -102,7 +102,7 @@ mod tests {
         parent.part_of = None;
         change(&mut parent);
         let writers: Vec<String> = writers.iter().map(|&writer| writer.to_owned()).collect();
-        parent_disposition(&set(), &parent, &writers, &BTreeSet::from(["ours".to_owned()]))
+        decide_parent_disposition(&set(), &parent, &writers, &BTreeSet::from(["ours".to_owned()]))
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         parent.part_of = None;
         parent.tracking = Tracking::Off;
         assert_eq!(
-            parent_disposition(&set(), &parent, &["kubectl-create".to_owned()], &BTreeSet::new()),
+            decide_parent_disposition(&set(), &parent, &["kubectl-create".to_owned()], &BTreeSet::new()),
             ParentDisposition::Goes
         );
     }

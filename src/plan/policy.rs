@@ -101,7 +101,7 @@ pub enum Risk {
 
 impl Risk {
     /// Returns `Allowed` if the flag that allows the action is set.
-    pub fn from_flag(flag: bool) -> Self {
-        if flag { Self::Allowed } else { Self::Refused }
+    pub fn from_flag(is_allowed: bool) -> Self {
+        if is_allowed { Self::Allowed } else { Self::Refused }
     }
 }

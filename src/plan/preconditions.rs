@@ -150,7 +150,7 @@ impl Seen {
     ///
     /// The record and the history of the parent are not part of the content. Otherwise the run's own writes to them
     /// would count as changes. The record is compared separately.
-    pub fn from_parent(object: &Value, salt: &Salt) -> Option<Self> {
+    pub fn from_parent_without_record(object: &Value, salt: &Salt) -> Option<Self> {
         let mut content = object.clone();
         let metadata = content.get_mut("metadata")?.as_object_mut()?;
         for field in ["labels", "annotations"] {
@@ -166,7 +166,7 @@ impl Seen {
     }
 
     /// Returns the UID and resourceVersion of a live object, without a digest of its content.
-    pub fn from_version(object: &Value) -> Self {
+    pub fn from_uid_and_version(object: &Value) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         Self {
             uid: text("uid"),
@@ -176,7 +176,7 @@ impl Seen {
     }
 
     /// Returns what to remember of a live object that the plan does not write.
-    pub fn left_alone(uid: &str) -> Self {
+    pub fn for_unwritten_object(uid: &str) -> Self {
         Self {
             uid: uid.to_owned(),
             resource_version: String::new(),
@@ -188,7 +188,11 @@ impl Seen {
 impl Preconditions {
     /// Binds a plan to these objects as they are now, and to the parent, if it has a manifest and
     /// exists. Objects that are not in `objects` must not exist.
-    pub fn bound(salt: Salt, objects: BTreeMap<ObjectKey, Option<Seen>>, parent: Option<Seen>) -> Self {
+    pub fn for_saved_plan(
+        salt: Salt,
+        objects: BTreeMap<ObjectKey, Option<Seen>>,
+        parent: Option<Seen>,
+    ) -> Self {
         Self(Some(BoundObjects {
             salt,
             objects,
@@ -246,7 +250,7 @@ impl Preconditions {
     /// was made; `None` if it has changed otherwise, or the plan is not bound to it.
     pub fn parent_if_unchanged(&self, now: Option<&Value>) -> Option<Seen> {
         let seen = self.seen_parent()?;
-        let now = Seen::from_parent(now?, &self.0.as_ref()?.salt)?;
+        let now = Seen::from_parent_without_record(now?, &self.0.as_ref()?.salt)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
@@ -268,7 +272,7 @@ impl Preconditions {
 
     /// Returns what to remember of an object after a write of the run. `object` is the server's answer to that write.
     /// Later writes of the run require this state instead of the planned one.
-    pub fn seen_after_write(&self, object: &Value) -> Option<Seen> {
-        self.0.as_ref()?.to_seen_without_ignored(object)
+    pub fn seen_after_write(&self, answer: &Value) -> Option<Seen> {
+        self.0.as_ref()?.to_seen_without_ignored(answer)
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn judge_by_metadata(live: &Live, set: &Set, policy: &Policy) -> Judg
         return Judgement::Skip(SkipReason::PruningDisabled);
     }
     let would_delete_parent = policy.pruning != Pruning::WholeSet && holds_parent_of(set, live);
-    match reason_to_stay(live, set, &policy.appliers) {
+    match reason_to_keep_by_metadata(live, set, &policy.appliers) {
         // The advice for a copied label is to delete the object, and that would delete the parent.
         None | Some(SkipReason::CopiedLabel { .. }) if would_delete_parent => {
             Judgement::Skip(SkipReason::HoldsParent)
@@ -45,7 +45,11 @@ pub(super) fn judge_by_metadata(live: &Live, set: &Set, policy: &Policy) -> Judg
 
 /// Returns the reason to keep an object with the set's part-of label, whatever the run does to other objects: it is
 /// already being deleted, another object owns it, it has a keep annotation, or its label is a copy.
-pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+pub(super) fn reason_to_keep_by_metadata(
+    live: &Live,
+    set: &Set,
+    appliers: &BTreeSet<String>,
+) -> Option<SkipReason> {
     if live.presence == Presence::Terminating {
         return Some(SkipReason::Terminating {
             waits_for: live.waits_for.clone(),
@@ -70,7 +74,7 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
 /// Returns whether the object is owned by another object and its part-of label is a copy. Such an object is not a
 /// member, and is deleted with its owner.
 pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> bool {
-    live.is_owned_copy(set.parent_uid.as_deref(), appliers)
+    live.is_copy_with_foreign_owner(set.parent_uid.as_deref(), appliers)
 }
 
 /// Returns the reason for which an object with a part-of label is not a member: another object owns it,
@@ -89,7 +93,7 @@ pub fn reason_not_a_member(
 
 /// Returns the reason to keep an object whose part-of label no applier wrote; `None` if an applier wrote it.
 fn reason_for_copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    (!live.has_label_written_by(appliers)).then(|| SkipReason::CopiedLabel {
+    (!live.has_part_of_label_written_by(appliers)).then(|| SkipReason::CopiedLabel {
         writers: live.part_of_writers.clone(),
     })
 }

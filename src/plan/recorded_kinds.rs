@@ -58,7 +58,7 @@ pub fn classify_recorded_kinds<'d>(
         RecordedKinds::GroupResources(resources) => resources
             .iter()
             .map(|(resource, group)| {
-                let lookup = discovery.group_resource(resource, group);
+                let lookup = discovery.find_by_group_resource(resource, group);
                 (
                     GroupKind::new(group, resource),
                     classify_lookup(lookup, &GroupKind::new(group, resource), discovery),
@@ -83,10 +83,10 @@ fn classify_lookup<'d>(
         KindLookup::GroupFailed(failure) => RecordedKind::Unknowable(failure),
         // A kind that the manifests define may have a CRD and objects in the cluster already.
         KindLookup::Found(_) | KindLookup::Absent => {
-            if let Some(resource) = find_meant_resource(kind, discovery) {
+            if let Some(resource) = find_differently_spelled_resource(kind, discovery) {
                 return RecordedKind::Misspelled(resource);
             }
-            match discovery.missing_kind(kind) {
+            match discovery.judgement_on_missing_kind(kind) {
                 Some(MissingKind::Gone) => RecordedKind::Gone,
                 Some(MissingKind::Kept(kept)) => RecordedKind::Kept(kept),
                 Some(MissingKind::Expected(expected)) => RecordedKind::UnexpectedlyMissing(Some(expected)),
@@ -98,7 +98,10 @@ fn classify_lookup<'d>(
 
 /// Finds a served kind that the entry spells differently: as a resource (`configmaps`), in other case, or with a
 /// version between kind and group (`Deployment.v1.apps`).
-fn find_meant_resource<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
+fn find_differently_spelled_resource<'d>(
+    entry: &GroupKind,
+    discovery: &'d Discovery,
+) -> Option<&'d Resource> {
     let named = |text: &str| match discovery.find_by_argument(text) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
         _ => None,

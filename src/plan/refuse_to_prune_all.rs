@@ -33,7 +33,7 @@ pub(super) fn refuse_to_prune_all(
         .filter(|skip| !matches!(skip.reason, SkipReason::CopiedLabel { .. }))
         .count();
     let is_any_member_desired = observed.members.len() > not_desired;
-    let lost = count_lost(plan, desired);
+    let lost = count_prunes_without_successor(plan, desired);
     if is_any_member_desired || lost == 0 || lost + kept < FEWEST_MEMBERS {
         return None;
     }
@@ -42,7 +42,7 @@ pub(super) fn refuse_to_prune_all(
 
 /// Counts the prunes that have no successor in the manifests. A successor is an object whose name differs only in the
 /// content hash, as kustomize's generators write it.
-fn count_lost(plan: &Plan, desired: &Desired) -> usize {
+fn count_prunes_without_successor(plan: &Plan, desired: &Desired) -> usize {
     let objects = desired.members.iter();
     let stems: BTreeSet<_> = objects.map(|object| without_hash(&object.key)).collect();
     let prunes = plan.all_prunes();

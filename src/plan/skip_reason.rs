@@ -73,7 +73,7 @@ impl SkipReason {
     }
 
     /// Returns the reason without advice.
-    pub fn cause(&self) -> String {
+    pub fn describe_without_advice(&self) -> String {
         match self {
             Self::CopiedLabel { writers } => describe_label_writers(writers),
             other => other.to_string(),

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::early_reads::EarlyReads;
 use super::found_set::FoundSet;
 use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
-use super::{UnsettledError, describe_kinds_behind_permission};
+use super::{UndeterminedKindError, describe_kinds_behind_permission};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
@@ -92,7 +92,10 @@ impl Cluster {
 
     /// Adds to discovery the kinds that the CRDs among the manifests will make the server serve. Waits for kinds of the
     /// manifests whose CRDs the cluster has already, because discovery lags behind new CRDs.
-    pub async fn settle_kinds_of_manifests(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
+    pub async fn complete_discovery_for_manifests(
+        &mut self,
+        manifests: &[Manifest],
+    ) -> Result<(), UndeterminedKindError> {
         let definitions: Vec<Value> = manifests
             .iter()
             .filter(|manifest| manifest.gvk.group_kind() == GroupKind::custom_resource_definition())
@@ -115,7 +118,8 @@ impl Cluster {
                 .collect()
         };
         let wait = self.kind_waits.start();
-        missing_kinds::await_defined(&self.server, &mut self.discovery, find_missing, &wait).await?;
+        missing_kinds::await_kinds_defined_by_crds(&self.server, &mut self.discovery, find_missing, &wait)
+            .await?;
         let not_applicable = manifests
             .iter()
             .map(|manifest| &manifest.gvk)
@@ -124,14 +128,17 @@ impl Cluster {
             })
             .map(GroupVersionKind::group_kind)
             .collect();
-        let states = missing_kinds::find_kept_kinds(&self.server, &not_applicable).await?;
+        let states = missing_kinds::find_kinds_not_served_by_crds(&self.server, &not_applicable).await?;
         self.discovery.set_missing_kinds(states);
         Ok(())
     }
 
     /// Determines the state of recorded kinds that are missing from discovery, by a discovery that is younger than the
     /// records. Sends nothing if no recorded kind is missing.
-    pub async fn settle_recorded_kinds(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
+    pub async fn await_or_judge_recorded_kinds(
+        &mut self,
+        records: &[&RecordedKinds],
+    ) -> Result<(), UndeterminedKindError> {
         let Self {
             server,
             discovery,
@@ -139,7 +146,7 @@ impl Cluster {
             ..
         } = self;
         let wait = kind_waits.start();
-        missing_kinds::settle_missing_kinds(
+        missing_kinds::await_or_judge_missing_kinds(
             server,
             discovery,
             |fresh| find_missing_kinds(records, fresh),
@@ -150,7 +157,7 @@ impl Cluster {
 
     /// Determines the state of recorded kinds that are missing from discovery, for sets that are only shown. Does not
     /// wait for kinds; a state that cannot be determined stays unknown.
-    pub async fn settle_kinds_of_shown_sets(&mut self, sets: &[FoundSet]) {
+    pub async fn judge_missing_kinds_without_waiting(&mut self, sets: &[FoundSet]) {
         let records = sets.iter().filter_map(FoundSet::recorded);
         let records: Vec<&RecordedKinds> = records.map(|recorded| &recorded.kinds).collect();
         let Self {
@@ -158,7 +165,7 @@ impl Cluster {
         } = self;
         let wait = KindWait::never();
         // The error is dropped: the command reports for each set which kinds are unknown.
-        let _ = missing_kinds::settle_missing_kinds(
+        let _ = missing_kinds::await_or_judge_missing_kinds(
             server,
             discovery,
             |fresh| find_missing_kinds(&records, fresh),
@@ -168,18 +175,18 @@ impl Cluster {
     }
 
     /// Determines the state of the kinds that `find_missing` returns, in `discovery`, which is a copy for one search.
-    pub(super) async fn settle_kinds_in_discovery(
+    pub(super) async fn await_or_judge_missing_kinds_in(
         &self,
         discovery: &mut Discovery,
         find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
-    ) -> Result<(), UnsettledError> {
+    ) -> Result<(), UndeterminedKindError> {
         let wait = self.kind_waits.start();
-        missing_kinds::settle_missing_kinds(&self.server, discovery, find_missing, &wait).await
+        missing_kinds::await_or_judge_missing_kinds(&self.server, discovery, find_missing, &wait).await
     }
 
     /// Waits until discovery lists every kind that a CRD or an `APIService` defines, so that a search of all kinds is
     /// complete. Returns the names of the kinds that stay hidden from the search.
-    pub async fn await_all_kinds(&mut self) -> Result<NamesOfHiddenKinds, UnsettledError> {
+    pub async fn await_all_kinds(&mut self) -> Result<NamesOfHiddenKinds, UndeterminedKindError> {
         let wait = self.kind_waits.start();
         let hidden_kinds = missing_kinds::await_all_kinds(&self.server, &mut self.discovery, &wait).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
@@ -192,27 +199,31 @@ impl Cluster {
     }
 
     /// Waits until the server serves the resource that the command line names. Returns the reason if its CRD keeps it
-    /// from being served; see [`missing_kinds::await_named`].
+    /// from being served; see [`missing_kinds::await_kind_named_by_argument`].
     pub(super) async fn await_kind_of_argument(
         &mut self,
         argument: &str,
-    ) -> Result<Option<discovery::KeptKind>, UnsettledError> {
+    ) -> Result<Option<discovery::KeptKind>, UndeterminedKindError> {
         let wait = self.kind_waits.start();
-        missing_kinds::await_named(&self.server, &mut self.discovery, argument, &wait).await
+        missing_kinds::await_kind_named_by_argument(&self.server, &mut self.discovery, argument, &wait).await
     }
 
     /// Lists the objects in these namespaces, and the objects of the kinds that these CRDs define.
-    pub(super) async fn contents(
+    pub(super) async fn list_contents_of_namespaces_and_crds(
         &mut self,
         containers: &[Live],
         concurrency: usize,
     ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
         let wait = self.kind_waits.start();
         let discovery = &mut self.discovery;
-        Ok(
-            super::list_contents_of_containers(&self.server, discovery, containers, concurrency, &wait)
-                .await?,
+        Ok(super::list_contents_of_namespaces_and_crds(
+            &self.server,
+            discovery,
+            containers,
+            concurrency,
+            &wait,
         )
+        .await?)
     }
 }
 

@@ -10,10 +10,10 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::kinds_missing_from_discovery::{
-    KindWait, UnsettledError, await_all_kinds, describe_kinds_behind_permission,
+    KindWait, UndeterminedKindError, await_all_kinds, describe_kinds_behind_permission,
 };
 use super::list::{EVERYTHING, ListError, list_in_one_page};
-use super::served_version::list_as_served;
+use super::served_version::list_in_served_version;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::error::Error;
@@ -36,7 +36,7 @@ const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
 /// an error if the cluster cannot be reached, or refuses the user.
 ///
 /// A namespace may hold objects of a kind that discovery does not list yet, so this function waits for such kinds.
-pub async fn list_contents_of_containers(
+pub async fn list_contents_of_namespaces_and_crds(
     server: &ApiServer,
     discovery: &mut Discovery,
     containers: &[Live],
@@ -50,7 +50,7 @@ pub async fn list_contents_of_containers(
     } else {
         None
     };
-    let listed = list_contents(server, discovery, containers, concurrency).await;
+    let listed = list_contents_without_waiting(server, discovery, containers, concurrency).await;
     let mut contents = listed.map_err(|(place, error)| ContentsError::List { place, error })?;
     let namespaces = contents
         .iter_mut()
@@ -67,7 +67,7 @@ pub async fn list_contents_of_containers(
 pub enum ContentsError {
     /// It is not known which kinds the server has.
     #[error(transparent)]
-    Unsettled(#[from] UnsettledError),
+    Unsettled(#[from] UndeterminedKindError),
     /// The cluster did not answer a list, or refused the user.
     #[error("{error}")]
     List {
@@ -87,7 +87,7 @@ impl From<ContentsError> for Error {
     }
 }
 
-async fn list_contents(
+async fn list_contents_without_waiting(
     server: &ApiServer,
     discovery: &Discovery,
     containers: &[Live],
@@ -99,7 +99,7 @@ async fn list_contents(
         let held = contents.entry(live.key.clone()).or_default();
         match &live.defines {
             Some(kind) => match discovery.find_preferred(kind) {
-                KindLookup::Found(resource) => list_everywhere(server, resource, held).await,
+                KindLookup::Found(resource) => add_objects_in_all_namespaces(server, resource, held).await,
                 KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
                 // The CRD exists, so its objects may exist, too.
                 KindLookup::Absent => held
@@ -123,7 +123,7 @@ async fn list_contents(
                 discovery
                     .failures()
                     .iter()
-                    .map(|failure| (failure.api_service(), failure.to_string())),
+                    .map(|failure| (failure.api_service_name(), failure.to_string())),
             );
         }
     }
@@ -133,9 +133,16 @@ async fn list_contents(
     Ok(contents)
 }
 
-async fn list_everywhere(server: &ApiServer, resource: &Resource, held: &mut Contents) {
+async fn add_objects_in_all_namespaces(server: &ApiServer, resource: &Resource, held: &mut Contents) {
     let everywhere = ListTarget::new(&Arc::new(resource.clone()), None);
-    match list_as_served(server, &everywhere, &EVERYTHING, HeldObject::from_object).await {
+    match list_in_served_version(
+        server,
+        &everywhere,
+        &EVERYTHING,
+        HeldObject::from_object_unless_terminating,
+    )
+    .await
+    {
         Ok(objects) => held.objects = objects,
         Err(_) => held.unknown.push(resource.plural.clone()),
     }
@@ -185,7 +192,13 @@ async fn list_in_namespaces(
     let mut unknown = Vec::new();
     let mut lists = stream::iter(places)
         .map(|place| async move {
-            let listed = list_as_served(server, &place, &EVERYTHING, HeldObject::from_object).await;
+            let listed = list_in_served_version(
+                server,
+                &place,
+                &EVERYTHING,
+                HeldObject::from_object_unless_terminating,
+            )
+            .await;
             (place, listed)
         })
         .buffer_unordered(concurrency);
@@ -211,13 +224,13 @@ async fn list_in_namespaces(
 async fn list_if_one_page(
     server: &ApiServer,
     resource: &Arc<Resource>,
-    names: &BTreeSet<&str>,
+    namespaces: &BTreeSet<&str>,
 ) -> Option<Vec<HeldObject>> {
     let page = list_in_one_page(server, resource, &EVERYTHING, |item| {
         let namespace = item["metadata"]["namespace"].as_str()?;
-        let is_inside = names.contains(namespace);
+        let is_inside = namespaces.contains(namespace);
         is_inside
-            .then(|| HeldObject::from_object(item, resource))
+            .then(|| HeldObject::from_object_unless_terminating(item, resource))
             .flatten()
     })
     .await;
@@ -226,7 +239,7 @@ async fn list_if_one_page(
 
 impl HeldObject {
     /// Reduces an item of a LIST; `None` if it is being deleted.
-    pub fn from_object(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
+    pub fn from_object_unless_terminating(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let live = Live::from_object(item, resource)?;
         (live.presence == Presence::Present).then(|| Self {
             owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
@@ -329,7 +342,7 @@ mod tests {
         let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
         for names in [&["a"][..], &["a", "b", "c", "d"]] {
             let containers: Vec<Live> = names.iter().map(|name| live("Namespace", None, name)).collect();
-            let found = list_contents(&server, &discovery(), &containers, 1).await;
+            let found = list_contents_without_waiting(&server, &discovery(), &containers, 1).await;
             let found = found.expect("contents");
             assert_eq!(found[&containers[0].key].unknown, ["configmaps"], "{names:?}");
         }
@@ -343,7 +356,7 @@ mod tests {
             .iter()
             .map(|name| live("Namespace", None, name))
             .collect();
-        let found = list_contents(&server, &discovery(), &containers, 1).await;
+        let found = list_contents_without_waiting(&server, &discovery(), &containers, 1).await;
         let mut counts = BTreeMap::new();
         for (key, held) in found.expect("contents") {
             if !held.objects.is_empty() {

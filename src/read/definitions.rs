@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::list::{EVERYTHING, ListError, Selector, WHOLE_OBJECTS, list};
-use super::parent::read_definition_if_allowed;
+use super::parent::read_crd_if_allowed;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{AggregatedApi, Definition, Discovery, Forbidden};
 use crate::error::Error;
@@ -26,7 +26,7 @@ const GET_DEFINITIONS: &str = "get customresourcedefinitions.apiextensions.k8s.i
 const LIST_API_SERVICES: &str = "list apiservices.apiregistration.k8s.io";
 
 /// Reads the definitions whose names are relevant. The inner error is a missing permission of the user.
-pub(super) async fn list_definitions(
+pub(super) async fn read_relevant_crds(
     server: &ApiServer,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Result<Vec<Definition>, Forbidden>, ListError> {
@@ -39,12 +39,12 @@ pub(super) async fn list_definitions(
         Err(error) if error.is_forbidden() => return Ok(Err(Forbidden(LIST_DEFINITIONS))),
         names => names?,
     };
-    let read = stream::iter(names).map(|name| read_definition(server, resource.path(None, Some(&name))));
+    let read = stream::iter(names).map(|name| read_crd(server, resource.path(None, Some(&name))));
     let read: Result<Vec<Option<Definition>>, ApiError> =
         read.buffered(DEFINITIONS_AT_ONCE).try_collect().await;
     match read {
         Ok(read) => Ok(Ok(read.into_iter().flatten().collect())),
-        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Err(Forbidden(GET_DEFINITIONS))),
+        Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => Ok(Err(Forbidden(GET_DEFINITIONS))),
         Err(error) => Err(error.into()),
     }
 }
@@ -54,7 +54,7 @@ pub type Definitions = HashMap<GroupKind, Value>;
 
 /// Reads the definitions of these kinds, and reduces each with `reduce`. Leaves out definitions that do not exist, and
 /// those that the user may not read.
-pub async fn definitions_by_kind(
+pub async fn read_crds_by_kind(
     server: &ApiServer,
     resources: &[&Arc<Resource>],
     reduce: fn(&Resource, Value) -> Value,
@@ -62,9 +62,9 @@ pub async fn definitions_by_kind(
 ) -> Result<Definitions, Error> {
     let reads = resources.iter().map(async |resource| {
         let kind = resource.group_kind();
-        match read_definition_if_allowed(server, resource).await {
+        match read_crd_if_allowed(server, resource).await {
             Ok(found) => Ok(found.map(|definition| (kind, reduce(resource, definition)))),
-            Err(error) => Err(error.while_reading(format_args!("the definition of {kind}"))),
+            Err(error) => Err(error.to_error_while_reading(format_args!("the definition of {kind}"))),
         }
     });
     let definitions: Vec<_> = stream::iter(reads)
@@ -75,7 +75,7 @@ pub async fn definitions_by_kind(
 }
 
 /// Reads one definition; `None` if it is gone by now.
-async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Definition>, ApiError> {
+async fn read_crd(server: &ApiServer, path: String) -> Result<Option<Definition>, ApiError> {
     let reply = match server.get(&path, WHOLE_OBJECTS).await {
         Err(error) if error.is_missing_object() => return Ok(None),
         reply => reply?,
@@ -83,7 +83,10 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
     let object = reply.json_or_null();
     match Definition::from_object(&object) {
         Some(definition) => Ok(Some(definition)),
-        None => Err(ApiError::unreadable(path, "it is not a CustomResourceDefinition")),
+        None => Err(ApiError::for_invalid_answer(
+            path,
+            "it is not a CustomResourceDefinition",
+        )),
     }
 }
 

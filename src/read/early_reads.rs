@@ -91,8 +91,8 @@ impl EarlyReads {
             ),
             name: reference.name.clone(),
         };
-        let names =
-            manifests.and_then(|manifests| namespaces_to_read(&identity, manifests, default_namespace));
+        let names = manifests
+            .and_then(|manifests| find_namespaces_without_discovery(&identity, manifests, default_namespace));
         let resource = Arc::new(resource);
         let read_parent = read_live_parent(server, &resource, &identity);
         let read_namespaces_of_run = async {
@@ -111,7 +111,7 @@ impl EarlyReads {
     }
 
     /// Returns whether the parent was read early, and does not exist.
-    pub fn has_no_parent(&self) -> bool {
+    pub fn is_parent_known_missing(&self) -> bool {
         matches!(self.parent.as_deref(), Some((_, Ok(None))))
     }
 
@@ -153,7 +153,7 @@ fn built_in_parent_resource(reference: &SetReference) -> Option<Resource> {
 
 /// Returns the namespaces of the parent and of the manifests. Returns `None` if only discovery shows them: without
 /// discovery, it is not known whether an object that names no namespace is cluster-scoped or in `default_namespace`.
-fn namespaces_to_read(
+fn find_namespaces_without_discovery(
     parent: &ParentIdentity,
     manifests: &[Manifest],
     default_namespace: &str,

@@ -37,23 +37,25 @@ pub fn forbidden_parent_kind(kind: &str) -> Error {
 /// the selector.
 pub fn failed_selection((place, error): (ListTarget, ListError), labels: Option<&str>) -> Error {
     match (&error, labels) {
-        (ListError::Request(request), Some(labels)) if request.is(StatusCode::BAD_REQUEST) => Error::usage(
-            format!("-l {labels:?}: invalid label selector: {}", request.kind),
-            "write -l app=web,tier!=cache, as for `kubectl get`",
-        ),
+        (ListError::Request(request), Some(labels)) if request.has_status_code(StatusCode::BAD_REQUEST) => {
+            Error::usage(
+                format!("-l {labels:?}: invalid label selector: {}", request.kind),
+                "write -l app=web,tier!=cache, as for `kubectl get`",
+            )
+        }
         _ => (place, error).into(),
     }
 }
 
 /// The error about a resource whose group could not be discovered.
 pub(super) fn unknowable_kind(argument: &str, failure: &FailedVersion) -> Error {
-    Error::kind_unknowable(format!(
+    Error::for_undiscoverable_kind(format!(
         "resource {argument:?}: cannot determine whether the server has it: {failure}"
     ))
 }
 
 /// The error about a definition that could not be read.
-pub(super) fn unread_definition(resource: &Resource, error: &ApiError) -> Error {
+pub(super) fn unreadable_crd(resource: &Resource, error: &ApiError) -> Error {
     let name = resource.group_resource();
-    error.while_reading(format_args!("CustomResourceDefinition {name}"))
+    error.to_error_while_reading(format_args!("CustomResourceDefinition {name}"))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::list::{EVERYTHING, ListError};
-use super::served_version::list_as_served;
+use super::served_version::list_in_served_version;
 use super::single_objects::read_metadata;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -82,7 +82,7 @@ impl ObjectRequest {
                 }
             },
             Self::Collection(place, keys) => {
-                let listed = list_as_served(server, &place, &EVERYTHING, |item, resource| {
+                let listed = list_in_served_version(server, &place, &EVERYTHING, |item, resource| {
                     Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
                 });
                 listed.await.map_err(|error| (place, error))

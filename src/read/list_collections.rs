@@ -11,7 +11,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::list::{ListError, Selector};
-use super::served_version::list_as_served;
+use super::served_version::list_in_served_version;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::{ListTarget, ListTargets, Reach};
@@ -35,7 +35,7 @@ pub async fn list_collections<T>(
         let is_inside = places.includes_namespace_of_item(resource, item);
         is_inside.then(|| reduce(item, resource)).flatten()
     };
-    match read_lists(
+    match list_all_or_fail(
         server,
         places.each_collection(reach),
         selector,
@@ -47,7 +47,7 @@ pub async fn list_collections<T>(
         // The user may be allowed to list only some namespaces. Or a custom resource that the server cannot convert, in
         // a namespace that does not matter here, makes the list over all namespaces fail.
         Err((_, error)) if reach == Reach::Cluster && (error.is_forbidden() || error.is_internal()) => {
-            read_lists(
+            list_all_or_fail(
                 server,
                 places.each_collection(Reach::Namespace),
                 selector,
@@ -61,7 +61,7 @@ pub async fn list_collections<T>(
 }
 
 /// Reads all of these lists, and fails if one of them cannot be read.
-async fn read_lists<T>(
+async fn list_all_or_fail<T>(
     server: &ApiServer,
     lists: Vec<ListTarget>,
     selector: &Selector,
@@ -70,7 +70,7 @@ async fn read_lists<T>(
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let mut replies = stream::iter(lists)
         .map(|place| async move {
-            let listed = list_as_served(server, &place, selector, reduce).await;
+            let listed = list_in_served_version(server, &place, selector, reduce).await;
             listed.map_err(|error| (place, error))
         })
         .buffer_unordered(concurrency);
@@ -99,7 +99,7 @@ pub async fn list_in_all_namespaces<T>(
         ..ListTargets::default()
     };
     let lists = places.each_collection(Reach::Cluster);
-    read_lists(server, lists, selector, concurrency, &reduce).await
+    list_all_or_fail(server, lists, selector, concurrency, &reduce).await
 }
 
 /// Lists the objects with the label of the set in these places, each once. The parent is left out: it is never a

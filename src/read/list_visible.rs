@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::list::{ListError, Selector};
 use super::parent::{METADATA, ObjectMetadata};
-use super::served_version::list_as_served;
+use super::served_version::list_in_served_version;
 use super::single_objects::{self, unreadable};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::applyset::ID_LABEL;
@@ -56,7 +56,7 @@ impl<T> ListResults<T> {
 pub async fn list_visible_everywhere<T>(
     server: &ApiServer,
     resources: &[Arc<Resource>],
-    namespaces: &BTreeSet<String>,
+    fallback_namespaces: &BTreeSet<String>,
     options: ListOptions<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> ListResults<T> {
@@ -64,10 +64,10 @@ pub async fn list_visible_everywhere<T>(
     let mut lists = stream::iter(resources)
         .map(|resource| async move {
             let whole = ListTarget::new(resource, None);
-            let read = list_as_served(server, &whole, options.selector, reduce).await;
+            let read = list_in_served_version(server, &whole, options.selector, reduce).await;
             let mut listed = ListResults::default();
             if read.is_err() && resource.scope == Scope::Namespaced {
-                let names = namespaces.iter();
+                let names = fallback_namespaces.iter();
                 let places = names.map(|namespace| ListTarget::new(resource, Some(namespace)));
                 listed = list_each(server, places.collect(), options, reduce).await;
             }
@@ -139,7 +139,7 @@ async fn list_each<T>(
     let mut looks = stream::iter(places)
         .map(|place| async move {
             (
-                list_as_served(server, &place, options.selector, reduce).await,
+                list_in_served_version(server, &place, options.selector, reduce).await,
                 place,
             )
         })
@@ -179,8 +179,8 @@ impl ParentCandidate {
         };
         Some(Self {
             labels: fields.labels.clone(),
-            writers: find_metadata_writers(metadata, |_| true),
-            appliers: find_metadata_writers(metadata, |entry| entry["operation"] == "Apply"),
+            writers: find_writers_of_applyset_metadata(metadata, |_| true),
+            appliers: find_writers_of_applyset_metadata(metadata, |entry| entry["operation"] == "Apply"),
             resource: Arc::clone(resource),
             object: ParentObject::new(&identity, fields, now),
             identity,
@@ -195,7 +195,7 @@ impl ParentCandidate {
 
 /// Returns the field managers that own the id label or an annotation of the convention, by those entries of
 /// `managedFields` that `counts` selects.
-fn find_metadata_writers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+fn find_writers_of_applyset_metadata(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
     let entries = metadata["managedFields"].as_array().into_iter().flatten();
     entries
         .filter(|entry| counts(entry))

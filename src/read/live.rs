@@ -42,12 +42,15 @@ impl Live {
             part_of_writers: find_part_of_writers(metadata),
             tracking: read_field_tracking(metadata, resource),
             defines: read_defined_kind(object),
-            deletes_claims: deletes_claims(object),
-            client_side_apply: ownership::has_client_side_apply(metadata),
+            deletes_claims: deletes_persistent_volume_claims(object),
+            client_side_apply: ownership::has_fields_of_client_side_apply(metadata),
             owners: read_owners(metadata).ok()?,
-            keep_annotation: keep_annotation(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
-            prune_order: PruneOrder::from_annotations(&pairs(metadata, "annotations")),
-            dependencies: Dependencies::from_annotations(&pairs(metadata, "annotations")),
+            keep_annotation: keep_annotation(
+                &read_string_map(metadata, "labels"),
+                &read_string_map(metadata, "annotations"),
+            ),
+            prune_order: PruneOrder::from_annotations(&read_string_map(metadata, "annotations")),
+            dependencies: Dependencies::from_annotations(&read_string_map(metadata, "annotations")),
         })
     }
 }
@@ -68,7 +71,7 @@ fn read_presence(metadata: &Value) -> Presence {
 }
 
 /// Returns whether deleting the object, a `StatefulSet`, also deletes its `PersistentVolumeClaim`s.
-fn deletes_claims(object: &Value) -> bool {
+fn deletes_persistent_volume_claims(object: &Value) -> bool {
     object["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
 }
 
@@ -101,7 +104,7 @@ fn list_deletion_obstacles(object: &Value) -> Vec<String> {
     obstacles
 }
 
-fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
+fn read_string_map<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
     let pairs = metadata.get(field).and_then(Value::as_object);
     let texts = pairs.into_iter().flatten();
     texts
@@ -114,7 +117,7 @@ fn read_field_tracking(metadata: &Value, resource: &Resource) -> Tracking {
     let entries = metadata.get("managedFields").and_then(Value::as_array);
     if entries.is_none_or(Vec::is_empty) {
         Tracking::Off
-    } else if ownership::names_other_version(metadata, resource) {
+    } else if ownership::may_have_unusable_version(metadata, resource) {
         Tracking::OnInOtherVersions
     } else {
         Tracking::On
@@ -169,7 +172,7 @@ mod tests {
                 "labels": labels, "managedFields": managed_fields,
             }});
             let live = Live::from_object(&object, &config_maps()).expect("a whole object");
-            assert_eq!(live.has_lost_label(), expected, "{object}");
+            assert_eq!(live.has_lost_part_of_label(), expected, "{object}");
         }
     }
 

@@ -15,21 +15,21 @@ use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::list_targets::{ListTarget, ListTargets};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 
 /// Finds the objects in this scope whose part-of label the server has removed, whichever field manager applied them.
 ///
 /// # Errors
 ///
 /// Something could not be listed.
-pub async fn members_without_label(
+pub async fn list_objects_with_lost_label(
     server: &ApiServer,
     places: &ListTargets,
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
     let selector = unlabeled_selector();
     let mut found = list_collections(server, places, &selector, concurrency, |item, resource| {
-        reduce_present(item, resource).filter(Live::has_lost_label)
+        reduce_present(item, resource).filter(Live::has_lost_part_of_label)
     })
     .await?;
     unique_by_uid(&mut found, |live| live, |_| false);
@@ -49,7 +49,7 @@ pub async fn list_lost_members(
     let options = ListOptions::new(&selector, concurrency);
     let mut look = list_visible(server, places, options, |item, resource| {
         reduce_present(item, resource)
-            .filter(|live| live.has_lost_label() || is_applied_without_a_set(item, manager))
+            .filter(|live| live.has_lost_part_of_label() || is_applied_without_a_set(item, manager))
     })
     .await;
     unique_by_uid(&mut look.found, |live| live, |_| false);
@@ -60,7 +60,7 @@ pub async fn list_lost_members(
 pub fn warning_of_unlabeled(unlabeled: &[Live], consequence: &str) -> String {
     format!(
         "the server removed the label {PART_OF_LABEL} from {}: {consequence}",
-        listed(unlabeled.iter().map(|live| &live.key))
+        first_names_and_more(unlabeled.iter().map(|live| &live.key))
     )
 }
 

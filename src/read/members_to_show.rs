@@ -20,7 +20,7 @@ use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 
 /// Finds the members of all these sets, with one LIST for each kind and namespace.
 pub async fn add_members_to_sets(
@@ -28,7 +28,7 @@ pub async fn add_members_to_sets(
     sets: &mut [FoundSet],
     concurrency: usize,
 ) -> Result<(), Error> {
-    let places = found_set::places(sets, &cluster.discovery);
+    let places = found_set::determine_scope_of_sets(sets, &cluster.discovery);
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let ids = collect_ids(sets);
     let found = list_collections(
@@ -36,7 +36,7 @@ pub async fn add_members_to_sets(
         &places,
         &selector,
         concurrency,
-        |item, resource| keep_member(Live::from_object(item, resource)?, &ids),
+        |item, resource| keep_if_member_of(Live::from_object(item, resource)?, &ids),
     )
     .await?;
     found_set::assign_members(sets, found, &[], &cluster.discovery);
@@ -52,7 +52,7 @@ pub async fn add_visible_members_to_sets(
     warnings: &mut Vec<String>,
 ) {
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
-    find_members_by(
+    add_visible_members_reduced_by(
         cluster,
         sets,
         (&selector, &Live::from_object),
@@ -67,7 +67,7 @@ type Look<'a> = (&'a Selector, &'a dyn Fn(&Value, &Arc<Resource>) -> Option<Live
 
 /// Finds the members of one set that the user may list, like [`add_visible_members_to_sets`], but as whole objects.
 /// Calls `see` with each object before the object is dropped.
-pub async fn find_whole_members(
+pub async fn add_members_and_visit_each(
     cluster: &Cluster,
     set: &mut FoundSet,
     concurrency: usize,
@@ -81,21 +81,21 @@ pub async fn find_whole_members(
         Some(live)
     };
     let sets = slice::from_mut(set);
-    find_members_by(cluster, sets, (&selector, &reduce), concurrency, warnings).await;
+    add_visible_members_reduced_by(cluster, sets, (&selector, &reduce), concurrency, warnings).await;
 }
 
-async fn find_members_by(
+async fn add_visible_members_reduced_by(
     cluster: &Cluster,
     sets: &mut [FoundSet],
     (selector, reduce): Look<'_>,
     concurrency: usize,
     warnings: &mut Vec<String>,
 ) {
-    let places = found_set::places(sets, &cluster.discovery);
+    let places = found_set::determine_scope_of_sets(sets, &cluster.discovery);
     let options = ListOptions::new(selector, concurrency);
     let ids = collect_ids(sets);
     let look = list_visible(&cluster.server, &places, options, |item, resource| {
-        keep_member(reduce(item, resource)?, &ids)
+        keep_if_member_of(reduce(item, resource)?, &ids)
     })
     .await;
     let unread: Vec<ListTarget> = look.unread.iter().map(|(place, _)| place.clone()).collect();
@@ -104,7 +104,7 @@ async fn find_members_by(
     for set in sets.iter_mut() {
         let parent_uid = Some(&*set.parent_uid);
         set.members
-            .retain(|live| !live.is_owned_copy(parent_uid, &appliers));
+            .retain(|live| !live.is_copy_with_foreign_owner(parent_uid, &appliers));
     }
     let mut unread = unread_reasons(look.unread);
     unread.retain(|(place, _)| sets.iter().any(|set| set.unread.contains(place)));
@@ -116,8 +116,8 @@ fn collect_ids(sets: &[FoundSet]) -> BTreeSet<String> {
 }
 
 /// Returns the object if it is a member of one of these sets; others are not kept in memory.
-fn keep_member(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
-    let is_member = live.part_of.as_ref().is_some_and(|id| ids.contains(id));
+fn keep_if_member_of(live: Live, set_ids: &BTreeSet<String>) -> Option<Live> {
+    let is_member = live.part_of.as_ref().is_some_and(|id| set_ids.contains(id));
     is_member.then_some(live)
 }
 
@@ -149,7 +149,7 @@ pub fn unread_warnings(unread: &[(ListTarget, String)]) -> Vec<String> {
             let place = match namespaces.as_slice() {
                 [] => String::new(),
                 [namespace] => format!(" in namespace {namespace}"),
-                _ => format!(" in the namespaces {}", listed(namespaces)),
+                _ => format!(" in the namespaces {}", first_names_and_more(namespaces)),
             };
             format!("{name}: cannot be listed{place}: {reason}")
         })

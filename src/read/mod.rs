@@ -35,41 +35,41 @@ mod whole_members;
 
 pub use cluster::{Cluster, KindWaits};
 pub use cluster_state::{ClusterState, Goal, ReadSettings, WithLiveFields, read_cluster_state};
-pub use contents::{ContentsError, list_contents_of_containers};
-pub use definitions::{Definitions, definitions_by_kind};
+pub use contents::{ContentsError, list_contents_of_namespaces_and_crds};
+pub use definitions::{Definitions, read_crds_by_kind};
 pub use early_reads::{EarlyReads, Wanted};
 pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
 pub use existing::find_existing;
 pub use kinds_missing_from_discovery::{
-    KindWait, UnsettledError, describe_kinds_behind_permission, settle_missing_kinds,
+    KindWait, UndeterminedKindError, await_or_judge_missing_kinds, describe_kinds_behind_permission,
 };
 pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_with_version, watch};
 pub use list_collections::{list_collections, list_in_all_namespaces, list_labeled_objects, unique_by_uid};
 pub use list_visible::{
     ListOptions, ListResults, ParentCandidate, list_visible, list_visible_everywhere, read_parent_candidate,
 };
-pub use lost_members::{list_lost_members, members_without_label, warning_of_unlabeled};
+pub use lost_members::{list_lost_members, list_objects_with_lost_label, warning_of_unlabeled};
 pub use members_to_show::{
-    MemberState, add_members_to_sets, add_visible_members_to_sets, find_whole_members, unread_reasons,
-    unread_warnings,
+    MemberState, add_members_and_visit_each, add_members_to_sets, add_visible_members_to_sets,
+    unread_reasons, unread_warnings,
 };
 pub use named_set::{
-    NamedSet, ParentEligibility, determine_parent_eligibility, parent_identity, parent_resource,
-    resolve_named_set,
+    NamedSet, ParentEligibility, determine_parent_eligibility, find_or_await_parent_resource,
+    parent_identity, resolve_named_set,
 };
 pub use namespaces::{list_namespace_names, read_namespaces};
 pub use null_values::leave_out_forbidden_nulls;
 pub use other_sets::find_parents_of_sets;
-pub use owners_of_containers::read_owners_of_containers;
+pub use owners_of_containers::read_owners_of_namespaces_and_crds;
 pub use parent::{
-    LiveParent, custom_parent_kinds, list_parents, read_definition_if_allowed, read_live_parent, read_parent,
+    LiveParent, list_custom_parent_kinds, list_parents, read_crd_if_allowed, read_live_parent, read_parent,
 };
 pub use parent::{METADATA, parse_parent_answer};
-pub use parent_kinds::{parent_kinds, position_of_unread_built_in_kind};
-pub use permissions::{Administrator, ask_whether_administrator, missing_permissions, user_name};
-pub use served_version::list_as_served;
+pub use parent_kinds::{find_served_parent_kinds, position_of_unread_built_in_kind};
+pub use permissions::{Administrator, ask_whether_administrator, find_missing_permissions, user_name};
+pub use served_version::list_in_served_version;
 pub use single_objects::{read_metadata, read_metadata_of_each, read_object};
-pub use whole_members::{list_whole_members, whole_objects};
+pub use whole_members::{list_whole_members, read_whole_objects};
 
 pub use crate::model::containers::NamespaceState;
 pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};

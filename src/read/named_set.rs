@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::cluster::Cluster;
 use super::early_reads::{EarlyNamespaces, EarlyReads, NamespaceStates, ParentAnswer, is_recent};
-use super::error::{forbidden_parent_kind, unknowable_kind, unread_definition};
+use super::error::{forbidden_parent_kind, unknowable_kind, unreadable_crd};
 use super::namespaces::read_namespaces;
-use super::parent::{DefinitionLabels, LiveParent, definition_labels, read_live_parent};
+use super::parent::{CrdLabels, LiveParent, read_crd_labels, read_live_parent};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::error::Error;
@@ -62,7 +62,9 @@ impl NamedSet {
             Some(early) => *early,
             None => read_live_parent(server, &self.resource, &self.set.parent).await,
         };
-        read.map_err(|error| error.while_reading(format_args!("the set's parent {}", self.set.parent)))
+        read.map_err(|error| {
+            error.to_error_while_reading(format_args!("the set's parent {}", self.set.parent))
+        })
     }
 
     /// Returns whether the parent was read early, and does not exist.
@@ -108,11 +110,11 @@ pub async fn resolve_named_set(
     tooling: Tooling,
     manifests: &[Manifest],
 ) -> Result<NamedSet, Error> {
-    let resource = parent_resource(cluster, reference).await?;
+    let resource = find_or_await_parent_resource(cluster, reference).await?;
     let definition_part_of = if is_built_in_parent_kind(&resource) {
         None
     } else {
-        check_parent_type(cluster, &resource, manifests).await?
+        check_parent_crd_and_read_set(cluster, &resource, manifests).await?
     };
     let mut identity = parent_identity(cluster, &resource, &reference.name);
     if resource.scope == Scope::Namespaced
@@ -154,14 +156,14 @@ fn with_discovered_resource(answer: ParentAnswer, resource: &Arc<Resource>) -> P
 }
 
 /// Finds the resource of a parent. Waits for a kind that is defined but not listed by discovery.
-pub async fn parent_resource(
+pub async fn find_or_await_parent_resource(
     cluster: &mut Cluster,
     reference: &SetReference,
 ) -> Result<Arc<Resource>, Error> {
     let text = reference.resource.as_deref().unwrap_or("secrets");
     if let Some(kept) = cluster.await_kind_of_argument(text).await? {
         let kind = kept.kind.map_or_else(|| text.to_owned(), |kind| kind.to_string());
-        return Err(Error::kind_not_served(format!(
+        return Err(Error::for_kind_not_served(format!(
             "kind {kind} is not served: {}",
             kept.reason
         )));
@@ -216,18 +218,18 @@ pub async fn determine_parent_eligibility(
     if is_built_in_parent_kind(resource) {
         return Ok(ParentEligibility::Permitted);
     }
-    match definition_labels(&cluster.server, resource).await {
+    match read_crd_labels(&cluster.server, resource).await {
         Ok(Some(labels)) if labels.is_parent_type => Ok(ParentEligibility::Permitted),
         Ok(Some(_)) => Ok(ParentEligibility::Unlabeled),
         Ok(None) => Ok(ParentEligibility::Forbidden),
-        Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(ParentEligibility::Unknown),
-        Err(error) => Err(unread_definition(resource, &error)),
+        Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => Ok(ParentEligibility::Unknown),
+        Err(error) => Err(unreadable_crd(resource, &error)),
     }
 }
 
 /// Checks that the definition of a custom resource has the label of parents, in the cluster or among
 /// the manifests (KEP-3659, "Parent object kinds"). Returns the set that the definition is a member of.
-async fn check_parent_type(
+async fn check_parent_crd_and_read_set(
     cluster: &Cluster,
     resource: &Resource,
     manifests: &[Manifest],
@@ -235,19 +237,21 @@ async fn check_parent_type(
     let definition = resource.crd_name();
     if manifests
         .iter()
-        .any(|manifest| is_labeled_definition(manifest, &definition))
+        .any(|manifest| is_crd_labeled_for_parents(manifest, &definition))
     {
         return Ok(None);
     }
     let labels = if resource.origin == Origin::NotYetServed {
         // Its CRD is among the manifests, and was found to lack the label above.
-        Some(DefinitionLabels {
+        Some(CrdLabels {
             is_parent_type: false,
             part_of: None,
         })
     } else {
-        let read = definition_labels(&cluster.server, resource).await;
-        read.map_err(|error| error.while_reading(format_args!("CustomResourceDefinition {definition}")))?
+        let read = read_crd_labels(&cluster.server, resource).await;
+        read.map_err(|error| {
+            error.to_error_while_reading(format_args!("CustomResourceDefinition {definition}"))
+        })?
     };
     let kind = &resource.kind;
     match labels {
@@ -262,7 +266,7 @@ async fn check_parent_type(
     }
 }
 
-fn is_labeled_definition(manifest: &Manifest, name: &str) -> bool {
+fn is_crd_labeled_for_parents(manifest: &Manifest, name: &str) -> bool {
     manifest.gvk.group_kind() == GroupKind::custom_resource_definition()
         && manifest.name == name
         && manifest

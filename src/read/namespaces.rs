@@ -29,12 +29,12 @@ pub async fn read_namespaces(
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, (ListTarget, ListError)> {
     let found = if names.len() < NAMESPACES_WORTH_A_LIST {
-        get_each(server, names).await
+        get_each_or_assume_present(server, names).await
     } else {
-        match list_all(server, names).await {
+        match list_all_and_keep_named(server, names).await {
             // Such a user may still get each one: `rbac` prints the permissions to get the set's namespaces, not to
             // list.
-            Err(error) if error.is_forbidden() => get_each(server, names).await,
+            Err(error) if error.is_forbidden() => get_each_or_assume_present(server, names).await,
             found => found,
         }
     };
@@ -57,15 +57,15 @@ const ASSUMED_PRESENT: NamespaceState = NamespaceState {
     owners: Vec::new(),
 };
 
-async fn get_each(
+async fn get_each_or_assume_present(
     server: &ApiServer,
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, ListError> {
     let resource = namespace_resource();
     let gets = names.iter().map(async |name| {
         let state = match read_metadata_at(server, &resource.path(None, Some(name))).await {
-            Ok(fields) => fields.map(|fields| fields.namespace_state()),
-            Err(error) if error.is(StatusCode::FORBIDDEN) => Some(ASSUMED_PRESENT),
+            Ok(fields) => fields.map(|fields| fields.to_namespace_state()),
+            Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => Some(ASSUMED_PRESENT),
             Err(error) => return Err(ListError::Request(error)),
         };
         Ok(state.map(|state| ((*name).to_owned(), state)))
@@ -74,7 +74,7 @@ async fn get_each(
     gets.try_filter_map(async |found| Ok(found)).try_collect().await
 }
 
-async fn list_all(
+async fn list_all_and_keep_named(
     server: &ApiServer,
     names: &BTreeSet<&str>,
 ) -> Result<BTreeMap<String, NamespaceState>, ListError> {
@@ -84,7 +84,7 @@ async fn list_all(
         let fields = ObjectMetadata::deserialize(&item["metadata"]).ok()?;
         names
             .contains(name)
-            .then(|| (name.to_owned(), fields.namespace_state()))
+            .then(|| (name.to_owned(), fields.to_namespace_state()))
     });
     Ok(all.await?.into_iter().collect())
 }
@@ -129,7 +129,7 @@ mod tests {
         let nulls = json!({"name": null, "namespace": null, "uid": null, "resourceVersion": null, "labels": null,
             "annotations": null, "ownerReferences": null, "deletionTimestamp": null});
         let read = ObjectMetadata::deserialize(&nulls).expect("metadata");
-        assert_eq!(read.namespace_state().owners, Vec::<String>::new());
+        assert_eq!(read.to_namespace_state().owners, Vec::<String>::new());
     }
 
     #[tokio::test]

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::error::unread_definition;
-use super::read_definition_if_allowed;
+use super::error::unreadable_crd;
+use super::read_crd_if_allowed;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::CrdVersion;
 use crate::compare::nulls_and_pruned_fields::without_nulls_and_pruned_fields;
@@ -33,7 +33,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         .filter(|member| is_custom(&member.resource) && may_hold_forbidden_values(&member.object))
         .map(|member| {
             (
-                Containers::definition_key(&member.resource),
+                Containers::crd_key(&member.resource),
                 Arc::clone(&member.resource),
             )
         })
@@ -42,16 +42,16 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         let crd_in_manifests = desired.members.iter().find(|member| member.key == crd_key);
         let crd = match crd_in_manifests {
             Some(member) => Some(member.object.value()),
-            None if resource.origin == Origin::Served => read_definition_if_allowed(server, &resource)
+            None if resource.origin == Origin::Served => read_crd_if_allowed(server, &resource)
                 .await
-                .map_err(|error| unread_definition(&resource, &error))?,
+                .map_err(|error| unreadable_crd(&resource, &error))?,
             // The server does not have the CRD yet.
             None => None,
         };
         let Some(crd) = crd else { continue };
         for member in &mut desired.members {
             if may_hold_forbidden_values(&member.object)
-                && Containers::definition_key(&member.resource) == crd_key
+                && Containers::crd_key(&member.resource) == crd_key
                 && let Some(version) = CrdVersion::from_definition(&crd, &member.resource.version)
                 && let Some(object) = without_nulls_and_pruned_fields(&member.object, &version)
             {

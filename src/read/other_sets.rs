@@ -7,8 +7,8 @@ use super::list::{METADATA_LIST, Selector};
 use super::list_collections::list_collections;
 use super::list_visible::{ListOptions, list_visible_everywhere};
 use super::named_set::NamedSet;
-use super::parent::custom_parent_kinds;
-use super::parent_kinds::parent_kinds;
+use super::parent::list_custom_parent_kinds;
+use super::parent_kinds::find_served_parent_kinds;
 use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
 use crate::manifest::desired::Desired;
@@ -19,14 +19,14 @@ use crate::plan::{self, OtherParents};
 
 /// Finds objects of the manifests that are members of other sets. Sends nothing if all of them are
 /// members of this set already.
-pub(super) async fn members_of_other_sets(
+pub(super) async fn list_members_of_other_sets(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
-    found: &[Live],
+    own_members: &[Live],
     concurrency: usize,
 ) -> Result<Vec<Live>, Error> {
-    let places = plan::scope_of_newcomers(desired, found);
+    let places = plan::scope_of_newcomers(desired, own_members);
     let selector = Selector::new(
         format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
         METADATA_LIST,
@@ -38,7 +38,7 @@ pub(super) async fn members_of_other_sets(
 /// set itself has members, or if `places` do not cover the manifests: then the members have to be listed as whole
 /// objects. A set without a parent hardly ever has members, so usually one LIST for each kind and namespace is enough
 /// instead of two.
-pub(super) async fn members_if_none_are_ours(
+pub(super) async fn list_other_members_if_set_empty(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
@@ -56,7 +56,7 @@ pub(super) async fn members_if_none_are_ours(
 }
 
 /// Finds the parents of the sets that hold objects of the manifests, so that the refusal can name them.
-pub(super) async fn parents_of_members(
+pub(super) async fn find_parents_of_other_sets(
     cluster: &Cluster,
     named: &NamedSet,
     desired: &Desired,
@@ -89,8 +89,8 @@ pub async fn find_parents_of_sets(
     }
     namespaces.insert(cluster.namespace.clone());
     let mut doubts = Vec::new();
-    let custom = custom_parent_kinds(&cluster.server).await;
-    let kinds = parent_kinds(cluster, custom, &mut doubts).await;
+    let custom = list_custom_parent_kinds(&cluster.server).await;
+    let kinds = find_served_parent_kinds(cluster, custom, &mut doubts).await;
     let selector = Selector::new(ID_LABEL, METADATA_LIST);
     let options = ListOptions::new(&selector, concurrency);
     let look =

@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use super::list::ListError;
 use super::namespaces::read_namespaces;
-use super::parent::{definition_path, read_metadata_at};
+use super::parent::{crd_path, read_metadata_at};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
@@ -20,23 +20,23 @@ const CONCURRENCY: usize = 16;
 
 /// Reads the owners of the containers that exist. The states of namespaces in `read` were read before, and are not read
 /// again.
-pub async fn read_owners_of_containers(
+pub async fn read_owners_of_namespaces_and_crds(
     server: &ApiServer,
     containers: &Containers,
-    read: &BTreeMap<String, NamespaceState>,
+    known_namespaces: &BTreeMap<String, NamespaceState>,
 ) -> Result<BTreeMap<ObjectKey, Owners>, (ListTarget, ListError)> {
     let names = &containers.namespaces;
-    let unread = names.iter().filter(|name| !read.contains_key(*name));
+    let unread = names.iter().filter(|name| !known_namespaces.contains_key(*name));
     let states = read_namespaces(server, &unread.map(String::as_str).collect()).await?;
-    let known = read.iter().filter(|(name, _)| names.contains(*name));
+    let known = known_namespaces.iter().filter(|(name, _)| names.contains(*name));
     let mut owners: BTreeMap<ObjectKey, Owners> = states
         .iter()
         .chain(known)
         .map(|(name, state)| (Containers::namespace_key(name), Owners::from_namespace(state)))
         .collect();
     let definitions = containers.definitions.iter().map(async |(key, resource)| {
-        let read = read_definition_owners(server, resource).await?;
-        Ok::<_, ApiError>(read.map(|owners| (key.clone(), owners)))
+        let known_namespaces = read_crd_owners(server, resource).await?;
+        Ok::<_, ApiError>(known_namespaces.map(|owners| (key.clone(), owners)))
     });
     let definitions: Vec<Option<_>> = stream::iter(definitions)
         .buffer_unordered(CONCURRENCY)
@@ -51,11 +51,14 @@ pub async fn read_owners_of_containers(
 }
 
 /// Reads the owners of the definition of a resource; `None` if it has no definition.
-async fn read_definition_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
-    match read_metadata_at(server, &definition_path(resource)).await {
+async fn read_crd_owners(server: &ApiServer, resource: &Resource) -> Result<Option<Owners>, ApiError> {
+    match read_metadata_at(server, &crd_path(resource)).await {
         Ok(fields) => Ok(fields.map(|fields| Owners::Known(fields.owner_uids()))),
         // A 404 that does not name the definition proves nothing: a proxy may have cut off the answer.
-        Err(error) if error.is(StatusCode::FORBIDDEN) || error.is(StatusCode::NOT_FOUND) => {
+        Err(error)
+            if error.has_status_code(StatusCode::FORBIDDEN)
+                || error.has_status_code(StatusCode::NOT_FOUND) =>
+        {
             Ok(Some(Owners::Forbidden))
         }
         Err(error) => Err(error),
@@ -101,7 +104,7 @@ mod tests {
             (404, &none, Some(Owners::Forbidden)),
             (403, &none, Some(Owners::Forbidden)),
         ] {
-            let read = read_definition_owners(&answering(code, body), &resource).await;
+            let read = read_crd_owners(&answering(code, body), &resource).await;
             assert_eq!(read.expect("an answer"), owners, "{code} {body}");
         }
     }

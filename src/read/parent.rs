@@ -121,18 +121,20 @@ pub async fn read_live_parent(
 
 /// Reads the whole CRD of a custom resource. Returns `None` if there is no CRD, if the user may not read it, or if the
 /// answer is not valid: in all three cases, the schema is unknown.
-pub async fn read_definition_if_allowed(
-    server: &ApiServer,
-    resource: &Resource,
-) -> Result<Option<Value>, ApiError> {
-    match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
+pub async fn read_crd_if_allowed(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
+    match server.get(&crd_path(resource), WHOLE_OBJECTS).await {
         Ok(reply) => Ok(reply.json().ok()),
-        Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
+        Err(error)
+            if error.has_status_code(StatusCode::NOT_FOUND)
+                || error.has_status_code(StatusCode::FORBIDDEN) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
 
-pub(super) fn definition_path(resource: &Resource) -> String {
+pub(super) fn crd_path(resource: &Resource) -> String {
     Resource::crd_resource().path(None, Some(&resource.crd_name()))
 }
 
@@ -172,7 +174,7 @@ pub async fn list_parents(
 }
 
 /// Lists the kinds whose CRDs have the label that permits their objects to be parents.
-pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
+pub async fn list_custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
     let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
     let definitions = Resource::crd_resource();
     list(server, &definitions, None, &selector, |item| {
@@ -198,7 +200,7 @@ impl ObjectMetadata {
         }
     }
 
-    pub(super) fn namespace_state(&self) -> NamespaceState {
+    pub(super) fn to_namespace_state(&self) -> NamespaceState {
         NamespaceState {
             uid: Some(self.uid.clone()),
             part_of: self.labels.get(PART_OF_LABEL).cloned(),
@@ -235,7 +237,7 @@ impl ParentObject {
 
 /// The labels of the CRD of a custom resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DefinitionLabels {
+pub struct CrdLabels {
     /// The CRD has the label that permits its objects to be parents; any value counts.
     pub is_parent_type: bool,
     /// The set that the CRD is a member of.
@@ -243,12 +245,9 @@ pub struct DefinitionLabels {
 }
 
 /// Reads the labels of the CRD of a custom resource; `None` if there is no CRD.
-pub async fn definition_labels(
-    server: &ApiServer,
-    resource: &Resource,
-) -> Result<Option<DefinitionLabels>, ApiError> {
-    let fields = read_metadata_at(server, &definition_path(resource)).await?;
-    Ok(fields.map(|fields| DefinitionLabels {
+pub async fn read_crd_labels(server: &ApiServer, resource: &Resource) -> Result<Option<CrdLabels>, ApiError> {
+    let fields = read_metadata_at(server, &crd_path(resource)).await?;
+    Ok(fields.map(|fields| CrdLabels {
         is_parent_type: fields.labels.contains_key(IS_PARENT_TYPE_LABEL),
         part_of: fields.labels.get(PART_OF_LABEL).cloned(),
     }))
@@ -265,6 +264,6 @@ pub(super) async fn read_metadata_at(
     };
     match reply.json::<Metadata>() {
         Ok(read) => Ok(Some(read.metadata)),
-        Err(error) => Err(ApiError::unreadable(path, error.to_string())),
+        Err(error) => Err(ApiError::for_invalid_answer(path, error.to_string())),
     }
 }

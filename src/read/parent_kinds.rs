@@ -14,7 +14,7 @@ use crate::model::resource::{Origin, Resource};
 /// Returns the served kinds that may be parents: Secrets, ConfigMaps, and the kinds in `custom`, whose CRDs are labeled
 /// for it. Warns of kinds that may have objects and cannot be listed: without the warning, the sets with such parents
 /// would seem to be gone.
-pub async fn parent_kinds(
+pub async fn find_served_parent_kinds(
     cluster: &Cluster,
     custom: Result<Vec<GroupKind>, ListError>,
     warnings: &mut Vec<String>,
@@ -34,7 +34,7 @@ pub async fn parent_kinds(
     let mut error_of_missing = None;
     if !find_missing(&discovery).is_empty() {
         let settled = cluster
-            .settle_kinds_in_discovery(discovery.to_mut(), find_missing)
+            .await_or_judge_missing_kinds_in(discovery.to_mut(), find_missing)
             .await;
         error_of_missing = settled.err();
     }
@@ -47,8 +47,8 @@ pub async fn parent_kinds(
             }
             KindLookup::GroupFailed(failure) => Some(failure.to_string()),
             KindLookup::Found(_) | KindLookup::Absent => {
-                match (discovery.missing_kind(kind), &error_of_missing) {
-                    (Some(missing), _) => missing.hidden_reason(),
+                match (discovery.judgement_on_missing_kind(kind), &error_of_missing) {
+                    (Some(missing), _) => missing.reason_for_hidden_objects(),
                     (None, Some(error)) => Some(error.to_string()),
                     (None, None) => None,
                 }

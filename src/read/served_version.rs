@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::kinds_missing_from_discovery::{KindWait, PAUSE, determine_missing_kind};
 use super::list::{ListError, Selector, list};
-use super::parent::{METADATA, definition_path};
+use super::parent::{METADATA, crd_path};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{self, Discovery, KindLookup, Lookup, MissingKind};
 use crate::model::identity::GroupVersionKind;
@@ -44,7 +44,7 @@ pub(super) enum Missing {
 
 /// Lists one collection in the version in which the server serves it now; a kind that is gone has no objects. `reduce`
 /// gets the resource with the version in which the objects were read.
-pub async fn list_as_served<T>(
+pub async fn list_in_served_version<T>(
     server: &ApiServer,
     ListTarget { resource, namespace }: &ListTarget,
     selector: &Selector,
@@ -58,7 +58,7 @@ pub async fn list_as_served<T>(
     for _ in 0..2 {
         match read(resource).await {
             Err(error) if error.is_not_served() => {}
-            Err(error) if is_forbidden_since_gone(server, namespace.as_deref(), &error).await => {
+            Err(error) if is_forbidden_since_namespace_gone(server, namespace.as_deref(), &error).await => {
                 return Ok(Vec::new());
             }
             listed => return listed,
@@ -80,13 +80,17 @@ pub async fn list_as_served<T>(
 
 /// Returns whether a list is forbidden only because its namespace is gone: the Roles that gave the permission are gone
 /// with it.
-async fn is_forbidden_since_gone(server: &ApiServer, namespace: Option<&str>, error: &ListError) -> bool {
+async fn is_forbidden_since_namespace_gone(
+    server: &ApiServer,
+    namespace: Option<&str>,
+    error: &ListError,
+) -> bool {
     let (Some(namespace), ListError::Request(error)) = (namespace, error) else {
         return false;
     };
     let path =
         Resource::with_regular_names("", "v1", "Namespace", Scope::Cluster).path(None, Some(namespace));
-    error.is(StatusCode::FORBIDDEN)
+    error.has_status_code(StatusCode::FORBIDDEN)
         && server
             .get(&path, METADATA)
             .await
@@ -94,12 +98,12 @@ async fn is_forbidden_since_gone(server: &ApiServer, namespace: Option<&str>, er
 }
 
 /// Returns what this error of a request for an object proves to be missing; `None` if it proves nothing.
-pub(super) async fn missing_proved_by(
+pub(super) async fn determine_what_is_missing(
     server: &ApiServer,
     resource: &Resource,
     error: &ApiError,
 ) -> Result<Option<Missing>, ApiError> {
-    if !error.is(StatusCode::NOT_FOUND) {
+    if !error.has_status_code(StatusCode::NOT_FOUND) {
         return Ok(None);
     }
     if error.is_missing_object() {
@@ -113,13 +117,13 @@ pub(super) async fn missing_proved_by(
 }
 
 async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
-    match server.get(&definition_path(resource), "application/json").await {
+    match server.get(&crd_path(resource), "application/json").await {
         Ok(reply) => {
             let definition = reply.json_or_null();
-            Ok(find_version_in_definition(&definition, resource))
+            Ok(find_served_version_in_crd(&definition, resource))
         }
-        Err(error) if error.is_missing_object() => find_version_without_definition(server, resource).await,
-        Err(error) if error.is(StatusCode::FORBIDDEN) => {
+        Err(error) if error.is_missing_object() => await_version_without_crd(server, resource).await,
+        Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => {
             let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
             Ok(find_other_version(&discovery, resource).unwrap_or(ServedVersion::Unchanged))
         }
@@ -127,7 +131,7 @@ async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<
     }
 }
 
-fn find_version_in_definition(definition: &Value, resource: &Resource) -> ServedVersion {
+fn find_served_version_in_crd(definition: &Value, resource: &Resource) -> ServedVersion {
     let versions = definition["spec"]["versions"].as_array();
     let (own, others): (Vec<&str>, Vec<&str>) = versions
         .into_iter()
@@ -166,7 +170,7 @@ fn find_other_version(discovery: &Discovery, resource: &Resource) -> Option<Serv
 
 /// Determines how a kind without a definition is served: it is built in or of an aggregated API, or its definition is
 /// gone. Waits until discovery does not list the kind in the version that was answered with 404 any more.
-async fn find_version_without_definition(
+async fn await_version_without_crd(
     server: &ApiServer,
     resource: &Resource,
 ) -> Result<ServedVersion, ApiError> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::list::WHOLE_OBJECTS;
 use super::live::read_owners;
 use super::parent::METADATA;
-use super::served_version::{Missing, missing_proved_by};
+use super::served_version::{Missing, determine_what_is_missing};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::{Origin, Resource};
@@ -83,7 +83,7 @@ async fn read_or_find_missing(
     // Reads again at once: if a proxy has cut off the body of an answer, a 404 for a missing object looks like this,
     // too.
     if let Err(error) = &reply
-        && error.is(StatusCode::NOT_FOUND)
+        && error.has_status_code(StatusCode::NOT_FOUND)
         && !error.is_missing_object()
     {
         reply = server.get(&path, accept).await;
@@ -91,14 +91,14 @@ async fn read_or_find_missing(
     let reply = match reply {
         Ok(reply) => reply,
         Err(error) => {
-            return match missing_proved_by(server, resource, &error).await? {
+            return match determine_what_is_missing(server, resource, &error).await? {
                 Some(missing) => Ok(Err((missing, error))),
                 None => Err(error),
             };
         }
     };
     match reply.json() {
-        Ok(object) if is_named(&object, key) => match read_owners(&object["metadata"]) {
+        Ok(object) if has_name_and_namespace_of(&object, key) => match read_owners(&object["metadata"]) {
             Ok(_) if lacks_uid_or_version(&object, resource) => {
                 let reason = "it lacks a UID or a resourceVersion".to_owned();
                 Err(unreadable(resource, key, reason))
@@ -116,11 +116,11 @@ async fn read_or_find_missing(
 
 /// The error for an answer about this object without its content.
 pub(super) fn unreadable(resource: &Resource, key: &ObjectKey, reason: String) -> ApiError {
-    ApiError::unreadable(resource.path_of(key), reason)
+    ApiError::for_invalid_answer(resource.path_of(key), reason)
 }
 
 /// Returns whether the object has this name, in this namespace.
-fn is_named(object: &Value, key: &ObjectKey) -> bool {
+fn has_name_and_namespace_of(object: &Value, key: &ObjectKey) -> bool {
     let metadata = &object["metadata"];
     metadata["name"].as_str() == Some(&key.name) && metadata["namespace"].as_str() == key.namespace.as_deref()
 }

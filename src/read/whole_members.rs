@@ -12,7 +12,7 @@ use super::list::{Selector, WHOLE_OBJECTS};
 use super::list_collections::{list_collections, unique_by_uid};
 use super::single_objects::read_object;
 use crate::cluster::discovery::{Discovery, KindLookup, Lookup};
-use crate::compare::ownership::{APPLIERS, applied_version};
+use crate::compare::ownership::{APPLIERS, applied_api_version};
 use crate::error::Error;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
@@ -53,7 +53,7 @@ pub async fn list_whole_members(
             let live = Live::from_object(item, resource)?;
             let is_member = live.presence == Presence::Present
                 && !set.is_parent(&live)
-                && !live.is_owned_copy(set.parent_uid.as_deref(), &appliers);
+                && !live.is_copy_with_foreign_owner(set.parent_uid.as_deref(), &appliers);
             is_member.then(|| (live, with_type(item.clone(), resource)))
         },
     )
@@ -61,7 +61,7 @@ pub async fn list_whole_members(
     unique_by_uid(&mut found, |(live, _)| live, |_| false);
     let (found, only_labeled): (Vec<_>, Vec<_>) = found
         .into_iter()
-        .partition(|(live, _)| live.has_label_written_by(&appliers));
+        .partition(|(live, _)| live.has_part_of_label_written_by(&appliers));
     let labeled = found.iter().chain(&only_labeled).map(|(live, _)| live);
     let mut writers = labeled.clone().flat_map(|live| &live.part_of_writers);
     let of_another_manager = if writers.any(|writer| writer == manager) {
@@ -78,7 +78,7 @@ pub async fn list_whole_members(
 }
 
 /// Reads these objects, which are not members. Leaves out objects that do not exist or are being deleted.
-pub async fn whole_objects(
+pub async fn read_whole_objects(
     cluster: &Cluster,
     keys: impl Iterator<Item = ObjectKey>,
     manager: &str,
@@ -113,7 +113,7 @@ async fn reread_in_applied_versions(
     concurrency: usize,
 ) -> Result<Vec<(ObjectKey, Value)>, Error> {
     let reads = found.into_iter().map(async |(key, listed)| {
-        let version = applied_version(&listed["metadata"], manager);
+        let version = applied_api_version(&listed["metadata"], manager);
         let Some(version) = version.filter(|version| listed["apiVersion"] != *version) else {
             return Ok(Some((key, listed)));
         };
@@ -134,7 +134,7 @@ async fn read_whole_object(
 ) -> Result<Option<(ObjectKey, Value)>, Error> {
     match read_object(&cluster.server, resource, &key).await {
         Ok(found) => Ok(found.map(|found| (key, with_type(found, resource)))),
-        Err(error) => Err(error.while_reading(&key)),
+        Err(error) => Err(error.to_error_while_reading(&key)),
     }
 }
 

@@ -67,7 +67,7 @@ impl ManifestText {
 
 /// Returns the text of a file with the manifests of a set: comments with the command that applies them and with the
 /// objects that are `left_out`, then a document for each manifest.
-pub fn manifest_file(
+pub fn manifest_file_text(
     set: &ObjectKey,
     flags: &str,
     left_out: &[String],
@@ -256,7 +256,7 @@ mod tests {
             vec!["one\ntwo: 3".to_owned()],
         );
         let set = live("Secret", Some("shop"), "web").key;
-        let file = manifest_file(&set, "", &["a\nb".to_owned()], &[text]);
+        let file = manifest_file_text(&set, "", &["a\nb".to_owned()], &[text]);
         let documents: Vec<Value> = kubernetes_yaml::documents(&file)
             .map(|document| document.expect("a document").to_value())
             .collect();

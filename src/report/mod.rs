@@ -31,7 +31,7 @@ use documents::verify::finding_lines;
 pub use documents::view::ViewDocument;
 pub use documents::{ContextAndServer, RunEnd, SetDocument};
 use documents::{Envelope, Listing};
-pub use manifests::{ManifestText, manifest_file};
+pub use manifests::{ManifestText, manifest_file_text};
 pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, print_as_is as text};
 use output::{print_document_text, print_escaped_line, print_message};
@@ -71,7 +71,7 @@ fn print_unless_quiet(label: Label, text: &str, style: Style) {
 
 /// Prints the findings above the question whether to repair them, and returns `true`. If the format of standard output
 /// has no lines, prints nothing and returns `false`.
-pub fn print_findings_to_repair(findings: &[Finding], style: Style) -> bool {
+pub fn print_findings_in_line_formats(findings: &[Finding], style: Style) -> bool {
     let has_lines = matches!(style.format, Format::Lines | Format::Wide);
     if has_lines {
         print_lines(&finding_lines(findings, style));
@@ -84,7 +84,9 @@ pub fn print_listing<T: Listing>(document: &T, cluster: &ContextAndServer, style
     match style.format {
         Format::Lines | Format::Wide => print_lines(&document.lines(style)),
         Format::Names => print_lines(&document.names()),
-        Format::Json | Format::Yaml | Format::Markdown => self::print_json_or_yaml(document, cluster, style),
+        Format::Json | Format::Yaml | Format::Markdown => {
+            self::print_if_json_or_yaml(document, cluster, style);
+        }
     }
 }
 
@@ -95,7 +97,7 @@ fn print_lines(lines: &[String]) {
 }
 
 /// Prints a document as JSON or YAML, with the cluster that it is about; nothing in other formats.
-pub fn print_json_or_yaml<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
+pub fn print_if_json_or_yaml<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
     let document = Envelope::new(document, place);
     match style.format {
         Format::Json => output::print_json(&document),
@@ -144,7 +146,7 @@ fn object_key(object: &Value) -> Option<ObjectKey> {
 }
 
 /// Prints that the interrupt was received. While a question is open, no request is in flight, so the run ends at once.
-pub fn print_interrupted() {
+pub fn print_interrupt_received() {
     let open_question = prompt::written_before_open_question();
     let (label, text) = match open_question {
         None => (

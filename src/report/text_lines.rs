@@ -8,7 +8,7 @@ use super::style::Colors;
 use crate::event::{Action, Awaited, ObjectOutcome, Phase, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::text::{counted, listed};
+use crate::model::text::{counted, first_names_and_more};
 use crate::model::write_settings::DryRun;
 
 /// The label at the beginning of a message on standard error.
@@ -62,12 +62,14 @@ pub(super) fn sign_and_color(action: Action) -> (char, Color) {
 
 /// Returns the message with the reason or the error of an outcome, which [`outcome_line`] leaves out; `None` if the
 /// outcome has neither.
-pub(super) fn outcome_message(outcome: &ObjectOutcome) -> Option<Message> {
+pub(super) fn reason_or_error_message(outcome: &ObjectOutcome) -> Option<Message> {
     let key = outcome.subject.key();
     match (&outcome.error, outcome.reason.as_str()) {
         (Some(error), _) => Some(match &outcome.source {
-            Some(position) => error.clone().with_prefix(format_args!("{position}: {key}: ")),
-            None => error.clone().with_prefix(format_args!("{key}: ")),
+            Some(position) => error
+                .clone()
+                .with_subject_prefix(format_args!("{position}: {key}: ")),
+            None => error.clone().with_subject_prefix(format_args!("{key}: ")),
         }),
         (None, "") => None,
         (None, reason) => Some(Message::new(format!("{key} {}: {reason}", outcome.action))),
@@ -111,7 +113,7 @@ pub(super) fn still_being_deleted_line(keys: &[ObjectKey]) -> Option<String> {
     let objects = counted(keys.len(), "object");
     Some(format!(
         "{objects} {are} still being deleted: {}; add --wait to wait for {them}",
-        listed(keys)
+        first_names_and_more(keys)
     ))
 }
 
@@ -202,7 +204,7 @@ mod tests {
             kind: Some("Secret".to_owned()),
             group: Some(String::new()),
             namespace: Some("platform".to_owned()),
-            ..SetDocument::named("shop")
+            ..SetDocument::from_name("shop")
         };
         let place = ContextAndServer {
             context: Some("prod-eu".to_owned()),

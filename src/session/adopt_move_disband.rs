@@ -47,7 +47,7 @@ pub async fn run(
     let sources = manifests.map_or(&[][..], |(sources, _)| sources);
     let mut run = CommandRun::begin(
         operation,
-        SetDocument::named(&set.name),
+        SetDocument::from_name(&set.name),
         settings::read_style(shared),
         options.writing.dry_run,
         Questions::at_terminal(options.is_interactive, sources),
@@ -129,12 +129,18 @@ impl SetRead {
     pub async fn list_members(
         &self,
         cluster: &Cluster,
-        labels: Option<&str>,
-        asked: &BTreeSet<ObjectKey>,
+        label_selector: Option<&str>,
+        preferred_keys: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, Error> {
         self.state
-            .list_members(&cluster.server, &self.named, labels, asked, concurrency)
+            .list_members(
+                &cluster.server,
+                &self.named,
+                label_selector,
+                preferred_keys,
+                concurrency,
+            )
             .await
     }
 

@@ -216,7 +216,7 @@ impl CommandRun {
     }
 
     /// Reports the notes that this run has not reported yet.
-    pub fn report_notes(&mut self, texts: Vec<String>) {
+    pub fn report_new_notes(&mut self, texts: Vec<String>) {
         for text in texts {
             if self.reported.insert(text.clone()) {
                 self.reporter.take_event(Event::Note(text));
@@ -225,7 +225,7 @@ impl CommandRun {
     }
 
     /// Reports the warnings that this run has not reported yet.
-    pub fn report_warnings(&mut self, texts: &[String]) {
+    pub fn report_new_warnings(&mut self, texts: &[String]) {
         for text in texts {
             if self.reported.insert(text.clone()) {
                 self.reporter.take_event(Event::Warning(text.clone()));

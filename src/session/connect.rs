@@ -11,7 +11,7 @@ use crate::cluster::connection::{Connection, ConnectionOptions, Login};
 use crate::cluster::discovery;
 use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
-use crate::execute::count_soon_under_way;
+use crate::execute::estimate_concurrent_writes_at_start;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::model::list_targets::Reach;
@@ -60,7 +60,7 @@ fn spawn_notes_on_silence(connection: &Connection, style: Style) {
             } else {
                 LONG_SILENCE
             };
-            let is_long = server.waiting_time().is_some_and(|time| time >= patience);
+            let is_long = server.time_without_answer().is_some_and(|time| time >= patience);
             if is_long && !is_noted {
                 report::print_note(&format!("still waiting for an answer from {address}"), style);
             }
@@ -80,7 +80,7 @@ pub async fn connect_with_login(shared: &GlobalFlags, login: Login) -> Result<Co
 
 /// Sets the connection up as the user of the kubeconfig's context, whatever `--as` and `--user` say: for `rbac`, these
 /// flags name the subjects of the permissions that it prints, and the subjects need not exist yet.
-pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Error> {
+pub async fn connect_as_user_of_context(shared: &GlobalFlags) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         user: None,
         impersonate: None,
@@ -178,7 +178,7 @@ pub async fn discover_and_read_manifests(
         // then, so these reads would have to wait for connections of their own.
         connection
             .server
-            .prepare_for(CONNECTIONS_BEFORE_LISTS + usize::from(connection.uid.is_some()));
+            .open_connections_for(CONNECTIONS_BEFORE_LISTS + usize::from(connection.uid.is_some()));
     }
     let mut reading_task = spawn_blocking(move || manifest::read(&sources, recursion));
     let mut manifests_read = None;
@@ -187,8 +187,8 @@ pub async fn discover_and_read_manifests(
         let manifests = manifests_read.insert(unwrap_joined((&mut reading_task).await).map(divide));
         match (set, manifests) {
             (Some(set), Ok(manifests)) => {
-                let for_lists = count_lists(&manifests.applied).min(MAX_CONNECTIONS_FOR_LISTS);
-                server.prepare_for(for_lists + CONNECTIONS_FOR_PERMISSIONS);
+                let for_lists = estimate_list_count(&manifests.applied).min(MAX_CONNECTIONS_FOR_LISTS);
+                server.open_connections_for(for_lists + CONNECTIONS_FOR_PERMISSIONS);
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
                 EarlyReads::read(&server, wanted, &namespace).await
             }
@@ -200,10 +200,12 @@ pub async fn discover_and_read_manifests(
         Some(manifests) => manifests?,
         // Discovery failed before the manifests were read. They are read only for their own error, which comes first;
         // `cluster?` ends the run otherwise.
-        None => Manifests::keep_hooks(unwrap_joined(reading_task.await)?),
+        None => Manifests::with_hooks_not_separated(unwrap_joined(reading_task.await)?),
     };
     let mut cluster = cluster?;
-    cluster.settle_kinds_of_manifests(&manifests.applied).await?;
+    cluster
+        .complete_discovery_for_manifests(&manifests.applied)
+        .await?;
     Ok((cluster, manifests))
 }
 
@@ -211,16 +213,16 @@ pub async fn discover_and_read_manifests(
 /// without a parent hardly ever has members, so nearly all objects will be written, and the connections are open by the
 /// time that the lists have shown which objects exist.
 pub fn open_connections_for_new_set(cluster: &Cluster, manifests: &Manifests) {
-    if cluster.early_reads.has_no_parent() {
+    if cluster.early_reads.is_parent_known_missing() {
         cluster
             .server
-            .prepare_for(count_soon_under_way(manifests.applied.len()));
+            .open_connections_for(estimate_concurrent_writes_at_start(manifests.applied.len()));
     }
 }
 
 /// Returns the number of lists that show the members with these manifests. It is an estimate: before discovery, the
 /// program does not know which kinds are namespaced, nor what the record adds.
-fn count_lists(manifests: &[Manifest]) -> usize {
+fn estimate_list_count(manifests: &[Manifest]) -> usize {
     let kinds: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.gvk).collect();
     let namespaces: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.namespace).collect();
     match Reach::cheapest(namespaces.len()) {
@@ -314,7 +316,7 @@ mod tests {
             self.0.lock().expect("no panic").push(wanted);
         }
 
-        fn discard(&self) {}
+        fn close_unused_connections(&self) {}
     }
 
     /// Returns the numbers of connections that an apply of twelve ConfigMaps wants before it lists. The server answers
@@ -354,7 +356,7 @@ mod tests {
             vec![Source::Path(file)],
             Recursion::Flat,
             KindWaits::never(),
-            Manifests::keep_hooks,
+            Manifests::with_hooks_not_separated,
             Some(&set),
         )
         .await

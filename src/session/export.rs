@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::compare::changes::CrdVersion;
 use crate::compare::exported::{Exported, ExportedFields, export, export_before_deletion, export_live};
-use crate::compare::ownership::{ReplicasPath, needs_definition};
+use crate::compare::ownership::{ReplicasPath, needs_definition_for_owned_fields};
 use crate::error::Error;
 use crate::manifest::desired::DesiredObject;
 use crate::model::built_in_kinds::is_built_in;
@@ -14,9 +14,9 @@ use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::model::text::listed;
-use crate::plan::{apply_sort_key, autoscaler_kinds, lost_volume_data_words, read_scale_target};
-use crate::read::{self, Cluster, Definitions, definitions_by_kind, list_whole_members, whole_objects};
+use crate::model::text::first_names_and_more;
+use crate::plan::{apply_sort_key, autoscaler_kinds, describe_lost_volume_data, read_scale_target};
+use crate::read::{self, Cluster, Definitions, list_whole_members, read_crds_by_kind, read_whole_objects};
 use crate::report::ManifestText;
 
 /// The set to export, and where its members are.
@@ -70,14 +70,14 @@ impl ExportSource<'_> {
             return Err(Error::usage(
                 format!(
                     "no member was applied by the field manager {manager}: {} labeled {}",
-                    listed(&live.part_of_writers),
+                    first_names_and_more(&live.part_of_writers),
                     live.key
                 ),
                 "pass --field-manager with the name that applied the set",
             ));
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
-        let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
+        let others = read_whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
         let autoscalers = members
             .objects
             .iter()
@@ -115,13 +115,13 @@ impl ExportSource<'_> {
             .map(|(key, object)| to_manifest_text(key, object, export_live(object), run));
         let mut manifests: Vec<ManifestText> = of_members
             .chain(of_others)
-            .chain(self.export_parent(run).await?)
+            .chain(self.export_parent_if_needed(run).await?)
             .collect();
         manifests.sort_by(|one, other| apply_sort_key(&one.key).cmp(&apply_sort_key(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
             let writers = match &live.part_of_writers[..] {
                 [] => "no known field manager".to_owned(),
-                writers => listed(writers),
+                writers => first_names_and_more(writers),
             };
             format!(
                 "Not exported: {}, whose label was written by {writers}.",
@@ -144,7 +144,9 @@ impl ExportSource<'_> {
     ) -> Result<Definitions, Error> {
         let kinds: BTreeSet<&GroupKind> = members
             .iter()
-            .filter(|(key, object)| needs_definition(object, self.field_manager) || scaled.contains(key))
+            .filter(|(key, object)| {
+                needs_definition_for_owned_fields(object, self.field_manager) || scaled.contains(key)
+            })
             .map(|(key, _)| &key.group_kind)
             .collect();
         let mut resources: Vec<_> = self.places.resources.iter().collect();
@@ -152,15 +154,16 @@ impl ExportSource<'_> {
             kinds.contains(&resource.group_kind()) && !is_built_in(&resource.api_version(), &resource.kind)
         });
         let server = &self.cluster.server;
-        definitions_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
+        read_crds_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
     }
 
     /// Returns the manifest of the parent, if the parent was applied from a manifest or the run is going to take it in;
     /// `None` otherwise, because the next run creates such a parent itself.
-    async fn export_parent(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
+    async fn export_parent_if_needed(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
         let read = read::read_object(&self.cluster.server, self.parent_resource, key).await;
-        let object = read.map_err(|error| error.while_reading(format_args!("the set's parent {key}")))?;
+        let object =
+            read.map_err(|error| error.to_error_while_reading(format_args!("the set's parent {key}")))?;
         let exported = object.map(|object| export(&object, self.field_manager, None, None));
         let needed = exported
             .filter(|exported| exported.fields == ExportedFields::Applied || run.taken_in.contains(key));
@@ -186,8 +189,8 @@ fn list_manifest_comments(
     exported: &Exported,
     run: &PlannedChanges<'_>,
 ) -> Vec<String> {
-    let data =
-        lost_volume_data_words(&key.group_kind, object).map(|data| format!("Not in this manifest: {data}."));
+    let data = describe_lost_volume_data(&key.group_kind, object)
+        .map(|data| format!("Not in this manifest: {data}."));
     let origin = match exported.fields {
         _ if run.taken_in.contains(key) => Some(
             "This object was not in the set before the run. Applying this manifest restores its fields, and the object \

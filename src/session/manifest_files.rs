@@ -10,13 +10,13 @@ use tempfile::NamedTempFile;
 use crate::cli::ConnectionFlags;
 use crate::compare::ownership::{MEMBER_FIELD_MANAGER, member_field_manager};
 use crate::error::Error;
-use crate::manifest::{Hook, Recursion, Source, is_manifest_file};
+use crate::manifest::{Hook, Recursion, Source, has_manifest_extension};
 use crate::model::applyset::Tooling;
 use crate::model::object::Object;
-use crate::model::text::{os_cause, shell_word};
+use crate::model::text::{format_os_error, shell_word};
 use crate::regular_file::{directory_of, write_temporary_beside};
 use crate::report::ManifestText;
-use crate::settings::connection_as_typed;
+use crate::settings::format_connection_flags_for_hints;
 
 /// Returns the flags that an apply of exported manifests needs, each with a space before it.
 pub fn apply_flags(
@@ -31,7 +31,7 @@ pub fn apply_flags(
     } else {
         ""
     };
-    let connection = connection_as_typed(connection);
+    let connection = format_connection_flags_for_hints(connection);
     format!(
         "{}{hooks}{connection}",
         field_manager_flag(tooling, field_manager)
@@ -57,7 +57,7 @@ fn field_manager_flag(tooling: &Tooling, field_manager: &str) -> String {
 /// # Errors
 ///
 /// The path exists already, or no file can be created in its directory.
-pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
+pub fn check_file_can_be_created(flag: &str, file: &Path) -> Result<(), Error> {
     if file.as_os_str() == "-" {
         return Err(Error::usage(
             format!("{flag} -: not supported: the manifests are written to a file"),
@@ -122,7 +122,7 @@ pub fn check_not_among_manifests(
 }
 
 /// Writes a file that only its owner may read.
-pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
+pub fn write_new_private_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
     let write = || {
         write_temporary_beside(file, text.as_bytes())?.persist_noclobber(file)?;
         // The run ends after an error, and the same command refuses a file that exists.
@@ -144,7 +144,7 @@ const INCOMPLETE_TEXT: &str =
 
 /// Checks that a directory does not exist, or has no manifests: an apply of the directory would read these too. The
 /// command checks it before it connects.
-pub fn check_directory(directory: &Path) -> Result<(), Error> {
+pub fn check_directory_has_no_manifests(directory: &Path) -> Result<(), Error> {
     if directory.as_os_str() == "-" {
         return Err(Error::usage(
             "--out -: not supported: the manifests are written to a directory",
@@ -160,7 +160,7 @@ pub fn check_directory(directory: &Path) -> Result<(), Error> {
     };
     for entry in entries {
         let entry = entry.map_err(|error| unwritable("--out", directory, &error))?;
-        if is_manifest_file(&entry.path()) {
+        if has_manifest_extension(&entry.path()) {
             return Err(Error::usage(
                 format!(
                     "--out {}: has a manifest already: {}",
@@ -249,7 +249,7 @@ fn unwritable(flag: &str, path: &Path, error: &io::Error) -> Error {
         format!(
             "{flag} {}: cannot be written: {}",
             path.display(),
-            os_cause(error)
+            format_os_error(error)
         ),
         "name a place that you can write to",
     )
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(files(), 0);
         write_directory(&directory, &[manifest()]).expect("it is written");
         assert_eq!(files(), 1);
-        check_directory(&directory).expect_err("it has a manifest");
+        check_directory_has_no_manifests(&directory).expect_err("it has a manifest");
         write_directory(&directory, &[manifest()]).expect_err("one is there");
         assert_eq!(files(), 1);
         // While a manifest cannot be removed, the directory stays marked as incomplete.

@@ -52,7 +52,7 @@ impl CommandRun {
         let Exclusive::Within(time) = exclusive else {
             let running = parent.into_iter().flat_map(|parent| &parent.running);
             let notes = running.map(|run| describe_other_run(run, server.now()));
-            self.report_notes(notes.collect());
+            self.report_new_notes(notes.collect());
             return Ok(OtherRuns::NotAwaited);
         };
         let end = self.began + time;
@@ -77,7 +77,7 @@ impl CommandRun {
             other_runs = OtherRuns::Ended;
             sleep(READ_INTERVAL.min(left)).await;
             let found = read::read_parent(&server, &named.resource, key).await;
-            current = found.map_err(|error| error.while_reading(key))?;
+            current = found.map_err(|error| error.to_error_while_reading(key))?;
         }
         Ok(other_runs)
     }

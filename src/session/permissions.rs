@@ -20,7 +20,7 @@ pub async fn check_for_dry_run(
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> Result<(), Error> {
-    check_given_administrator(server, Administrator::NotAsked, needed, concurrency).await
+    check_no_permission_is_missing(server, Administrator::NotAsked, needed, concurrency).await
 }
 
 /// Checks before a run writes that the user has all permissions of the run. `user` says whether the
@@ -36,7 +36,7 @@ pub async fn check_to_write(
     needed: &NeededPermissions,
     writing: &WriteSettings,
 ) -> Result<(), Error> {
-    let checking = check_given_administrator(server, user, needed, writing.concurrency);
+    let checking = check_no_permission_is_missing(server, user, needed, writing.concurrency);
     match writing.dry_run {
         DryRun::Client => Ok(()),
         DryRun::None if !needed.rights.is_empty() => {
@@ -48,13 +48,13 @@ pub async fn check_to_write(
     }
 }
 
-async fn check_given_administrator(
+async fn check_no_permission_is_missing(
     server: &ApiServer,
     administrator: Administrator,
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> Result<(), Error> {
-    let missing = read::missing_permissions(server, administrator, needed, concurrency).await;
+    let missing = read::find_missing_permissions(server, administrator, needed, concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {

@@ -31,7 +31,7 @@ impl SetAndPlace {
     /// Creates a value that knows only the name of the set.
     pub fn from_name(name: &str) -> Self {
         Self {
-            set: SetDocument::named(name),
+            set: SetDocument::from_name(name),
             place: ContextAndServer::default(),
         }
     }

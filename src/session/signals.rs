@@ -22,9 +22,9 @@ pub fn listen() -> Interrupt {
             return;
         };
         runtime.block_on(handle_signals(listening, || {
-            let urgency = raised_by_signals.request(|urgency| {
+            let urgency = raised_by_signals.request_more_urgently(|urgency| {
                 if urgency == Urgency::Stop {
-                    print_with_time_limit(report::print_interrupted);
+                    print_with_time_limit(report::print_interrupt_received);
                 }
             });
             match urgency {
@@ -44,7 +44,7 @@ pub fn listen() -> Interrupt {
 
 /// Runs work that writes nothing, until the run is interrupted. `work` must not write: it is dropped at any of its
 /// awaits.
-pub async fn unless_stopped<T>(
+pub async fn run_unless_interrupted<T>(
     interrupt: &Interrupt,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::execute::{Interrupt, Urgency};
-use crate::wait::wait_until_time;
+use crate::wait::wait_until_time_or_forever;
 
 /// The time that the requests in flight have to finish once the time of the run is over.
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
@@ -65,10 +65,10 @@ async fn wait_until_reached(watched: &mut watch::Receiver<Option<Instant>>) {
     loop {
         let deadline = *watched.borrow_and_update();
         tokio::select! {
-            () = wait_until_time(deadline) => return,
+            () = wait_until_time_or_forever(deadline) => return,
             moved = watched.changed() => if moved.is_err() {
                 // Every `TimeLimit` of the run was dropped, so nothing moves the deadline any more.
-                return wait_until_time(deadline).await;
+                return wait_until_time_or_forever(deadline).await;
             }
         }
     }
@@ -89,9 +89,9 @@ mod tests {
         sleep(Duration::from_secs(3)).await;
         assert!(!interrupt.is_requested());
         sleep(Duration::from_secs(2)).await;
-        assert!(interrupt.is_requested() && !interrupt.is_insisted());
+        assert!(interrupt.is_requested() && !interrupt.has_to_stop_at_once());
         sleep(GRACE_PERIOD).await;
-        assert!(interrupt.is_insisted());
+        assert!(interrupt.has_to_stop_at_once());
     }
 
     #[tokio::test(start_paused = true)]
@@ -99,11 +99,11 @@ mod tests {
         let interrupt = Interrupt::default();
         let _limit = TimeLimit::start(Duration::from_secs(10), interrupt.clone());
         sleep(Duration::from_secs(2)).await;
-        interrupt.request(|_| {});
+        interrupt.request_more_urgently(|_| {});
         sleep(Duration::from_secs(9)).await;
-        assert!(!interrupt.is_insisted());
+        assert!(!interrupt.has_to_stop_at_once());
         sleep(GRACE_PERIOD).await;
-        assert!(interrupt.is_insisted());
+        assert!(interrupt.has_to_stop_at_once());
         assert_eq!(interrupt.cause(), Cause::User);
     }
 

@@ -89,7 +89,10 @@ impl WaitsOfRun for RunWait<'_> {
         })
     }
 
-    fn wait_for_all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
+    fn wait_at_end_unless_waited_before<'g>(
+        &'g self,
+        sink: &'g mut Sink<'_>,
+    ) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
             if self.has_waited_for_members.get() {
                 return EndOfWait::Reached;
@@ -164,7 +167,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
             .are_current_once_written(&group_kind, resource.status, written)
     }
 
-    fn wait_until_current<'g>(
+    fn wait_and_list_not_current<'g>(
         &'g self,
         objects: Vec<Dependency>,
         sink: &'g mut Sink<'_>,
@@ -183,7 +186,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
         Box::pin(self.wait_and_list_missed(targets.collect(), sink))
     }
 
-    fn wait_until_gone<'g>(
+    fn wait_and_list_not_gone<'g>(
         &'g self,
         objects: Vec<&'g Live>,
         sink: &'g mut Sink<'_>,

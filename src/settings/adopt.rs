@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::adopt_move_disband::{MembershipOptions, read_selector};
+use super::adopt_move_disband::{MembershipOptions, check_selector_not_empty};
 use super::sources::{read_recursion, read_sources};
 use super::{SetReference, read_consent};
 use crate::cli::{Adopt, GlobalFlags};
@@ -71,7 +71,7 @@ impl AdoptOptions {
         let set = SetReference::new(&adopt.set)?;
         let choice = match (&adopt.selector, &adopt.from) {
             (Some(selector), _) => ObjectsToAdopt::Labels {
-                selector: read_selector(selector)?,
+                selector: check_selector_not_empty(selector)?,
                 kinds: adopt.kinds.clone(),
                 reach: if adopt.all_namespaces {
                     Reach::Cluster
@@ -81,7 +81,7 @@ impl AdoptOptions {
             },
             (None, Some(from)) => {
                 let reference = InventoryReference::parse(from)?;
-                let unmarked = read_unmarked(&reference, adopt.from_unmarked)?;
+                let unmarked = read_from_unmarked_flag(&reference, adopt.from_unmarked)?;
                 ObjectsToAdopt::Inventory(reference, unmarked)
             }
             (None, None) => ObjectsToAdopt::Manifests(
@@ -148,7 +148,10 @@ impl fmt::Display for InventoryReference {
 
 /// Reads `--from-unmarked`. Only Helm may have objects without its annotations in a release: the other tools find their
 /// objects by annotations or labels.
-fn read_unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<UnmarkedObjects, Error> {
+fn read_from_unmarked_flag(
+    reference: &InventoryReference,
+    from_unmarked: bool,
+) -> Result<UnmarkedObjects, Error> {
     match (from_unmarked, reference.tool) {
         (false, _) => Ok(UnmarkedObjects::Skip),
         (true, Tool::Helm) => Ok(UnmarkedObjects::Adopt),
@@ -184,9 +187,9 @@ mod tests {
             assert_eq!(read, expected);
             assert_eq!(read.to_string(), text);
             let is_helm = tool == Tool::Helm;
-            assert_eq!(read_unmarked(&read, true).is_ok(), is_helm, "{text}");
+            assert_eq!(read_from_unmarked_flag(&read, true).is_ok(), is_helm, "{text}");
             assert_eq!(
-                read_unmarked(&read, false).expect("no flag"),
+                read_from_unmarked_flag(&read, false).expect("no flag"),
                 UnmarkedObjects::Skip
             );
         }

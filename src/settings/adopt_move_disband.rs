@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::sources::{read_recursion, read_sources};
 use super::waiting::read_exclusive;
-use super::{SetReference, is_interactive, list_appliers, read_consent, read_consent_or_dry_run};
+use super::{SetReference, is_interactive, list_appliers_including, read_consent, read_consent_or_dry_run};
 use crate::cli::{Disband, GlobalFlags, Move, WriteFlags};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
@@ -82,11 +82,11 @@ impl MembershipOptions {
             tooling,
             take_over: Risk::Refused,
             consent: Consent::Missing,
-            appliers: list_appliers(&field_manager),
+            appliers: list_appliers_including(&field_manager),
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 exclusive: read_exclusive(writes)?,
-                ..WriteSettings::without_manifests(
+                ..WriteSettings::for_commands_without_manifests(
                     field_manager,
                     writes.dry_run,
                     usize::from(shared.concurrency),
@@ -111,7 +111,7 @@ impl MoveOptions {
     pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::parse(&arguments.set)?;
         let selection = match &arguments.selector {
-            Some(selector) => MembersToMove::Labels(read_selector(selector)?),
+            Some(selector) => MembersToMove::Labels(check_selector_not_empty(selector)?),
             None if arguments.filename.is_empty() && arguments.kustomize.is_none() => MembersToMove::All,
             None => MembersToMove::Manifests(
                 read_sources(&arguments.filename, arguments.kustomize.as_deref())?,
@@ -152,7 +152,7 @@ fn read_to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
 }
 
 /// Refuses an empty label selector, which would match every object; that is never intended.
-pub(super) fn read_selector(text: &str) -> Result<String, Error> {
+pub(super) fn check_selector_not_empty(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
         return Err(Error::usage(
             "an empty label selector would match every object",
@@ -168,7 +168,10 @@ mod tests {
 
     #[test]
     fn an_empty_selector_is_refused() {
-        assert!(read_selector(" ").is_err());
-        assert_eq!(read_selector("app=web").expect("a selector"), "app=web");
+        assert!(check_selector_not_empty(" ").is_err());
+        assert_eq!(
+            check_selector_not_empty("app=web").expect("a selector"),
+            "app=web"
+        );
     }
 }

@@ -7,8 +7,8 @@ use super::rule_files::read_status_rules;
 use super::sources::{read_recursion, read_sources};
 use super::waiting::read_exclusive;
 use super::{
-    Ignore, SetReference, WaitOptions, is_interactive, list_appliers, read_consent, read_field_manager,
-    read_tooling,
+    Ignore, SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent,
+    read_field_manager, read_tooling,
 };
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
@@ -166,7 +166,7 @@ impl ApplyOptions {
                 conflicts: plan.conflicts.clone(),
                 validation: plan.validation,
                 deletion_patience: WaitOptions::default().recreation_patience(),
-                ..WriteSettings::without_manifests(
+                ..WriteSettings::for_commands_without_manifests(
                     plan.field_manager.clone(),
                     DryRun::None,
                     usize::from(shared.concurrency),
@@ -191,9 +191,9 @@ impl ApplyOptions {
         let (recreate, recreate_kinds) = read_recreate(&flags.recreate)?;
         let policy = Policy {
             recreate,
-            ..build_policy(flags, &field_manager)
+            ..build_policy_except_recreate(flags, &field_manager)
         };
-        check_prune_when(&policy)?;
+        refuse_ready_prunes_without_pruning(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
@@ -206,16 +206,16 @@ impl ApplyOptions {
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
             writing: WriteSettings {
-                conflicts: Conflicts::combine(&flags.force_conflicts),
+                conflicts: Conflicts::combine_repeated_flag(&flags.force_conflicts),
                 validation: flags.validate,
                 deletion_patience: WaitOptions::default().recreation_patience(),
-                ..WriteSettings::without_manifests(
+                ..WriteSettings::for_commands_without_manifests(
                     field_manager,
                     DryRun::None,
                     usize::from(shared.concurrency),
                 )
             },
-            ignore: Ignore::read_any(&flags.ignore)?,
+            ignore: Ignore::read_at_most_one(&flags.ignore)?,
             waiting: WaitOptions::default(),
             status_rules: StatusRules::default(),
             undo_out: None,
@@ -247,7 +247,7 @@ fn read_wait_rules(apply: &Apply) -> Result<StatusRules, Error> {
 }
 
 /// Builds the policy from the flags about the plan, without `--recreate`.
-fn build_policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
+fn build_policy_except_recreate(flags: &PlanningFlags, field_manager: &str) -> Policy {
     Policy {
         pruning: if flags.prune {
             Pruning::Enabled
@@ -271,12 +271,12 @@ fn build_policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         recreate: Recreate::default(),
         data_loss: Risk::from_flag(flags.allow_data_loss),
         max_prune: flags.max_prune,
-        appliers: list_appliers(field_manager),
+        appliers: list_appliers_including(field_manager),
     }
 }
 
 /// Refuses `--prune-when=ready` with `--prune=false`.
-fn check_prune_when(policy: &Policy) -> Result<(), Error> {
+fn refuse_ready_prunes_without_pruning(policy: &Policy) -> Result<(), Error> {
     match (policy.prune_when, policy.pruning) {
         (PruneWhen::Ready, Pruning::Disabled) => Err(Error::usage(
             "--prune-when=ready: nothing is pruned with --prune=false",

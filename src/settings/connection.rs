@@ -8,7 +8,7 @@ use crate::model::text::shell_word;
 
 /// Returns the flags that choose the cluster and the user as they were typed, each after a space, for commands in
 /// hints. Flags with a secret (`--token`) or with a file of one (`--client-key`) are left out.
-pub fn connection_as_typed(flags: &ConnectionFlags) -> String {
+pub fn format_connection_flags_for_hints(flags: &ConnectionFlags) -> String {
     let options = &flags.options;
     let kubeconfig = options.kubeconfig.as_ref().map(|path| path.to_string_lossy());
     let texts = [
@@ -53,7 +53,7 @@ mod tests {
         let typed = |flags: &str| {
             let line = format!("kubectl-applyset export web {flags}");
             let typed = Cli::parse(line.split(' ').map(Into::into).collect()).expect("flags");
-            connection_as_typed(&typed.shared.connection)
+            format_connection_flags_for_hints(&typed.shared.connection)
         };
         assert_eq!(typed("-n shop --token t --request-timeout 3s"), "");
         assert_eq!(

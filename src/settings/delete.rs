@@ -2,7 +2,8 @@
 
 use super::waiting::read_exclusive;
 use super::{
-    SetReference, WaitOptions, is_interactive, list_appliers, read_consent_or_dry_run, read_field_manager,
+    SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent_or_dry_run,
+    read_field_manager,
 };
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -48,7 +49,7 @@ impl DeleteOptions {
                 recreate: Recreate::Never,
                 data_loss: Risk::from_flag(delete.allow_data_loss),
                 max_prune: None,
-                appliers: list_appliers(&field_manager),
+                appliers: list_appliers_including(&field_manager),
             },
             take_over: Risk::from_flag(delete.take_over_set),
             consent: read_consent_or_dry_run(delete.yes, delete.writes.dry_run),
@@ -57,7 +58,7 @@ impl DeleteOptions {
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
                 exclusive: read_exclusive(&delete.writes)?,
-                ..WriteSettings::without_manifests(
+                ..WriteSettings::for_commands_without_manifests(
                     field_manager,
                     delete.writes.dry_run,
                     usize::from(shared.concurrency),

@@ -21,7 +21,7 @@ use std::io::IsTerminal as _;
 pub use adopt::{AdoptOptions, InventoryReference, ObjectsToAdopt};
 pub use adopt_move_disband::{MembersToMove, MembershipOptions, MoveOptions};
 pub use apply::{ApplyOptions, Confirm};
-pub use connection::{connection_as_typed, read_connection};
+pub use connection::{format_connection_flags_for_hints, read_connection};
 pub use delete::DeleteOptions;
 pub use diff::DiffOptions;
 pub use rbac::RbacOptions;
@@ -94,7 +94,7 @@ fn read_tooling(value: Option<&str>) -> Result<Tooling, Error> {
     };
     let tooling =
         Tooling::parse(value).map_err(|error| usage(format!("--tooling {error}"), EXAMPLE_OF_TOOLING))?;
-    if tooling.has_version() {
+    if tooling.has_real_version() {
         return Ok(tooling);
     }
     let message = format!("--tooling {value:?} has no version: expected NAME/vX.Y.Z");
@@ -106,7 +106,7 @@ fn read_tooling(value: Option<&str>) -> Result<Tooling, Error> {
 
 /// Returns the field managers whose part-of labels make an object a member: those of kubectl and of this program, and
 /// the one of `--field-manager`.
-fn list_appliers(field_manager: &str) -> BTreeSet<String> {
+fn list_appliers_including(field_manager: &str) -> BTreeSet<String> {
     let known = APPLIERS.into_iter().chain([field_manager]);
     known.map(str::to_owned).collect()
 }

@@ -48,7 +48,7 @@ impl Ignore {
     /// Reads the file of `--ignore`; `None` without the flag. The flag is refused if it is given twice: by kubectl's
     /// rule for flags, the last one would win, and the fields of the first one would lose their protection without a
     /// word.
-    pub(super) fn read_any(files: &[String]) -> Result<Option<Self>, Error> {
+    pub(super) fn read_at_most_one(files: &[String]) -> Result<Option<Self>, Error> {
         match files {
             [] => Ok(None),
             [file] => Self::read(file).map(Some),

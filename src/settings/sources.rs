@@ -11,7 +11,7 @@ pub(super) fn read_sources(filename: &[String], kustomize: Option<&str>) -> Resu
     }
     let mut sources = Vec::new();
     for list in filename {
-        let entries = parse_list(list).ok_or_else(|| {
+        let entries = parse_comma_separated_list(list).ok_or_else(|| {
             Error::usage(
                 format!("-f {list:?}: misplaced quotation mark"),
                 "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources",
@@ -33,7 +33,7 @@ pub(super) fn read_recursion(is_recursive: bool) -> Recursion {
 
 /// Parses one line of comma-separated values (RFC 4180). An entry in quotation marks may contain commas, and quotation
 /// marks that are doubled. Returns `None` if a quotation mark is in any other place.
-fn parse_list(list: &str) -> Option<Vec<String>> {
+fn parse_comma_separated_list(list: &str) -> Option<Vec<String>> {
     let mut entries = Vec::new();
     let mut rest = Some(list);
     while let Some(text) = rest {
@@ -91,7 +91,7 @@ mod tests {
             ("a\"b", None),
         ];
         for (list, entries) in table {
-            let read = parse_list(list);
+            let read = parse_comma_separated_list(list);
             let read: Option<Vec<&str>> = read
                 .as_ref()
                 .map(|entries| entries.iter().map(String::as_str).collect());

@@ -24,8 +24,8 @@ pub fn read_style(shared: &GlobalFlags) -> Style {
         && !is_pipe(&io::stdout())
         && !shared.no_progress
         && !shared.quiet
-        && !is_dumb()
-        && !is_set("CI");
+        && !is_terminal_dumb()
+        && !is_environment_variable_set("CI");
     Style {
         format: shared.output.unwrap_or(Format::Lines),
         verbosity: match (shared.quiet, shared.verbosity()) {
@@ -93,17 +93,21 @@ fn is_pipe(stream: &impl IsTerminal) -> bool {
 pub(super) fn read_colors(shared: &GlobalFlags, stream: &impl IsTerminal) -> Colors {
     match shared.color {
         ColorChoice::Always => Colors::On,
-        ColorChoice::Auto if stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb() => Colors::On,
+        ColorChoice::Auto
+            if stream.is_terminal() && !is_environment_variable_set("NO_COLOR") && !is_terminal_dumb() =>
+        {
+            Colors::On
+        }
         ColorChoice::Auto | ColorChoice::Never => Colors::Off,
     }
 }
 
 /// Returns whether the environment variable is set, and not empty (<https://no-color.org>).
-fn is_set(variable: &str) -> bool {
+fn is_environment_variable_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
 /// Returns whether the terminal cannot move the cursor or print colors.
-fn is_dumb() -> bool {
+fn is_terminal_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{SetReference, is_interactive, list_appliers, read_consent, read_field_manager};
+use super::{SetReference, is_interactive, list_appliers_including, read_consent, read_field_manager};
 use crate::cli::{SetArgument, Verify};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
@@ -72,7 +72,7 @@ impl VerifyOptions {
             } else {
                 NewNamespaces::Excluded
             },
-            appliers: list_appliers(&field_manager),
+            appliers: list_appliers_including(&field_manager),
             field_manager,
         })
     }

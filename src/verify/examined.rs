@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::lenient_record::read_leniently;
-use super::record_findings::served_record;
+use super::record_findings::record_of_served_kinds;
 use super::{ParentEligibility, find_appliers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
@@ -90,7 +90,7 @@ impl Examined {
         };
         let recorded = listed
             .recorded()
-            .map(|recorded| served_record(recorded, surroundings.discovery));
+            .map(|recorded| record_of_served_kinds(recorded, surroundings.discovery));
         let appliers = find_appliers(self, surroundings);
         let parent_uid = Some(&*self.found.parent_uid);
         listed.members.retain(|live| {
@@ -98,7 +98,7 @@ impl Examined {
             let is_in_scope = recorded
                 .as_ref()
                 .is_some_and(|recorded| record_covers(live, recorded, &self.found));
-            is_member || (is_in_scope && !live.is_owned_copy(parent_uid, &appliers))
+            is_member || (is_in_scope && !live.is_copy_with_foreign_owner(parent_uid, &appliers))
         });
         listed
     }
@@ -107,7 +107,7 @@ impl Examined {
     pub(super) fn may_have_lost(&self, live: &Live, discovery: &Discovery) -> bool {
         let recorded = self.found.recorded();
         recorded.is_some_and(|recorded| {
-            let served = served_record(recorded, discovery);
+            let served = record_of_served_kinds(recorded, discovery);
             recorded.tooling.is_same_program(&Tooling::this_program())
                 && record_covers(live, &served, &self.found)
         })

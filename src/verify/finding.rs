@@ -68,7 +68,7 @@ impl Finding {
     }
 
     /// Returns whether both findings have the same rule, object and set. Their messages may differ.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn has_same_rule_object_and_set(&self, other: &Self) -> bool {
         self.rule == other.rule && self.object == other.object && self.set == other.set
     }
 }

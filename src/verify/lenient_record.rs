@@ -70,7 +70,7 @@ fn read_additional_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> 
 }
 
 /// Reads the valid recorded namespaces, even if the list of kinds is missing or in a later format.
-pub(super) fn read_namespaces(parent: &ParentCandidate) -> BTreeSet<String> {
+pub(super) fn read_valid_additional_namespaces(parent: &ParentCandidate) -> BTreeSet<String> {
     read_additional_namespaces(parent, &mut Extent::Whole)
 }
 

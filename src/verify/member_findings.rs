@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
-use super::record_findings::{present_members, served_record};
+use super::record_findings::{present_members, record_of_served_kinds};
 use super::{Examined, name_for_kubectl, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::plan::{SkipReason, describe_label_writers, reason_not_a_member};
 use crate::read::found_set::FoundSet;
 
@@ -24,15 +24,17 @@ pub(super) fn check_members(
     let found = &set.found;
     let mut findings = find_unrecorded_members(found, discovery, appliers);
     let parent_uid = Some(&*found.parent_uid);
-    let recorded = found.recorded().map(|record| served_record(record, discovery));
+    let recorded = found
+        .recorded()
+        .map(|record| record_of_served_kinds(record, discovery));
     findings.extend(found.members.iter().filter_map(|live| {
         let is_recorded = recorded
             .as_ref()
             .is_some_and(|recorded| record_covers(live, recorded, found));
-        if is_recorded && !live.is_owned_copy(parent_uid, appliers) {
-            kept_member_finding(live, parent_uid, appliers)
+        if is_recorded && !live.is_copy_with_foreign_owner(parent_uid, appliers) {
+            finding_if_member_is_never_pruned(live, parent_uid, appliers)
         } else {
-            label_copy_finding(live, parent_uid, appliers)
+            finding_if_label_is_copied(live, parent_uid, appliers)
         }
     }));
     findings
@@ -47,14 +49,14 @@ fn find_unrecorded_members(
     let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
-    let recorded = served_record(applyset_record, discovery);
+    let recorded = record_of_served_kinds(applyset_record, discovery);
     present_members(set, appliers)
         .filter(|live| !record_covers(live, &recorded, set))
         .map(|live| {
             let message = format!(
                 "member of {}, outside its record; its label was written by {}",
                 set.identity,
-                listed(&live.part_of_writers)
+                first_names_and_more(&live.part_of_writers)
             );
             Finding::new(Rule::UnrecordedMember, &live.key, message).with_hint(HINT_FOR_UNRECORDED_MEMBER)
         })
@@ -65,19 +67,22 @@ fn find_unrecorded_members(
 /// command line names it; `None` if the command checks all sets.
 pub(super) fn find_orphans(
     objects: &[Live],
-    known: &BTreeSet<String>,
+    ids_of_known_sets: &BTreeSet<String>,
     appliers: &BTreeSet<String>,
     reference: Option<&str>,
 ) -> Vec<Finding> {
     objects
         .iter()
         .filter_map(|live| {
-            let id = live.part_of.as_deref().filter(|id| !known.contains(*id))?;
+            let id = live
+                .part_of
+                .as_deref()
+                .filter(|id| !ids_of_known_sets.contains(*id))?;
             let finding = if is_id_of_later_format(id) {
                 let message = format!("member of the set {id}, whose id has a newer format");
                 Finding::new(Rule::LaterFormat, &live.key, message).with_hint("upgrade kubectl-applyset")
             } else {
-                label_copy_finding(live, None, appliers)
+                finding_if_label_is_copied(live, None, appliers)
                     .unwrap_or_else(|| orphan_finding(live, id, reference))
             };
             Some(finding.with_set_id(id))
@@ -108,7 +113,7 @@ fn orphan_finding(live: &Live, id: &str, reference: Option<&str>) -> Finding {
 
 /// Returns the finding about an object that the record covers, so that an apply finds it, but never prunes it. An
 /// object that was created again from an export is one. Returns `None` if the object is pruned as usual.
-fn kept_member_finding(
+fn finding_if_member_is_never_pruned(
     live: &Live,
     parent_uid: Option<&str>,
     appliers: &BTreeSet<String>,
@@ -124,7 +129,11 @@ fn kept_member_finding(
 
 /// Returns the finding about an object that only has a copy of the label and that no apply finds; `None` if the object
 /// is a member.
-fn label_copy_finding(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+fn finding_if_label_is_copied(
+    live: &Live,
+    parent_uid: Option<&str>,
+    appliers: &BTreeSet<String>,
+) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("has the part-of label of a set and is not a member: {reason}");
     Some(Finding::new(Rule::LabelCopy, &live.key, message).with_hint("ignore it: it is never pruned"))

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use examined::record_covers;
 pub use examined::{Examined, Extent, NewNamespaces, RunsUnderWay, Surroundings};
 pub use finding::{Finding, FixStatus, Rule, Severity};
-pub use record_findings::record_doubts_of_sets;
+pub use record_findings::describe_record_inconsistencies_of_sets;
 pub use repair::{Removal, Repair};
 
 pub use crate::read::ParentEligibility;
@@ -29,7 +29,7 @@ use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::text::{counted, listed};
+use crate::model::text::{counted, first_names_and_more};
 
 /// Findings to report, and the repairs that `--fix` would write.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
         match repair::plan_repair(set, surroundings) {
             Ok(Some(repair)) => {
                 let remaining = apply_rules(&repair.repaired_set(set), surroundings);
-                let fixes_finding = mark_as_offered(&mut findings, &remaining);
+                let fixes_finding = mark_fixed_findings_as_offered(&mut findings, &remaining);
                 // A repair that changes the parent without fixing a finding is not offered, unless it ends runs.
                 if fixes_finding || !repair.ended.is_empty() {
                     verdict.repairs.push(repair);
@@ -76,11 +76,11 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
 /// the command line names it; `None` if the command checks all sets.
 pub fn check_orphans(
     objects: &[Live],
-    known: &BTreeSet<String>,
+    ids_of_known_sets: &BTreeSet<String>,
     appliers: &BTreeSet<String>,
     reference: Option<&str>,
 ) -> Vec<Finding> {
-    let mut findings = member_findings::find_orphans(objects, known, appliers, reference);
+    let mut findings = member_findings::find_orphans(objects, ids_of_known_sets, appliers, reference);
     sort(&mut findings);
     findings
 }
@@ -90,7 +90,11 @@ pub fn check_orphans(
 /// If the record of one of the `others` covers the object too, the object may have been a member of that set instead.
 /// Then it is reported only for a set of `sets` whose parent is in the object's namespace, or if the object itself
 /// shows that it has lost its label. If several of `sets` may have lost the object, the finding does not name one.
-pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surroundings<'_>) -> Vec<Finding> {
+pub fn find_lost_members(
+    sets: &[Examined],
+    others: &[Examined],
+    surroundings: Surroundings<'_>,
+) -> Vec<Finding> {
     let Surroundings { discovery, lost, .. } = surroundings;
     let mut findings = Vec::new();
     for live in lost {
@@ -98,7 +102,7 @@ pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surround
         let former_sets: Vec<&Examined> = sets
             .iter()
             .filter(|set| set.may_have_lost(live, discovery))
-            .filter(|set| !is_shared || live.has_lost_label() || set.shares_namespace_with(live))
+            .filter(|set| !is_shared || live.has_lost_part_of_label() || set.shares_namespace_with(live))
             .collect();
         let finding = member_findings::lost_member_finding(live);
         findings.extend(match former_sets[..] {
@@ -125,7 +129,7 @@ pub fn unlisted_resources_finding(unread: &BTreeSet<String>, object: Option<&Obj
         message: format!(
             "cannot list {} in the whole cluster: {}",
             counted(unread.len(), "resource"),
-            listed(unread)
+            first_names_and_more(unread)
         ),
         hint: "verify as a user who can list everything; until then, --fix removes only kinds that no longer exist from records"
             .to_owned(),
@@ -166,9 +170,12 @@ fn apply_rules(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
 
 /// Marks as offered the findings that the repair fixes: those that are not among the findings after it (`remaining`).
 /// Returns whether there are any.
-fn mark_as_offered(findings: &mut [Finding], remaining: &[Finding]) -> bool {
+fn mark_fixed_findings_as_offered(findings: &mut [Finding], remaining: &[Finding]) -> bool {
     for finding in &mut *findings {
-        if !remaining.iter().any(|other| other.is_same(finding)) {
+        if !remaining
+            .iter()
+            .any(|other| other.has_same_rule_object_and_set(finding))
+        {
             finding.fix_status = FixStatus::Offered;
             finding.hint.clear();
         }
@@ -190,7 +197,7 @@ fn find_appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<Str
     if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::this_program()) {
         return appliers;
     }
-    let served = record_findings::served_record(recorded, surroundings.discovery);
+    let served = record_findings::record_of_served_kinds(recorded, surroundings.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
         if record_covers(live, &served, &set.found) {

@@ -23,7 +23,7 @@ pub(super) fn check_parent(set: &Examined) -> Vec<Finding> {
         // Such an object has a copy of a parent's label, so the rules about parents do not apply.
         return kind_finding.into_iter().collect();
     }
-    let mut findings = check_reading(set);
+    let mut findings = check_record_is_readable(set);
     findings.extend(kind_finding);
     findings.extend(check_canonical_form(set));
     let key = &set.parent.identity;
@@ -64,7 +64,7 @@ pub(super) fn annotations_size(annotations: &Pairs) -> usize {
 }
 
 /// Reports the faults for which a run is refused, and a missing or unfinished record.
-fn check_reading(set: &Examined) -> Vec<Finding> {
+fn check_record_is_readable(set: &Examined) -> Vec<Finding> {
     let key = &set.parent.identity;
     match &set.parent.object.reading {
         Reading::Parent(_) => Vec::new(),

@@ -10,7 +10,7 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, ParentFault, Reading};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Scope;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::plan::reason_not_a_member;
 use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
@@ -35,7 +35,7 @@ pub(super) fn check_record(
     let are_all_kinds_known = findings
         .iter()
         .all(|finding| finding.rule != Rule::UnknowableKind);
-    let recorded = served_record(applyset_record, discovery);
+    let recorded = record_of_served_kinds(applyset_record, discovery);
     findings.extend(check_not_too_narrow(
         set,
         &recorded,
@@ -114,7 +114,7 @@ fn check_not_too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     if set.is_being_added_to() {
         return None;
     }
-    let unused = names_beyond(recorded, &labeled_record(set));
+    let unused = names_beyond(recorded, &record_of_labeled_objects(set));
     (!unused.is_empty()).then(|| {
         let message = format!("recorded, but without members: {unused}");
         Finding::new(Rule::RecordTooWide, &set.identity, message)
@@ -128,7 +128,7 @@ fn names_beyond(one: &Record, other: &Record) -> String {
     let namespaces = one.additional_namespaces.difference(&other.additional_namespaces);
     let mut names: Vec<String> = kinds.map(ToString::to_string).collect();
     names.extend(namespaces.map(|namespace| format!("namespace {namespace}")));
-    listed(names)
+    first_names_and_more(names)
 }
 
 /// Reports the recorded collections that could not be listed.
@@ -145,7 +145,7 @@ fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
         .into_iter()
         .map(|(name, namespaces)| match &namespaces[..] {
             [] => name,
-            _ => format!("{name} in {}", listed(namespaces)),
+            _ => format!("{name} in {}", first_names_and_more(namespaces)),
         })
         .collect();
     let message = format!("members cannot be listed: {}", places.join("; "));
@@ -156,7 +156,7 @@ fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
 }
 
 /// Returns the part of the record whose kinds are served, with a misspelled kind as the server spells it.
-pub(super) fn served_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
+pub(super) fn record_of_served_kinds(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
     let kinds = recorded_kinds_with_names(recorded, discovery).into_iter();
     Record {
         group_kinds: kinds
@@ -196,7 +196,7 @@ pub(super) fn present_members<'s>(
 
 /// Returns the kinds and namespaces of all objects with the label. These include objects that are being deleted, and
 /// objects with a copy of the label, which an apply finds and keeps.
-pub(super) fn labeled_record(set: &FoundSet) -> Record {
+pub(super) fn record_of_labeled_objects(set: &FoundSet) -> Record {
     Record::from_members(set.members.iter().map(|live| &live.key), &set.identity)
 }
 
@@ -226,7 +226,7 @@ impl FoundSet {
 
     /// Returns messages about inconsistencies of the record. Invalid records and collections that could not be listed
     /// are not among them: the caller reports these separately.
-    pub fn record_doubts(&self, discovery: &Discovery) -> Vec<String> {
+    pub fn describe_record_inconsistencies(&self, discovery: &Discovery) -> Vec<String> {
         check_record(self, discovery, &default_appliers())
             .into_iter()
             .filter(|finding| !matches!(finding.rule, Rule::RecordTooWide | Rule::UnreadPlace))
@@ -236,10 +236,10 @@ impl FoundSet {
 }
 
 /// Returns messages about inconsistencies of the records of these sets, each with its parent before it.
-pub fn record_doubts_of_sets(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
+pub fn describe_record_inconsistencies_of_sets(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
     let mut lines = Vec::new();
     for set in sets {
-        let doubts = set.record_doubts(discovery).into_iter();
+        let doubts = set.describe_record_inconsistencies(discovery).into_iter();
         lines.extend(doubts.map(|doubt| format!("{}: {doubt}", set.identity)));
     }
     lines

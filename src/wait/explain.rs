@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Target;
 use super::tracker::{Goal, WaitTracker};
-use crate::cluster::apiserver::{ApiServer, query};
+use crate::cluster::apiserver::{ApiServer, encode_query};
 use crate::compare::status::{ContainerInstance, Crash, crash_of_pod, trouble_of_pod};
 use crate::read::WHOLE_OBJECTS;
 
@@ -67,7 +67,7 @@ fn pod_selector(object: &Value) -> Option<String> {
 
 /// Returns the trouble of the first of these Pods that has some; else the log of the Pod that failed last.
 async fn find_trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) -> Option<String> {
-    let parameters = query(&[("labelSelector", selector), ("limit", MAX_LISTED)]);
+    let parameters = encode_query(&[("labelSelector", selector), ("limit", MAX_LISTED)]);
     let list = read(
         server,
         &format!("/api/v1/namespaces/{namespace}/pods?{parameters}"),
@@ -110,7 +110,7 @@ async fn read_crash_log(server: &ApiServer, namespace: &str, pod: &Value) -> Opt
     ];
     let path = format!(
         "/api/v1/namespaces/{namespace}/pods/{name}/log?{}",
-        query(&parameters)
+        encode_query(&parameters)
     );
     let text = server.get_text(&path).await.ok()?;
     let lines: Vec<&str> = text
@@ -128,7 +128,7 @@ async fn read_crash_log(server: &ApiServer, namespace: &str, pod: &Value) -> Opt
 /// Returns the latest event of type Warning about an object.
 async fn read_last_warning(server: &ApiServer, namespace: &str, uid: &str) -> Option<String> {
     let fields = format!("involvedObject.uid={uid},type=Warning");
-    let parameters = query(&[("fieldSelector", fields.as_str()), ("limit", MAX_LISTED)]);
+    let parameters = encode_query(&[("fieldSelector", fields.as_str()), ("limit", MAX_LISTED)]);
     let list = read(
         server,
         &format!("/api/v1/namespaces/{namespace}/events?{parameters}"),

@@ -174,7 +174,7 @@ impl Follow<'_> {
                     return Err((followed, reason));
                 }
                 Err(FollowError::NotServed) => {
-                    self.list_as_served(group, place, &selector, &mut followed).await;
+                    self.list_group(group, place, &selector, &mut followed).await;
                 }
                 Err(FollowError::Temporary(reason)) => self.report_unread(&mut followed, &reason),
             }
@@ -198,11 +198,11 @@ impl Follow<'_> {
         let mut relist = self.relist;
         let namespace = place.namespace.as_deref();
         let listed = read::list_with_version(self.server, &place.resource, namespace, selector, |object| {
-            group.note_kind_has_status(object);
+            group.note_if_object_has_status(object);
             let position = find_position(followed, object)?;
             let target = followed[position].target;
             // An object without a status counts as Current after a while, and no watch event announces that.
-            if let Some(seconds) = status::time_left_for_status(object, self.server.now()) {
+            if let Some(seconds) = status::seconds_left_for_status(object, self.server.now()) {
                 relist = relist.min(Duration::from_secs(seconds + 1));
             }
             // The status of an object that has none depends on whether others of its kind have one (`OthersOfKind`).
@@ -246,7 +246,7 @@ impl Follow<'_> {
 
     /// Lists once a collection whose path the server does not know. If the kind is proved to be gone, all targets are.
     /// If it is served in another version, targets that a list in that version does not show count as gone.
-    async fn list_as_served(
+    async fn list_group(
         &self,
         group: &Group,
         place: &ListTarget,
@@ -256,7 +256,7 @@ impl Follow<'_> {
         let may_lack_label = group.lookup == Lookup::LabelThenName;
         let unlabeled = may_lack_label.then(|| Selector::new("", WHOLE_OBJECTS));
         let selector = unlabeled.as_ref().unwrap_or(selector);
-        let listed = read::list_as_served(self.server, place, selector, |object, _| {
+        let listed = read::list_in_served_version(self.server, place, selector, |object, _| {
             let position = find_position(followed, object)?;
             let (target, others) = (followed[position].target, group.others_of_kind());
             Some((position, self.judge_object(object, target, others)))
@@ -298,7 +298,7 @@ impl Follow<'_> {
             let followed_object = &mut followed[position];
             let status = match event.change {
                 Change::Added | Change::Modified => {
-                    group.note_kind_has_status(&event.object);
+                    group.note_if_object_has_status(&event.object);
                     self.judge_object(&event.object, followed_object.target, group.others_of_kind())
                 }
                 // The object is deleted, or has lost the label.
@@ -372,7 +372,7 @@ impl Follow<'_> {
 
 impl Group {
     /// Notes whether an object has a status.
-    fn note_kind_has_status(&self, object: &Value) {
+    fn note_if_object_has_status(&self, object: &Value) {
         if status::has_status(object) {
             self.has_status.store(true, Ordering::Relaxed);
         }
@@ -403,7 +403,7 @@ impl Group {
             .filter(|(_, target)| namespace.is_none() || target.key.namespace.as_deref() == namespace)
             .map(|(index, target)| new((*index, target)))
             .collect();
-        followed.sort_by_key(|followed| name_of(followed.target));
+        followed.sort_by_key(|followed| namespace_and_name_of(followed.target));
         followed
     }
 }
@@ -417,7 +417,7 @@ fn new((index, target): (usize, &Target)) -> Followed<'_> {
 }
 
 /// Returns the namespace and name, which distinguish the objects of one kind.
-fn name_of(target: &Target) -> (Option<&str>, &str) {
+fn namespace_and_name_of(target: &Target) -> (Option<&str>, &str) {
     (target.key.namespace.as_deref(), &target.key.name)
 }
 
@@ -425,7 +425,7 @@ fn name_of(target: &Target) -> (Option<&str>, &str) {
 fn find_position(followed: &[Followed<'_>], object: &Value) -> Option<usize> {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let name = (text("/metadata/namespace"), text("/metadata/name")?);
-    let found = followed.binary_search_by(|followed| name_of(followed.target).cmp(&name));
+    let found = followed.binary_search_by(|followed| namespace_and_name_of(followed.target).cmp(&name));
     found.ok()
 }
 
@@ -439,9 +439,9 @@ impl FollowError {
 
     fn from_api(error: &ApiError) -> Self {
         match error {
-            error if error.is(StatusCode::FORBIDDEN) => Self::Unwatchable("forbidden"),
-            error if error.is(StatusCode::NOT_FOUND) => Self::NotServed,
-            error if error.is(StatusCode::METHOD_NOT_ALLOWED) => {
+            error if error.has_status_code(StatusCode::FORBIDDEN) => Self::Unwatchable("forbidden"),
+            error if error.has_status_code(StatusCode::NOT_FOUND) => Self::NotServed,
+            error if error.has_status_code(StatusCode::METHOD_NOT_ALLOWED) => {
                 Self::Unwatchable("the server does not support it")
             }
             error => Self::Temporary(error.kind.to_string()),

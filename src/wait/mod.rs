@@ -145,7 +145,7 @@ impl Deadline {
     }
 
     async fn wait_until_over(self) {
-        wait_until_time(self.0.map(|limit| limit.end)).await;
+        wait_until_time_or_forever(self.0.map(|limit| limit.end)).await;
     }
 
     /// Returns ` after 5m`; empty without a limit.
@@ -189,7 +189,7 @@ fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen
 }
 
 /// Waits until this time; forever if it is `None`.
-pub async fn wait_until_time(time: Option<Instant>) {
+pub async fn wait_until_time_or_forever(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
@@ -297,12 +297,12 @@ impl Waiting<'_> {
                 biased;
                 () = self.interrupt.wait_until_requested() => return Some(Stop::Interrupted),
                 () = &mut deadline => {
-                    return self.last_read(&follow, tracker, sink).await;
+                    return self.read_pending_once_more(&follow, tracker, sink).await;
                 }
                 Some(observation) = observed.recv() => {
                     match observation {
                         follow::Observation::Status(index, status) => {
-                            if let Some(awaited) = tracker.note(index, status) {
+                            if let Some(awaited) = tracker.record_status(index, status) {
                                 sink(Event::Awaited(awaited));
                             }
                         }
@@ -319,9 +319,9 @@ impl Waiting<'_> {
                     }
                 }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
-                () = wait_until_time(old_failures_count) => {
+                () = wait_until_time_or_forever(old_failures_count) => {
                     old_failures_count = None;
-                    tracker.let_old_failures_count();
+                    tracker.count_old_failures_from_now_on();
                     if self.ends_by_failure(tracker) {
                         return Some(Stop::Failed);
                     }
@@ -347,14 +347,14 @@ impl Waiting<'_> {
     /// Returns whether the wait ends because objects have failed.
     fn ends_by_failure(&self, tracker: &WaitTracker) -> bool {
         match self.after_failure {
-            AfterFailure::Stop => tracker.has_failed(),
-            AfterFailure::WaitForTheOthers => tracker.has_failed() && tracker.have_all_settled(),
+            AfterFailure::Stop => tracker.has_any_failed(),
+            AfterFailure::WaitForTheOthers => tracker.has_any_failed() && tracker.have_all_settled(),
         }
     }
 
     /// When the time is over, reads once more each object that has not reached its goal: the watch may have missed the
     /// change. Returns `None` if every object has reached its goal now.
-    async fn last_read(
+    async fn read_pending_once_more(
         &self,
         follow: &follow::Follow<'_>,
         tracker: &mut WaitTracker,
@@ -379,7 +379,7 @@ impl Waiting<'_> {
                 continue;
             }
             stop = Stop::TimedOut;
-            if let Some(awaited) = tracker.note(index, status) {
+            if let Some(awaited) = tracker.record_status(index, status) {
                 sink(Event::Awaited(awaited));
             }
         }

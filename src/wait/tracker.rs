@@ -78,7 +78,7 @@ impl WaitTracker {
     }
 
     /// Records a status, and returns the event to report, if any.
-    pub(super) fn note(&mut self, index: usize, status: ObservedStatus) -> Option<Awaited> {
+    pub(super) fn record_status(&mut self, index: usize, status: ObservedStatus) -> Option<Awaited> {
         let target = &self.targets[index];
         let is_arrived = has_arrived(target, &status);
         let readiness = to_readiness(target, status);
@@ -112,8 +112,8 @@ impl WaitTracker {
     }
 
     /// Returns whether an object that has to become Current has failed. A failure that may be from before the run does
-    /// not count until [`Self::let_old_failures_count`].
-    pub(super) fn has_failed(&self) -> bool {
+    /// not count until [`Self::count_old_failures_from_now_on`].
+    pub(super) fn has_any_failed(&self) -> bool {
         (0..self.len()).any(|index| self.is_failed(index))
     }
 
@@ -130,7 +130,7 @@ impl WaitTracker {
 
     /// From now on, lets a failure count although the object was failed when it was first observed, also if it is first
     /// observed later than now: its controller has had time to report another status.
-    pub(super) fn let_old_failures_count(&mut self) {
+    pub(super) fn count_old_failures_from_now_on(&mut self) {
         self.counts_old_failures = true;
         self.old.fill(false);
     }
@@ -244,17 +244,17 @@ mod tests {
         ];
         for (goal, status, arrived, state) in table {
             let mut tracker = WaitTracker::new(vec![target(goal)]);
-            let awaited = tracker.note(0, status.clone()).expect("an event");
+            let awaited = tracker.record_status(0, status.clone()).expect("an event");
             assert_eq!(awaited.status, state, "{goal:?} {status:?}");
             assert_eq!(tracker.have_all_arrived(), arrived, "{goal:?} {status:?}");
-            assert_eq!(tracker.has_failed(), state == Failed, "{goal:?} {status:?}");
+            assert_eq!(tracker.has_any_failed(), state == Failed, "{goal:?} {status:?}");
             assert_eq!(
                 tracker.have_all_settled(),
                 arrived || state == Failed,
                 "{goal:?} {status:?}"
             );
             assert_eq!(tracker.pending().is_empty(), arrived);
-            assert_eq!(tracker.note(0, status), None, "reported twice");
+            assert_eq!(tracker.record_status(0, status), None, "reported twice");
         }
     }
 
@@ -268,35 +268,35 @@ mod tests {
             },
         };
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
-        tracker.note(0, failed("so"));
-        assert!(!tracker.has_failed());
-        tracker.note(0, failed("so"));
-        assert!(!tracker.has_failed());
-        tracker.let_old_failures_count();
-        assert!(tracker.has_failed());
+        tracker.record_status(0, failed("so"));
+        assert!(!tracker.has_any_failed());
+        tracker.record_status(0, failed("so"));
+        assert!(!tracker.has_any_failed());
+        tracker.count_old_failures_from_now_on();
+        assert!(tracker.has_any_failed());
         // A change since the first observation is from this run.
         for change in [failed("otherwise"), present("u", State::InProgress)] {
             let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
-            tracker.note(0, failed("so"));
-            tracker.note(0, change);
-            tracker.note(0, failed("so"));
-            assert!(tracker.has_failed());
+            tracker.record_status(0, failed("so"));
+            tracker.record_status(0, change);
+            tracker.record_status(0, failed("so"));
+            assert!(tracker.has_any_failed());
         }
         // A failed read is not the first observation.
         let unread = || ObservedStatus::Unread("no".to_owned());
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
-        tracker.note(0, unread());
-        tracker.note(0, failed("so"));
-        assert!(!tracker.has_failed());
+        tracker.record_status(0, unread());
+        tracker.record_status(0, failed("so"));
+        assert!(!tracker.has_any_failed());
         // A failure that is first observed when controllers have had time counts at once.
         for before in [None, Some(unread())] {
             let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
             if let Some(before) = before {
-                tracker.note(0, before);
+                tracker.record_status(0, before);
             }
-            tracker.let_old_failures_count();
-            tracker.note(0, failed("so"));
-            assert!(tracker.has_failed());
+            tracker.count_old_failures_from_now_on();
+            tracker.record_status(0, failed("so"));
+            assert!(tracker.has_any_failed());
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
     fn what_has_arrived_may_leave_again() {
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready), target(Goal::Ready)]);
         let note = |tracker: &mut WaitTracker, index, state| {
-            let awaited = tracker.note(index, present("u", state));
+            let awaited = tracker.record_status(index, present("u", state));
             awaited.map(|awaited| awaited.wait_status)
         };
         assert_eq!(note(&mut tracker, 0, State::Current), Some(WaitStatus::Arrived));

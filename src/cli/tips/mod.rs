@@ -215,20 +215,24 @@ const FLAGS: [(&[&str], &[&str], &str); 29] = [
 
 /// Replaces clap's tip for an unknown flag or command by a better one, or removes clap's tip if it suggests to override
 /// a safety check. `arguments` are those of the process, with the name of the program.
-pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[String]) -> clap::Error {
+pub(super) fn replace_clap_tip(
+    mut error: clap::Error,
+    command: &Command,
+    arguments: &[String],
+) -> clap::Error {
     let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, _) => match error.get(ContextKind::InvalidSubcommand) {
-            Some(ContextValue::String(name)) => find_command_tip(name),
+            Some(ContextValue::String(name)) => find_tip_for_command_of_other_tool(name),
             _ => None,
         },
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
             let mut words = arguments.iter().skip(1);
             let subcommand = words.find_map(|word| command.find_subcommand(word));
             let name = subcommand.map_or("", Command::get_name);
-            find_flag_tip(unknown, name, arguments)
+            find_tip_for_flag_of_other_tool(unknown, name, arguments)
                 .or_else(|| find_missing_equals_tip(command, arguments))
                 .or_else(|| find_negative_value_tip(unknown, command, arguments))
-                .or_else(|| find_other_commands_tip(unknown, command))
+                .or_else(|| find_tip_for_flag_of_other_commands(unknown, command))
                 .or_else(|| find_file_without_flag_tip(unknown, name))
         }
         _ => {
@@ -237,7 +241,7 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
             return without_bool_placeholder(error);
         }
     };
-    if tip.is_some() || has_suggestion_to_override_check(&error) {
+    if tip.is_some() || has_suggestion_to_override_safety_check(&error) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::Suggested);
@@ -264,34 +268,35 @@ fn without_bool_placeholder(mut error: clap::Error) -> clap::Error {
     error
 }
 
-fn find_command_tip(name: &str) -> Option<String> {
+fn find_tip_for_command_of_other_tool(name: &str) -> Option<String> {
     let found = COMMANDS.iter().find(|(names, _)| names.contains(&name));
     found.map(|(_, tip)| (*tip).to_owned())
 }
 
 /// Finds the tip for a flag of another tool. In [`FLAGS`], a flag may have a value: `--cascade=orphan`.
-fn find_flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
+fn find_tip_for_flag_of_other_tool(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
     let found = FLAGS.iter().find(|(flags, commands, _)| {
         let is_for_command = commands.is_empty() || commands.contains(&command);
         let mut flags = flags.iter();
-        is_for_command && flags.any(|flag| *flag == unknown || is_given_with_value(flag, unknown, arguments))
+        is_for_command
+            && flags.any(|flag| *flag == unknown || is_flag_with_value_given(flag, unknown, arguments))
     });
     found.map(|(.., tip)| (*tip).to_owned())
 }
 
 /// Returns whether `flag`, such as `--cascade=orphan`, is among the arguments, with `=` or with a space. `unknown` is
 /// the flag that clap complains about, without its value.
-fn is_given_with_value(flag: &str, unknown: &str, arguments: &[String]) -> bool {
+fn is_flag_with_value_given(flag_with_value: &str, unknown_flag: &str, arguments: &[String]) -> bool {
     let mut pairs = arguments.windows(2);
-    flag.split_once('=').is_some_and(|(name, value)| {
-        name == unknown
-            && (arguments.iter().any(|argument| argument == flag)
+    flag_with_value.split_once('=').is_some_and(|(name, value)| {
+        name == unknown_flag
+            && (arguments.iter().any(|argument| argument == flag_with_value)
                 || pairs.any(|pair| pair[0] == name && pair[1] == value))
     })
 }
 
 /// Returns whether clap's tip has a flag that overrides a safety check.
-fn has_suggestion_to_override_check(error: &clap::Error) -> bool {
+fn has_suggestion_to_override_safety_check(error: &clap::Error) -> bool {
     [ContextKind::SuggestedArg, ContextKind::Suggested]
         .into_iter()
         .filter_map(|kind| error.get(kind))
@@ -346,7 +351,7 @@ fn find_negative_value_tip(unknown: &str, command: &Command, arguments: &[String
 }
 
 /// Returns the tip for a flag that only other commands have. A flag that overrides a safety check is not mentioned.
-fn find_other_commands_tip(unknown: &str, command: &Command) -> Option<String> {
+fn find_tip_for_flag_of_other_commands(unknown: &str, command: &Command) -> Option<String> {
     let long = unknown
         .strip_prefix("--")
         .filter(|_| !FLAGS_THAT_OVERRIDE_CHECKS.contains(&unknown))?;

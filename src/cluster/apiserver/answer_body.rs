@@ -23,7 +23,7 @@ pub const VALUES_OF_EACH_ANSWER: usize = 1_000_000;
 
 /// The room for answers that are in memory.
 #[derive(Clone)]
-pub(super) struct AnswerRoom(Arc<Semaphore>);
+pub(super) struct AnswerMemoryBudget(Arc<Semaphore>);
 
 /// What an answer holds, which decides how large it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,35 +57,40 @@ pub enum TooLarge {
 }
 
 /// A body, and the room that it takes until it is dropped.
-struct BodyInRoom {
+struct BodyWithReservation {
     bytes: Bytes,
     _room: Option<OwnedSemaphorePermit>,
 }
 
-impl AsRef<[u8]> for BodyInRoom {
+impl AsRef<[u8]> for BodyWithReservation {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Default for AnswerRoom {
+impl Default for AnswerMemoryBudget {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(BYTES_OF_ALL_ANSWERS)))
     }
 }
 
-impl AnswerRoom {
+impl AnswerMemoryBudget {
     /// Reads a body to its end. The returned bytes hold their room until they are dropped, which is after parsing.
-    pub(super) async fn read(&self, mut body: Body, content: Content) -> Result<Bytes, UnusableBody> {
+    pub(super) async fn read_within_limits(
+        &self,
+        mut body: Body,
+        content: Content,
+    ) -> Result<Bytes, UnusableBody> {
         let mut read = BytesMut::new();
         let mut taken: Option<OwnedSemaphorePermit> = None;
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(UnusableBody::Broken)?.into_data() else {
                 continue;
             };
-            let more = count_shared_bytes(read.len() + data.len()) - count_shared_bytes(read.len());
+            let more = count_bytes_beyond_own_limit(read.len() + data.len())
+                - count_bytes_beyond_own_limit(read.len());
             if more > 0 {
-                let more = self.take(more, content).map_err(UnusableBody::TooLarge)?;
+                let more = self.try_reserve(more, content).map_err(UnusableBody::TooLarge)?;
                 match &mut taken {
                     Some(taken) => taken.merge(more),
                     None => taken = Some(more),
@@ -93,8 +98,8 @@ impl AnswerRoom {
             }
             read.extend_from_slice(&data);
         }
-        check_values(&read).map_err(UnusableBody::TooLarge)?;
-        Ok(Bytes::from_owner(BodyInRoom {
+        check_number_of_values(&read).map_err(UnusableBody::TooLarge)?;
+        Ok(Bytes::from_owner(BodyWithReservation {
             bytes: read.freeze(),
             _room: taken,
         }))
@@ -102,7 +107,7 @@ impl AnswerRoom {
 
     /// Takes room for this many bytes, or fails at once. If answers waited for room, two answers could each hold the
     /// room that the other needs.
-    fn take(&self, bytes: usize, content: Content) -> Result<OwnedSemaphorePermit, TooLarge> {
+    fn try_reserve(&self, bytes: usize, content: Content) -> Result<OwnedSemaphorePermit, TooLarge> {
         if content == Content::Object {
             return Err(TooLarge::Object);
         }
@@ -114,12 +119,12 @@ impl AnswerRoom {
 }
 
 /// Refuses a text of JSON with too many values.
-pub(super) fn check_values(text: &[u8]) -> Result<(), TooLarge> {
+pub(super) fn check_number_of_values(json: &[u8]) -> Result<(), TooLarge> {
     // Most texts have fewer bytes than an answer may have values. The quick count includes characters inside strings, so
     // it is never too low; usually, the exact count is not needed.
-    if text.len() > VALUES_OF_EACH_ANSWER
-        && text.iter().filter(|byte| begins_value(**byte)).count() > VALUES_OF_EACH_ANSWER
-        && count_values(text) > VALUES_OF_EACH_ANSWER
+    if json.len() > VALUES_OF_EACH_ANSWER
+        && json.iter().filter(|byte| may_begin_json_value(**byte)).count() > VALUES_OF_EACH_ANSWER
+        && count_json_values(json) > VALUES_OF_EACH_ANSWER
     {
         return Err(TooLarge::Values);
     }
@@ -127,9 +132,9 @@ pub(super) fn check_values(text: &[u8]) -> Result<(), TooLarge> {
 }
 
 /// Returns the number of values, approximately: it counts each comma and each beginning of an object or array.
-fn count_values(text: &[u8]) -> usize {
+fn count_json_values(json: &[u8]) -> usize {
     let mut count = 0;
-    let mut bytes = text.iter();
+    let mut bytes = json.iter();
     while let Some(byte) = bytes.next() {
         if *byte == b'"' {
             while let Some(byte) = bytes.next()
@@ -139,20 +144,20 @@ fn count_values(text: &[u8]) -> usize {
                     bytes.next();
                 }
             }
-        } else if begins_value(*byte) {
+        } else if may_begin_json_value(*byte) {
             count += 1;
         }
     }
     count
 }
 
-fn begins_value(byte: u8) -> bool {
+fn may_begin_json_value(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b'{')
 }
 
 /// Returns how many bytes of an answer of this length count against the room that all answers share.
-fn count_shared_bytes(bytes: usize) -> usize {
-    bytes.saturating_sub(BYTES_OF_EACH_ANSWER)
+fn count_bytes_beyond_own_limit(answer_bytes: usize) -> usize {
+    answer_bytes.saturating_sub(BYTES_OF_EACH_ANSWER)
 }
 
 #[cfg(test)]
@@ -260,7 +265,12 @@ mod tests {
             (format!("\"\\\\\",{}", list("{},", VALUES_OF_EACH_ANSWER)), false),
         ];
         for (text, expected) in table {
-            assert_eq!(check_values(text.as_bytes()).is_ok(), expected, "{}", &text[..20]);
+            assert_eq!(
+                check_number_of_values(text.as_bytes()).is_ok(),
+                expected,
+                "{}",
+                &text[..20]
+            );
         }
     }
 

@@ -9,7 +9,7 @@ use k8s_openapi::jiff::fmt::rfc2822::DateTimeParser;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// Returns the texts of all warnings. One header may hold several.
-pub(super) fn warnings(headers: &HeaderMap) -> Vec<String> {
+pub(super) fn read_warning_texts(headers: &HeaderMap) -> Vec<String> {
     let values = headers.get_all(header::WARNING).iter();
     values
         .flat_map(|value| parse_warning_texts(value.as_bytes()))
@@ -22,7 +22,7 @@ fn parse_warning_texts(value: &[u8]) -> Vec<String> {
     let mut rest = value;
     while let Some(start) = rest.iter().position(|byte| *byte == b'"') {
         let (before, quoted) = (&rest[..start], &rest[start + 1..]);
-        let (text, after) = unquote(quoted);
+        let (text, after) = read_until_closing_quote(quoted);
         let separators = before
             .iter()
             .take_while(|byte| matches!(byte, b',' | b' ' | b'\t'))
@@ -36,7 +36,7 @@ fn parse_warning_texts(value: &[u8]) -> Vec<String> {
 }
 
 /// Returns a text up to its closing quote without its escapes, and what comes after it.
-fn unquote(quoted: &[u8]) -> (Vec<u8>, &[u8]) {
+fn read_until_closing_quote(quoted: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut text = Vec::new();
     let mut bytes = quoted.iter().enumerate();
     while let Some((index, byte)) = bytes.next() {
@@ -55,7 +55,7 @@ pub(super) struct ServerClock(Arc<AtomicI64>);
 
 impl ServerClock {
     /// Sets the clock by the `Date` header of an answer, if it has one.
-    pub(super) fn set_by(&self, headers: &HeaderMap) {
+    pub(super) fn set_from_date_header(&self, headers: &HeaderMap) {
         let text = headers.get(header::DATE).and_then(|date| date.to_str().ok());
         if let Some(date) = text.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok()) {
             let ahead = date.as_second() - Timestamp::now().as_second();
@@ -152,11 +152,11 @@ mod tests {
             header::DATE,
             HeaderValue::from_static("Sun, 06 Nov 2050 08:49:37 GMT"),
         );
-        clock.set_by(&headers);
+        clock.set_from_date_header(&headers);
         let then: Timestamp = "2050-11-06T08:49:37Z".parse().expect("a time");
         assert!((clock.now().as_second() - then.as_second()).abs() < 60);
         headers.insert(header::DATE, HeaderValue::from_static("tomorrow"));
-        clock.set_by(&headers);
+        clock.set_from_date_header(&headers);
         assert!((clock.now().as_second() - then.as_second()).abs() < 60);
     }
 }

@@ -67,9 +67,9 @@ impl Reply {
 
     /// Adds the result of earlier attempts at the same write to this answer.
     #[must_use]
-    pub fn with_earlier_attempts(self, earlier_attempts: EarlierAttempts) -> Self {
+    pub fn add_earlier_attempts(self, earlier_attempts: EarlierAttempts) -> Self {
         Self {
-            earlier_attempts: earlier_attempts.or(self.earlier_attempts),
+            earlier_attempts: earlier_attempts.combine_with(self.earlier_attempts),
             ..self
         }
     }
@@ -87,7 +87,7 @@ pub enum EarlierAttempts {
 impl EarlierAttempts {
     /// Combines the result of these attempts with that of other attempts at the same write.
     #[must_use]
-    pub fn or(self, others: Self) -> Self {
+    pub fn combine_with(self, others: Self) -> Self {
         if self.may_have_succeeded() { self } else { others }
     }
 
@@ -98,8 +98,8 @@ impl EarlierAttempts {
 }
 
 /// Returns whether the body of a DELETE asks for a dry run.
-fn is_dry_delete(body: &[u8]) -> bool {
-    let options: Value = serde_json::from_slice(body).unwrap_or_default();
+fn is_dry_run_delete(delete_body: &[u8]) -> bool {
+    let options: Value = serde_json::from_slice(delete_body).unwrap_or_default();
     options["dryRun"]
         .as_array()
         .is_some_and(|stages| !stages.is_empty())
@@ -117,7 +117,7 @@ impl ApiRequest {
     /// Returns what the request may change.
     pub(super) fn effect(&self) -> RequestEffect {
         // The options of a DELETE are in its body.
-        let deletes_nothing = self.method == Method::DELETE && is_dry_delete(&self.body);
+        let deletes_nothing = self.method == Method::DELETE && is_dry_run_delete(&self.body);
         if self.method == Method::GET || self.path.contains("dryRun=All") || deletes_nothing {
             RequestEffect::Nothing
         } else {
@@ -149,7 +149,7 @@ impl ApiRequest {
     pub fn patch(path: &str, parameters: &[(&str, &str)], accept: &str, patch: Patch, body: Bytes) -> Self {
         Self {
             method: Method::PATCH,
-            path: format!("{path}?{}", query(parameters)),
+            path: format!("{path}?{}", encode_query(parameters)),
             accept: accept.to_owned(),
             answer: Content::Object,
             content_type: Some(patch.content_type()),
@@ -161,7 +161,7 @@ impl ApiRequest {
     pub fn post(path: &str, parameters: &[(&str, &str)], accept: &str, body: Bytes) -> Self {
         let path = match parameters {
             [] => path.to_owned(),
-            parameters => format!("{path}?{}", query(parameters)),
+            parameters => format!("{path}?{}", encode_query(parameters)),
         };
         Self {
             method: Method::POST,
@@ -184,7 +184,7 @@ impl ApiRequest {
         }
         request
             .body(Body::from(self.body.clone()))
-            .map_err(|error| FailedAttempt::no_request(&error))
+            .map_err(|error| FailedAttempt::for_invalid_request(&error))
     }
 }
 
@@ -199,7 +199,7 @@ impl Patch {
 }
 
 /// Encodes the query of a path.
-pub fn query(parameters: &[(&str, &str)]) -> String {
+pub fn encode_query(parameters: &[(&str, &str)]) -> String {
     let mut serializer = form_urlencoded::Serializer::new(String::new());
     serializer.extend_pairs(parameters);
     serializer.finish()

@@ -108,18 +108,18 @@ impl Breaker {
 
     /// Notes that a request is sent.
     pub(super) fn note_sent(&self) {
-        self.note(|seen| {
+        self.change_without_waking(|seen| {
             seen.waiting_since.get_or_insert_with(Instant::now);
         });
     }
 
     /// Notes that a request has failed without an answer.
-    pub(super) fn note_failure(&self) {
-        self.note(|seen| seen.waiting_since = None);
+    pub(super) fn note_failure_without_answer(&self) {
+        self.change_without_waking(|seen| seen.waiting_since = None);
     }
 
     /// Returns the shortest time in which the server has answered; `None` before its first answer.
-    pub(super) fn fastest_answer(&self) -> Option<Duration> {
+    pub(super) fn shortest_answer_time(&self) -> Option<Duration> {
         self.activity().fastest_answer
     }
 
@@ -139,30 +139,30 @@ impl Breaker {
                 seen.full_since = None;
             }
             seen.waiting_since = None;
-            seen.close()
+            seen.note_answer_and_close()
         });
     }
 
     /// Closes the breaker, since a probe was answered. The server may still be away for other paths, such as those of
     /// an aggregated API.
-    pub(super) fn note_probe_answer(&self) {
-        self.0.send_if_modified(ServerActivity::close);
+    pub(super) fn close_after_probe_answer(&self) {
+        self.0.send_if_modified(ServerActivity::note_answer_and_close);
     }
 
     /// Notes that a request has used up its attempts while the server was away.
-    pub(super) fn note_repeats_failed(&self) {
-        self.note(|seen| seen.is_away = true);
+    pub(super) fn note_attempts_used_up(&self) {
+        self.change_without_waking(|seen| seen.is_away = true);
     }
 
     /// Returns whether a request has used up its attempts while the server was away, and no request was answered since.
     /// Then other requests are not repeated: if each of a thousand members repeated its request, the run would wait a
     /// thousand times.
-    pub(super) fn have_repeats_failed(&self) -> bool {
+    pub(super) fn has_request_used_up_attempts(&self) -> bool {
         self.activity().is_away
     }
 
     /// Notes that a request exceeded its time limit after this time. Returns whether the caller has to start a probe.
-    pub(super) fn begin_probing_after_timeout(&self, waited: Duration) -> bool {
+    pub(super) fn try_begin_probing_after_timeout(&self, waited: Duration) -> bool {
         self.0.send_if_modified(|seen| {
             let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
             let is_suspect = seen.state == BreakerState::Closed && is_quiet;
@@ -176,36 +176,36 @@ impl Breaker {
     /// Notes that the server had no capacity for a request. Returns whether the request may be sent again.
     pub(super) fn note_no_capacity(&self) -> bool {
         let mut full_since = Instant::now();
-        self.note(|seen| full_since = *seen.full_since.get_or_insert(full_since));
+        self.change_without_waking(|seen| full_since = *seen.full_since.get_or_insert(full_since));
         full_since.elapsed() < LONGEST_WAIT_FOR_CAPACITY
     }
 
     /// Opens the breaker, since a probe that began at this time was not answered.
-    pub(super) fn note_probe_timeout(&self, begun: Instant) {
-        self.end_probe(begun, BreakerState::OpenSince(Instant::now()));
+    pub(super) fn open_after_probe_timeout(&self, begun: Instant) {
+        self.end_probe_if_current(begun, BreakerState::OpenSince(Instant::now()));
     }
 
     /// Closes the breaker, since a probe that began at this time failed before its time limit. Requests will fail as
     /// fast, and each failure decides whether its request is repeated.
-    pub(super) fn note_probe_failure(&self, begun: Instant) {
-        self.end_probe(begun, BreakerState::Closed);
+    pub(super) fn close_after_probe_failure(&self, begun: Instant) {
+        self.end_probe_if_current(begun, BreakerState::Closed);
     }
 
     /// Ends the probe that began at this time. Does nothing if an answer has ended that probe already: one that is
     /// under way now is then a later one.
-    fn end_probe(&self, begun: Instant, state: BreakerState) {
+    fn end_probe_if_current(&self, begun: Instant, next_state: BreakerState) {
         self.0.send_if_modified(|seen| {
             let is_current = seen.last_answer.is_none_or(|last| last < begun);
             let is_probed = seen.state == BreakerState::Probing && is_current;
             if is_probed {
-                seen.state = state;
+                seen.state = next_state;
             }
             is_probed
         });
     }
 
     /// Makes a change that no request waits for, so that none is woken.
-    fn note(&self, change: impl FnOnce(&mut ServerActivity)) {
+    fn change_without_waking(&self, change: impl FnOnce(&mut ServerActivity)) {
         self.0.send_if_modified(|seen| {
             change(seen);
             false
@@ -220,7 +220,7 @@ impl Breaker {
 impl ServerActivity {
     /// Notes an answer, and closes the breaker. Returns whether it was not closed before, so that requests may be
     /// waiting.
-    fn close(&mut self) -> bool {
+    fn note_answer_and_close(&mut self) -> bool {
         self.last_answer = Some(Instant::now());
         std::mem::take(&mut self.state) != BreakerState::Closed
     }
@@ -253,7 +253,7 @@ mod tests {
             answer(&breaker);
             tokio::time::advance(Duration::from_secs(since_last_answer)).await;
             assert_eq!(
-                breaker.begin_probing_after_timeout(Duration::from_secs(20)),
+                breaker.try_begin_probing_after_timeout(Duration::from_secs(20)),
                 is_suspect
             );
             assert_eq!(turn(&breaker).is_none(), is_suspect);
@@ -265,14 +265,20 @@ mod tests {
         type End = fn(&Breaker);
         for (end, expected) in [
             (answer as End, Turn::Send),
-            (|breaker| breaker.note_probe_answer(), Turn::Send),
-            (|breaker| breaker.note_probe_failure(Instant::now()), Turn::Send),
-            (|breaker| breaker.note_probe_timeout(Instant::now()), Turn::GiveUp),
+            (|breaker| breaker.close_after_probe_answer(), Turn::Send),
+            (
+                |breaker| breaker.close_after_probe_failure(Instant::now()),
+                Turn::Send,
+            ),
+            (
+                |breaker| breaker.open_after_probe_timeout(Instant::now()),
+                Turn::GiveUp,
+            ),
         ] {
             let breaker = Breaker::default();
-            assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
+            assert!(breaker.try_begin_probing_after_timeout(Duration::ZERO));
             // One probe is enough.
-            assert!(!breaker.begin_probing_after_timeout(Duration::ZERO));
+            assert!(!breaker.try_begin_probing_after_timeout(Duration::ZERO));
             let mut waiting = Box::pin(breaker.wait_for_turn());
             assert_eq!(waiting.as_mut().now_or_never(), None);
             end(&breaker);
@@ -284,8 +290,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_did_not_answer_is_probed_again() {
         let breaker = Breaker::default();
-        assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
-        breaker.note_probe_timeout(Instant::now());
+        assert!(breaker.try_begin_probing_after_timeout(Duration::ZERO));
+        breaker.open_after_probe_timeout(Instant::now());
         assert_eq!(turn(&breaker), Some(Turn::GiveUp));
         tokio::time::advance(OPEN_TIME).await;
         assert_eq!(turn(&breaker), Some(Turn::Probe));
@@ -297,15 +303,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_probe_that_an_answer_has_ended_does_not_end_the_next_one() {
         let breaker = Breaker::default();
-        assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
+        assert!(breaker.try_begin_probing_after_timeout(Duration::ZERO));
         let begun = Instant::now();
         tokio::time::advance(Duration::from_secs(1)).await;
         answer(&breaker);
-        assert!(breaker.begin_probing_after_timeout(Duration::ZERO));
-        breaker.note_probe_timeout(begun);
+        assert!(breaker.try_begin_probing_after_timeout(Duration::ZERO));
+        breaker.open_after_probe_timeout(begun);
         assert_eq!(turn(&breaker), None);
         tokio::time::advance(Duration::from_secs(1)).await;
-        breaker.note_probe_timeout(Instant::now());
+        breaker.open_after_probe_timeout(Instant::now());
         assert_eq!(turn(&breaker), Some(Turn::GiveUp));
         // An answer that comes late counts, too.
         answer(&breaker);
@@ -336,11 +342,11 @@ mod tests {
             (504, true),
         ] {
             let breaker = Breaker::default();
-            breaker.note_repeats_failed();
-            breaker.note_probe_answer();
-            assert!(breaker.have_repeats_failed());
+            breaker.note_attempts_used_up();
+            breaker.close_after_probe_answer();
+            assert!(breaker.has_request_used_up_attempts());
             breaker.note_answer(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
-            assert_eq!(breaker.have_repeats_failed(), is_away, "{code}");
+            assert_eq!(breaker.has_request_used_up_attempts(), is_away, "{code}");
             assert_eq!(turn(&breaker), Some(Turn::Send));
         }
     }
@@ -364,7 +370,7 @@ mod tests {
     async fn requests_wait_from_the_first_one_after_the_last_answer() {
         let breaker = Breaker::default();
         assert_eq!(breaker.time_without_answer(), None);
-        for end in [answer as fn(&Breaker), Breaker::note_failure] {
+        for end in [answer as fn(&Breaker), Breaker::note_failure_without_answer] {
             breaker.note_sent();
             tokio::time::advance(Duration::from_secs(3)).await;
             breaker.note_sent();
@@ -377,11 +383,11 @@ mod tests {
     #[test]
     fn only_a_faster_answer_counts() {
         let breaker = Breaker::default();
-        assert_eq!(breaker.fastest_answer(), None);
+        assert_eq!(breaker.shortest_answer_time(), None);
         breaker.note_answer(StatusCode::BAD_GATEWAY, Duration::from_millis(1));
         for milliseconds in [30, 20, 40] {
             breaker.note_answer(StatusCode::OK, Duration::from_millis(milliseconds));
         }
-        assert_eq!(breaker.fastest_answer(), Some(Duration::from_millis(20)));
+        assert_eq!(breaker.shortest_answer_time(), Some(Duration::from_millis(20)));
     }
 }

@@ -69,28 +69,28 @@ impl Credential {
     }
 
     /// Returns the value of the Authorization header. Renews a token that is about to expire.
-    pub(super) async fn header(&self) -> Result<HeaderValue, String> {
+    pub(super) async fn obtain_authorization_header(&self) -> Result<HeaderValue, String> {
         let mut held = self.held.lock().await;
         if let Some(until) = held.token.until
             && SystemTime::now() + LEEWAY >= until
         {
-            self.renew(&mut held).await?;
+            self.renew_unless_failed_before(&mut held).await?;
         }
         Ok(held.token.header.clone())
     }
 
     /// Renews the token that the server refused, unless another request has renewed it already. Returns whether the
     /// token now differs from the refused one.
-    pub(super) async fn renew_refused(&self, refused: &HeaderValue) -> bool {
+    pub(super) async fn replace_refused_token(&self, refused_header: &HeaderValue) -> bool {
         let mut held = self.held.lock().await;
-        if held.token.header == *refused {
+        if held.token.header == *refused_header {
             // The server's refusal is reported, not the failure of the source.
-            let _ = self.renew(&mut held).await;
+            let _ = self.renew_unless_failed_before(&mut held).await;
         }
-        held.token.header != *refused
+        held.token.header != *refused_header
     }
 
-    async fn renew(&self, held: &mut HeldToken) -> Result<(), String> {
+    async fn renew_unless_failed_before(&self, held: &mut HeldToken) -> Result<(), String> {
         if let Some(failure) = &held.failure {
             return Err(failure.clone());
         }
@@ -132,20 +132,29 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_renewed_only_at_its_end() {
         let (lasting, asked) = counting(Some(SystemTime::now() + Duration::from_hours(1)));
-        assert_eq!(lasting.header().await.expect("a header"), "Bearer 0");
+        assert_eq!(
+            lasting.obtain_authorization_header().await.expect("a header"),
+            "Bearer 0"
+        );
         assert_eq!(asked.load(Ordering::SeqCst), 0);
         let (ending, asked) = counting(Some(SystemTime::now()));
-        assert_eq!(ending.header().await.expect("a header"), "Bearer 1");
-        assert_eq!(ending.header().await.expect("a header"), "Bearer 1");
+        assert_eq!(
+            ending.obtain_authorization_header().await.expect("a header"),
+            "Bearer 1"
+        );
+        assert_eq!(
+            ending.obtain_authorization_header().await.expect("a header"),
+            "Bearer 1"
+        );
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
     async fn a_refused_token_is_renewed_once_for_all_requests() {
         let (credential, asked) = counting(None);
-        let refused = credential.header().await.expect("a header");
-        assert!(credential.renew_refused(&refused).await);
-        assert!(credential.renew_refused(&refused).await);
+        let refused = credential.obtain_authorization_header().await.expect("a header");
+        assert!(credential.replace_refused_token(&refused).await);
+        assert!(credential.replace_refused_token(&refused).await);
         assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 
@@ -153,8 +162,8 @@ mod tests {
     async fn the_same_token_again_is_not_a_new_one() {
         let token = || Ok(Token::bearer("same", None).expect("a token"));
         let credential = Credential::new(token().expect("a token"), Arc::new(token));
-        let refused = credential.header().await.expect("a header");
-        assert!(!credential.renew_refused(&refused).await);
+        let refused = credential.obtain_authorization_header().await.expect("a header");
+        assert!(!credential.replace_refused_token(&refused).await);
     }
 
     #[tokio::test]

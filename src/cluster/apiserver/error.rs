@@ -80,7 +80,7 @@ pub enum ApiErrorKind {
 
 impl ApiError {
     /// Creates the error for an answer to a GET of this path that is invalid for this reason.
-    pub fn unreadable(path: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub fn for_invalid_answer(path: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             method: Method::GET,
             path: path.into(),
@@ -106,7 +106,7 @@ impl ApiError {
     }
 
     /// Returns whether the server answered with this HTTP status code.
-    pub fn is(&self, code: StatusCode) -> bool {
+    pub fn has_status_code(&self, code: StatusCode) -> bool {
         self.status().is_some_and(|status| status.code == code.as_u16())
     }
 
@@ -114,7 +114,7 @@ impl ApiError {
     /// the path: the server does not serve this version or kind, and the object may exist in
     /// another version.
     pub fn is_missing_object(&self) -> bool {
-        self.is(StatusCode::NOT_FOUND)
+        self.has_status_code(StatusCode::NOT_FOUND)
             && self
                 .status()
                 .is_some_and(|status| !status.details.name.is_empty())
@@ -123,8 +123,8 @@ impl ApiError {
 
 impl ApiError {
     /// Returns the error of a run that could not read this object.
-    pub fn while_reading(&self, object: impl fmt::Display) -> Error {
-        let kind = if self.is(StatusCode::FORBIDDEN) {
+    pub fn to_error_while_reading(&self, object: impl fmt::Display) -> Error {
+        let kind = if self.has_status_code(StatusCode::FORBIDDEN) {
             ErrorKind::Forbidden
         } else {
             ErrorKind::Cluster
@@ -134,7 +134,7 @@ impl ApiError {
 
     /// Returns why the request did not succeed, in plain words if the user is not authenticated.
     pub fn cause(&self) -> String {
-        if self.is(StatusCode::UNAUTHORIZED) {
+        if self.has_status_code(StatusCode::UNAUTHORIZED) {
             "Unauthorized: the server does not accept these credentials".to_owned()
         } else {
             self.kind.to_string()
@@ -187,7 +187,7 @@ impl ApiErrorKind {
             Self::Connection { .. } | Self::Timeout { .. } | Self::NotSent { .. } => {
                 Message::new(&*text).in_group(&*text).with_hint(CHECK_SERVER)
             }
-            Self::Status(status) => status.group_message(Message::new(text)),
+            Self::Status(status) => status.group_if_cause_is_shared(Message::new(text)),
             Self::Untrusted { .. }
             | Self::Credential(_)
             | Self::LeaseLost(_)
@@ -207,7 +207,7 @@ impl ApiErrorKind {
 
     /// Returns whether the server itself has answered. If a proxy has answered, its request to the server may still be
     /// under way.
-    pub(super) fn is_answer(&self) -> bool {
+    pub(super) fn is_answer_from_server(&self) -> bool {
         matches!(self, Self::Status(status) if !may_be_from_proxy(status.code))
     }
 
@@ -287,7 +287,7 @@ mod tests {
             };
             let error = ApiError {
                 kind: Box::new(ApiErrorKind::Status(Box::new(status))),
-                ..ApiError::unreadable("/api/v1/secrets", "")
+                ..ApiError::for_invalid_answer("/api/v1/secrets", "")
             };
             let hint = error.hint();
             assert_eq!(hint.starts_with(again), is_tried_again, "{hint}");

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::retry::{self, Retry};
 use super::{ApiErrorKind, RequestEffect, Route, Status, TooLarge, UnreachableWebhook};
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 
 pub(super) struct FailedAttempt {
     pub(super) kind: ApiErrorKind,
@@ -26,7 +26,7 @@ impl FailedAttempt {
         }
     }
 
-    pub(super) fn connection(route: &Route, error: &(dyn std::error::Error + 'static)) -> Self {
+    pub(super) fn from_connection_error(route: &Route, error: &(dyn std::error::Error + 'static)) -> Self {
         let address = route.address.clone();
         let mut causes: Vec<String> = std::iter::successors(Some(error), |error| error.source())
             .map(ToString::to_string)
@@ -49,13 +49,13 @@ impl FailedAttempt {
         let kind = ApiErrorKind::Connection {
             address,
             proxy: route.proxy.clone(),
-            message: os_cause(&message),
+            message: format_os_error(&message),
         };
         Self::new(kind, retry)
     }
 
     /// Creates the failure for a body that is not a JSON object: a proxy has answered, or has cut the body off.
-    pub(super) fn unreadable(body: &[u8]) -> Self {
+    pub(super) fn for_unreadable_body(body: &[u8]) -> Self {
         let what = if body.is_empty() {
             "the body is empty"
         } else {
@@ -64,34 +64,39 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::Unreadable(what.to_owned()), Retry::Once)
     }
 
-    pub(super) fn too_large(limit: TooLarge) -> Self {
+    pub(super) fn for_too_large_answer(limit: TooLarge) -> Self {
         Self::new(ApiErrorKind::TooLarge(limit), Retry::Never)
     }
 
-    pub(super) fn timeout(route: &Route, limit: Duration) -> Self {
+    pub(super) fn for_timeout(route: &Route, limit: Duration) -> Self {
         let address = route.address.clone();
         Self::new(ApiErrorKind::Timeout { address, limit }, Retry::Never)
     }
 
-    pub(super) fn not_sent(route: &Route) -> Self {
+    pub(super) fn for_unsent_request(route: &Route) -> Self {
         let address = route.address.clone();
         Self::new(ApiErrorKind::NotSent { address }, Retry::Never)
     }
 
-    pub(super) fn lease_lost(reason: String) -> Self {
+    pub(super) fn for_lost_lease(reason: String) -> Self {
         Self::new(ApiErrorKind::LeaseLost(reason), Retry::Never)
     }
 
-    pub(super) fn credential(reason: String) -> Self {
+    pub(super) fn for_failed_credential(reason: String) -> Self {
         Self::new(ApiErrorKind::Credential(reason), Retry::Never)
     }
 
-    pub(super) fn no_request(error: &http::Error) -> Self {
+    pub(super) fn for_invalid_request(error: &http::Error) -> Self {
         let text = format!("invalid request path: {error}");
         Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
     }
 
-    pub(super) fn status(request: RequestEffect, code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(super) fn from_status_answer(
+        request: RequestEffect,
+        code: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Self {
         let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
         status.code = code.as_u16();
         if status.message.is_empty() {
@@ -142,7 +147,7 @@ mod tests {
         for (cause, retry) in [(timed_out, Retry::Once), (refused, Retry::WhileAway)] {
             let error = kube::Error::Service(Box::new(cause));
             assert_eq!(is_timeout(&error), retry == Retry::Once);
-            let failure = FailedAttempt::connection(&route, &error);
+            let failure = FailedAttempt::from_connection_error(&route, &error);
             assert_eq!(failure.retry, retry, "{}", failure.kind);
         }
     }
@@ -181,6 +186,6 @@ mod tests {
     }
 
     fn retry_of(writes: RequestEffect, code: StatusCode, body: &str) -> Retry {
-        FailedAttempt::status(writes, code, &HeaderMap::new(), body.as_bytes()).retry
+        FailedAttempt::from_status_answer(writes, code, &HeaderMap::new(), body.as_bytes()).retry
     }
 }

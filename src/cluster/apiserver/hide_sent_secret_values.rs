@@ -19,7 +19,7 @@ pub(super) struct SecretValues(Vec<Vec<u8>>);
 
 impl SecretValues {
     /// Collects the values in the body of a request; none if the body is not a Secret.
-    pub(super) fn from_body(body: &[u8]) -> Self {
+    pub(super) fn from_request_body(body: &[u8]) -> Self {
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
         let mut values = Vec::new();
         if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn hide(secret: &Value, text: &str) -> String {
-        SecretValues::from_body(secret.to_string().as_bytes()).hide(text)
+        SecretValues::from_request_body(secret.to_string().as_bytes()).hide(text)
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
     fn other_objects_hide_nothing() {
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "hunter2"}});
         assert_eq!(hide(&map, "hunter2, got &value"), "hunter2, got &value");
-        assert_eq!(SecretValues::from_body(b"").hide("text"), "text");
-        assert_eq!(SecretValues::from_body(b"[{").hide("text"), "text");
+        assert_eq!(SecretValues::from_request_body(b"").hide("text"), "text");
+        assert_eq!(SecretValues::from_request_body(b"[{").hide("text"), "text");
     }
 }

@@ -20,9 +20,9 @@ pub(super) struct LocalApis(Arc<Mutex<BTreeMap<String, Arc<OnceCell<bool>>>>>);
 
 impl LocalApis {
     /// Returns the cell of this `APIService`, which all requests of the run share.
-    fn cell(&self, name: &str) -> Arc<OnceCell<bool>> {
+    fn find_or_create_cell(&self, api_service: &str) -> Arc<OnceCell<bool>> {
         let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(cells.entry(name.to_owned()).or_default())
+        Arc::clone(cells.entry(api_service.to_owned()).or_default())
     }
 }
 
@@ -40,7 +40,7 @@ impl ApiServer {
             return true;
         }
         let name = format!("{}.{}", resource.version, resource.group);
-        let cell = self.local_apis.cell(&name);
+        let cell = self.local_apis.find_or_create_cell(&name);
         *cell.get_or_init(|| self.read_is_local(&name)).await
     }
 

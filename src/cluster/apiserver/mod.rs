@@ -35,18 +35,18 @@ use tokio::sync::OnceCell;
 use tokio::sync::watch::Sender;
 use tokio::time::Instant;
 
-use answer_body::AnswerRoom;
+use answer_body::AnswerMemoryBudget;
 pub use answer_body::{Content, TooLarge};
-use answer_headers::{ServerClock, warnings};
+use answer_headers::{ServerClock, read_warning_texts};
 use api_request::RequestEffect;
-pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
+pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, encode_query};
 use breaker::{Breaker, may_be_from_proxy};
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
 use hide_sent_secret_values::SecretValues;
 use local_apis::LocalApis;
-use retry::{FailedAttempts, Retry};
+use retry::{FailedAttemptCounter, Retry};
 pub use sent_writes::WriteResult;
 use sent_writes::{SentWrite, SentWrites};
 pub use status::{Status, StatusCause};
@@ -78,7 +78,7 @@ pub struct ApiServer {
     local_apis: LocalApis,
     /// The name of the user, once the server was asked for it.
     user_name: Arc<OnceCell<Option<String>>>,
-    answer_room: AnswerRoom,
+    answer_room: AnswerMemoryBudget,
     request_timeout: Duration,
     credential: Option<Credential>,
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
@@ -92,7 +92,7 @@ pub trait ConnectionOpener: Send + Sync {
     fn open_up_to(&self, wanted: usize);
 
     /// Closes the connections that no request has used yet.
-    fn discard(&self);
+    fn close_unused_connections(&self);
 }
 
 /// The target of requests, for messages.
@@ -126,7 +126,7 @@ impl ApiServer {
             write_lease: WriteLease::default(),
             local_apis: LocalApis::default(),
             user_name: Arc::default(),
-            answer_room: AnswerRoom::default(),
+            answer_room: AnswerMemoryBudget::default(),
             request_timeout,
             credential: None,
             connection_opener: None,
@@ -175,9 +175,9 @@ impl ApiServer {
     }
 
     /// Opens connections in the background for this many concurrent requests, which will be sent soon.
-    pub fn prepare_for(&self, requests: usize) {
+    pub fn open_connections_for(&self, concurrent_requests: usize) {
         if let Some(opener) = &self.connection_opener {
-            opener.open_up_to(requests.min(self.most_early_connections));
+            opener.open_up_to(concurrent_requests.min(self.most_early_connections));
         }
     }
 
@@ -193,14 +193,14 @@ impl ApiServer {
     }
 
     /// Returns the number of answers with 429 (Too Many Requests) so far.
-    pub fn throttled_answers(&self) -> u64 {
+    pub fn throttled_answer_count(&self) -> u64 {
         self.throttled_answers.load(Ordering::Relaxed)
     }
 
     /// Returns the shortest time in which the server has answered a request so far, which is at least a
     /// round trip; `None` before its first answer.
-    pub fn fastest_answer(&self) -> Option<Duration> {
-        self.breaker.fastest_answer()
+    pub fn shortest_answer_time(&self) -> Option<Duration> {
+        self.breaker.shortest_answer_time()
     }
 
     /// Returns the time by the clock of the server, from the header `Date` of its answers.
@@ -219,7 +219,7 @@ impl ApiServer {
     }
 
     /// Returns how long requests have been waiting while none was answered; `None` if no request waits.
-    pub fn waiting_time(&self) -> Option<Duration> {
+    pub fn time_without_answer(&self) -> Option<Duration> {
         self.breaker.time_without_answer()
     }
 
@@ -249,7 +249,7 @@ impl ApiServer {
     /// webhook, and looks again at what has changed meanwhile. Once the server no longer answers at all,
     /// requests fail without being sent until it does.
     pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
-        let mut attempts = FailedAttempts::default();
+        let mut attempts = FailedAttemptCounter::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut earlier_failure = None;
         let mut write = self.sent_writes.for_request(&request);
@@ -269,14 +269,16 @@ impl ApiServer {
             if matches!(failure.kind, ApiErrorKind::Connection { .. })
                 && let Some(opener) = &self.connection_opener
             {
-                opener.discard();
+                opener.close_unused_connections();
             }
-            let may_repeat = match attempts.pause_after(failure.retry, failure.retry_after) {
-                _ if failure.retry == Retry::WhileAway && self.breaker.have_repeats_failed() => false,
+            let may_repeat = match attempts.count_failure_and_find_pause(failure.retry, failure.retry_after) {
+                _ if failure.retry == Retry::WhileAway && self.breaker.has_request_used_up_attempts() => {
+                    false
+                }
                 Some(pause) => self.pause_before_repeat(pause, failure.retry).await,
                 None => {
                     if failure.retry == Retry::WhileAway {
-                        self.breaker.note_repeats_failed();
+                        self.breaker.note_attempts_used_up();
                     }
                     false
                 }
@@ -290,7 +292,7 @@ impl ApiServer {
                     kind => kind,
                 };
                 if let ApiErrorKind::Status(status) = &mut kind {
-                    status.hide(&SecretValues::from_body(&request.body));
+                    status.hide_secret_values(&SecretValues::from_request_body(&request.body));
                 }
                 return Err(ApiError {
                     method: request.method,
@@ -311,34 +313,34 @@ impl ApiServer {
         request: &ApiRequest,
         write: &mut SentWrite<'_>,
     ) -> Result<Reply, FailedAttempt> {
-        let http_request = self.wait_to_send(request).await?;
+        let http_request = self.build_request_and_wait_to_send(request).await?;
         write.note_sent();
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let sent = Instant::now();
         let exchange = async {
             let sending = self.client.send(http_request).await;
-            let response = sending.map_err(|error| self.fail_for_broken_connection(&error, sent))?;
+            let response = sending.map_err(|error| self.note_broken_connection(&error, sent))?;
             self.breaker.note_answer(response.status(), sent.elapsed());
             let (head, body) = response.into_parts();
             // The body may take minutes, and `Date` is the time of the head.
             if !may_be_from_proxy(head.status.as_u16()) {
-                self.clock.set_by(&head.headers);
+                self.clock.set_from_date_header(&head.headers);
             }
-            let reading = self.answer_room.read(body, request.answer).await;
-            let body = reading.map_err(|error| self.fail_for_unusable_body(error, sent))?;
+            let reading = self.answer_room.read_within_limits(body, request.answer).await;
+            let body = reading.map_err(|error| self.note_unusable_body(error, sent))?;
             Ok((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
-            return Err(self.fail_for_timeout(sent));
+            return Err(self.note_timeout(sent));
         };
         let (head, body) = exchanged?;
         if head.status.is_success() {
-            if request.accept != TEXT && !is_whole(&request.method, &body) {
-                return Err(FailedAttempt::unreadable(&body));
+            if request.accept != TEXT && !is_complete_json_object(&request.method, &body) {
+                return Err(FailedAttempt::for_unreadable_body(&body));
             }
-            let mut warnings = warnings(&head.headers);
+            let mut warnings = read_warning_texts(&head.headers);
             if !warnings.is_empty() {
-                let values = SecretValues::from_body(&request.body);
+                let values = SecretValues::from_request_body(&request.body);
                 for text in &mut warnings {
                     *text = values.hide(text);
                 }
@@ -353,10 +355,11 @@ impl ApiServer {
         if head.status == StatusCode::TOO_MANY_REQUESTS {
             self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
-        let mut failure = FailedAttempt::status(request.effect(), head.status, &head.headers, &body);
+        let mut failure =
+            FailedAttempt::from_status_answer(request.effect(), head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
-            && credential.renew_refused(refused).await
+            && credential.replace_refused_token(refused).await
         {
             failure.retry = Retry::WhileBusy;
             failure.retry_after = Some(Duration::ZERO);
@@ -365,16 +368,19 @@ impl ApiServer {
     }
 
     /// Waits until a request may be sent, counts it, and returns it as an HTTP request.
-    async fn wait_to_send(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
+    async fn build_request_and_wait_to_send(
+        &self,
+        request: &ApiRequest,
+    ) -> Result<Request<Body>, FailedAttempt> {
         // A login may take long, so it comes before the wait for a probe.
         let http_request = self.build_http_request(request).await?;
         if !self.may_send().await {
-            return Err(FailedAttempt::not_sent(&self.route));
+            return Err(FailedAttempt::for_unsent_request(&self.route));
         }
         self.write_lease
             .wait_until_admitted(request)
             .await
-            .map_err(FailedAttempt::lease_lost)?;
+            .map_err(FailedAttempt::for_lost_lease)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.breaker.note_sent();
         Ok(http_request)
@@ -384,7 +390,10 @@ impl ApiServer {
     async fn build_http_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
         let mut http_request = request.to_http()?;
         if let Some(credential) = &self.credential {
-            let header = credential.header().await.map_err(FailedAttempt::credential)?;
+            let header = credential
+                .obtain_authorization_header()
+                .await
+                .map_err(FailedAttempt::for_failed_credential)?;
             http_request.headers_mut().insert(header::AUTHORIZATION, header);
         }
         Ok(http_request)
@@ -396,7 +405,7 @@ const TEXT: &str = "text/plain";
 
 /// Returns whether the body can be a JSON object, as the bodies of all answers are. Answers to writes are checked
 /// completely, since they are short and some callers do not read them. Answers to reads are parsed by the caller.
-fn is_whole(method: &Method, body: &[u8]) -> bool {
+fn is_complete_json_object(method: &Method, body: &[u8]) -> bool {
     let body = body.trim_ascii();
     let is_object = body.starts_with(b"{") && body.ends_with(b"}");
     is_object && (*method == Method::GET || serde_json::from_slice::<IgnoredAny>(body).is_ok())

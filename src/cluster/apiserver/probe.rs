@@ -33,34 +33,34 @@ impl ApiServer {
     }
 
     /// Notes that a request that was sent at this time exceeded its time limit, and returns the failure.
-    pub(super) fn fail_for_timeout(&self, sent: Instant) -> FailedAttempt {
+    pub(super) fn note_timeout(&self, sent: Instant) -> FailedAttempt {
         self.probe_if_silent(sent);
-        self.breaker.note_failure();
-        FailedAttempt::timeout(&self.route, self.request_timeout)
+        self.breaker.note_failure_without_answer();
+        FailedAttempt::for_timeout(&self.route, self.request_timeout)
     }
 
     /// Notes that a request that was sent at this time got no answer in time. Starts a probe unless other requests were
     /// answered, or a probe is under way.
     fn probe_if_silent(&self, sent: Instant) {
-        if self.breaker.begin_probing_after_timeout(sent.elapsed()) {
+        if self.breaker.try_begin_probing_after_timeout(sent.elapsed()) {
             self.spawn_probe();
         }
     }
 
     /// Notes that the connection of a request broke or could not be opened, and returns the failure.
-    pub(super) fn fail_for_broken_connection(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
+    pub(super) fn note_broken_connection(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
         if is_timeout(error) {
             self.probe_if_silent(sent);
         }
-        self.breaker.note_failure();
-        FailedAttempt::connection(&self.route, error)
+        self.breaker.note_failure_without_answer();
+        FailedAttempt::from_connection_error(&self.route, error)
     }
 
     /// Notes that the body of an answer cannot be used, and returns the failure.
-    pub(super) fn fail_for_unusable_body(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
+    pub(super) fn note_unusable_body(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
         match body {
-            UnusableBody::Broken(error) => self.fail_for_broken_connection(&error, sent),
-            UnusableBody::TooLarge(limit) => FailedAttempt::too_large(limit),
+            UnusableBody::Broken(error) => self.note_broken_connection(&error, sent),
+            UnusableBody::TooLarge(limit) => FailedAttempt::for_too_large_answer(limit),
         }
     }
 
@@ -75,21 +75,22 @@ impl ApiServer {
             let pauses = (0..)
                 .map(|number| PAUSE * number)
                 .take_while(|pause| *pause + TIME_FOR_LAST_ANSWER <= time);
-            let requests: FuturesUnordered<_> =
-                pauses.map(|pause| server.ask_for_any_answer(pause)).collect();
+            let requests: FuturesUnordered<_> = pauses
+                .map(|pause| server.send_probe_request_after(pause))
+                .collect();
             // The other requests go on if one of them times out.
             let mut ends = requests.filter(|end| ready(!end.as_ref().is_err_and(|error| is_timeout(error))));
             match tokio::time::timeout(time, ends.next()).await {
-                Ok(Some(Ok(()))) => server.breaker.note_probe_answer(),
-                Ok(Some(Err(_))) => server.breaker.note_probe_failure(begun),
-                Ok(None) | Err(_) => server.breaker.note_probe_timeout(begun),
+                Ok(Some(Ok(()))) => server.breaker.close_after_probe_answer(),
+                Ok(Some(Err(_))) => server.breaker.close_after_probe_failure(begun),
+                Ok(None) | Err(_) => server.breaker.open_after_probe_timeout(begun),
             }
         });
     }
 
     /// Sends a request to which any answer counts, also a refusal. The request is one that the server answers even if
     /// it has no capacity. It carries no credential of the user, since renewing that may take long.
-    async fn ask_for_any_answer(&self, pause: Duration) -> Result<(), kube::Error> {
+    async fn send_probe_request_after(&self, pause: Duration) -> Result<(), kube::Error> {
         tokio::time::sleep(pause).await;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = Request::get("/livez")

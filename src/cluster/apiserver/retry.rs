@@ -80,16 +80,20 @@ pub(super) fn after_broken_connection(reason: &str) -> Retry {
 
 /// Counts the failed attempts at one request, without those for which the server had no capacity.
 #[derive(Debug, Default)]
-pub(super) struct FailedAttempts(u32);
+pub(super) struct FailedAttemptCounter(u32);
 
-impl FailedAttempts {
+impl FailedAttemptCounter {
     /// Counts a failed attempt, and returns the pause before the next one; `None` if there is none.
-    pub(super) fn pause_after(&mut self, retry: Retry, retry_after: Option<Duration>) -> Option<Duration> {
+    pub(super) fn count_failure_and_find_pause(
+        &mut self,
+        retry: Retry,
+        retry_after: Option<Duration>,
+    ) -> Option<Duration> {
         let most = match retry {
             Retry::AtCapacity => {
                 // These attempts are not limited in number, so a pause of zero seconds would load the server.
                 let asked = retry_after.unwrap_or_default();
-                return Some(add_jitter(asked.max(SHORTEST_PAUSE_AT_CAPACITY)));
+                return Some(limit_and_add_jitter(asked.max(SHORTEST_PAUSE_AT_CAPACITY)));
             }
             Retry::Never => 1,
             Retry::Once => 2,
@@ -97,13 +101,13 @@ impl FailedAttempts {
         };
         self.0 += 1;
         let backoff = FIRST_PAUSE * 2_u32.pow(self.0 - 1);
-        (self.0 < most).then(|| add_jitter(retry_after.unwrap_or(backoff)))
+        (self.0 < most).then(|| limit_and_add_jitter(retry_after.unwrap_or(backoff)))
     }
 }
 
 impl ApiServer {
     /// Returns the number of requests that the server had no capacity for, and that wait to be sent again.
-    pub fn throttled_requests(&self) -> usize {
+    pub fn waiting_throttled_request_count(&self) -> usize {
         *self.throttled_requests.borrow()
     }
 
@@ -166,13 +170,13 @@ impl Drop for Throttled<'_> {
 }
 
 /// Limits the pause to [`LONGEST_PAUSE`], and adds a random part.
-fn add_jitter(pause: Duration) -> Duration {
+fn limit_and_add_jitter(pause: Duration) -> Duration {
     let pause = pause.min(LONGEST_PAUSE);
-    pause + pause * random_percentage() / 100
+    pause + pause * random_jitter_percentage() / 100
 }
 
 /// Returns a random number from 0 to `JITTER`.
-fn random_percentage() -> u32 {
+fn random_jitter_percentage() -> u32 {
     // A hasher's random keys are random enough: the number is not a secret.
     let random = RandomState::new().hash_one(());
     u32::try_from(random % u64::from(JITTER + 1)).unwrap_or_default()
@@ -187,8 +191,8 @@ mod tests {
     const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 
     fn pauses(retry: Retry, retry_after: Option<Duration>) -> Vec<Duration> {
-        let mut attempts = FailedAttempts::default();
-        iter::from_fn(|| attempts.pause_after(retry, retry_after)).collect()
+        let mut attempts = FailedAttemptCounter::default();
+        iter::from_fn(|| attempts.count_failure_and_find_pause(retry, retry_after)).collect()
     }
 
     #[test]
@@ -260,13 +264,13 @@ mod tests {
     fn attempts_without_capacity_do_not_count_for_other_failures() {
         for (asked, shortest, longest) in [(0, 1, 2), (7, 7, 9), (3600, 30, 38)] {
             let asked = Some(Duration::from_secs(asked));
-            let mut attempts = FailedAttempts::default();
+            let mut attempts = FailedAttemptCounter::default();
             for _ in 0..20 {
-                let pause = attempts.pause_after(Retry::AtCapacity, asked);
+                let pause = attempts.count_failure_and_find_pause(Retry::AtCapacity, asked);
                 let pause = pause.expect("it is sent again").as_secs();
                 assert!((shortest..=longest).contains(&pause), "{asked:?}: {pause}");
             }
-            let pause = attempts.pause_after(Retry::WhileAway, None);
+            let pause = attempts.count_failure_and_find_pause(Retry::WhileAway, None);
             assert!(
                 pause.is_some_and(|pause| pause < Duration::from_secs(1)),
                 "{pause:?}"
@@ -288,7 +292,7 @@ mod tests {
     #[test]
     fn pauses_are_random() {
         let pauses: std::collections::BTreeSet<_> = (0..100)
-            .map(|_| FailedAttempts::default().pause_after(Retry::WhileBusy, None))
+            .map(|_| FailedAttemptCounter::default().count_failure_and_find_pause(Retry::WhileBusy, None))
             .collect();
         assert!(pauses.len() > 5, "{pauses:?}");
     }

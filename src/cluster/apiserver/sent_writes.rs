@@ -37,7 +37,7 @@ impl SentWrites {
     pub(super) fn for_request<'a>(&'a self, request: &'a ApiRequest) -> SentWrite<'a> {
         SentWrite {
             all: self,
-            path: object_path(request),
+            path: find_path_of_written_object(request),
             method: &request.method,
             is_sent: false,
             before: None,
@@ -91,7 +91,7 @@ impl SentWrite<'_> {
     /// Notes that an attempt is sent.
     pub(super) fn note_sent(&mut self) {
         self.is_sent = true;
-        self.before = self.note(Some(WriteResult::Unanswered));
+        self.before = self.replace_last_result(Some(WriteResult::Unanswered));
     }
 
     /// Notes that the server has carried out the write.
@@ -99,7 +99,7 @@ impl SentWrite<'_> {
         if let Some(path) = &self.path {
             self.all.lock_unanswered().remove(path);
         }
-        self.note(Some(match *self.method {
+        self.replace_last_result(Some(match *self.method {
             Method::DELETE => WriteResult::Deleted,
             _ => WriteResult::Done,
         }));
@@ -112,17 +112,17 @@ impl SentWrite<'_> {
             && self.is_sent
             && *self.method != Method::DELETE
             && kind.may_have_succeeded()
-            && !kind.is_answer()
+            && !kind.is_answer_from_server()
         {
             self.all.lock_unanswered().insert(path.clone());
         }
         if mem::take(&mut self.is_sent) && kind.has_no_effect() {
-            self.note(self.before);
+            self.replace_last_result(self.before);
         }
     }
 
     /// Notes the last write to the object, and returns the one before.
-    fn note(&self, last: Option<WriteResult>) -> Option<WriteResult> {
+    fn replace_last_result(&self, last: Option<WriteResult>) -> Option<WriteResult> {
         let path = self.path.as_ref()?;
         match last {
             Some(last) => self.all.lock_last_writes().insert(path.clone(), last),
@@ -132,7 +132,7 @@ impl SentWrite<'_> {
 }
 
 /// Returns the path of the object that a request writes; `None` if it writes none.
-fn object_path(request: &ApiRequest) -> Option<String> {
+fn find_path_of_written_object(request: &ApiRequest) -> Option<String> {
     if request.effect() == RequestEffect::Nothing {
         return None;
     }

@@ -31,7 +31,7 @@ pub struct Status {
 
 impl Status {
     /// Hides the values of a Secret in all texts.
-    pub(super) fn hide(&mut self, values: &SecretValues) {
+    pub(super) fn hide_secret_values(&mut self, values: &SecretValues) {
         self.message = values.hide(&self.message);
         // A conflict holds no values, and its manager may have the name of one.
         let causes = self.details.causes.iter_mut();
@@ -69,7 +69,7 @@ impl Status {
 
     /// Returns the fields at fault. A cause with the field `<nil>` is left out: the server adds it to say that it has
     /// not checked all rules.
-    pub fn causes(&self) -> impl Iterator<Item = &StatusCause> {
+    pub fn causes_with_field(&self) -> impl Iterator<Item = &StatusCause> {
         self.details.causes.iter().filter(|cause| cause.field != "<nil>")
     }
 
@@ -77,16 +77,16 @@ impl Status {
     /// instead.
     pub fn explain(&self) -> Message {
         if self.reason != "Invalid" || self.details.causes.len() < 2 {
-            return self.group_message(Message::new(self.to_string()));
+            return self.group_if_cause_is_shared(Message::new(self.to_string()));
         }
-        let causes = self.causes();
+        let causes = self.causes_with_field();
         Message::new("invalid fields")
             .with_details(causes.map(|cause| format!("{}: {}", cause.field, join_lines(&cause.message))))
     }
 
     /// Puts a message about one object into the group of messages with the same cause, if that cause probably concerns
     /// other objects, too.
-    pub(super) fn group_message(&self, message: Message) -> Message {
+    pub(super) fn group_if_cause_is_shared(&self, message: Message) -> Message {
         let is_namespace_missing = self.reason == "NotFound" && self.message.starts_with("namespaces \"");
         match self.message.split_once(DENIED_BY_AUTHORIZATION) {
             Some((_, denied)) => message.in_group(format!("forbidden: User {denied}")),
@@ -142,7 +142,7 @@ impl StatusCause {
     /// Returns the manager that owns a field in conflict as the server writes it: in quotes, and with the subresource
     /// through which it wrote the field. The message is `conflict with OWNER using VERSION` if the manager has updated
     /// the field, and `conflict with OWNER` if it has applied it.
-    pub fn owner(&self) -> &str {
+    pub fn owner_as_written(&self) -> &str {
         let owner = self
             .message
             .strip_prefix("conflict with ")
@@ -159,7 +159,7 @@ impl StatusCause {
     }
 
     /// Returns whether the owner of a field in conflict has applied it, and not updated it.
-    pub fn is_applied(&self) -> bool {
+    pub fn is_applied_by_owner(&self) -> bool {
         self.manager().is_some() && !self.message.contains("\" using ")
     }
 }
@@ -198,7 +198,11 @@ mod tests {
                 message: message.to_owned(),
                 ..StatusCause::default()
             };
-            let read = (cause.owner(), cause.manager(), cause.is_applied());
+            let read = (
+                cause.owner_as_written(),
+                cause.manager(),
+                cause.is_applied_by_owner(),
+            );
             assert_eq!(read, (owner, manager.map(str::to_owned), is_applied), "{message}");
         }
     }

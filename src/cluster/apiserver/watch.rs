@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::answer_body::check_values;
+use super::answer_body::check_number_of_values;
 use super::failed_attempt::FailedAttempt;
 use super::{
     ApiError, ApiErrorKind, ApiRequest, ApiServer, Content, EarlierAttempts, RequestEffect, Route, Status,
@@ -62,7 +62,12 @@ impl ApiServer {
     /// Begins a watch; `path` includes the query. The request is not repeated if it fails, because the caller lists
     /// again whenever a watch ends. Objects come in the form that `accept` names. The watch fails if nothing arrives
     /// within `silence`.
-    pub async fn watch(&self, path: &str, accept: &str, silence: Duration) -> Result<Watch, ApiError> {
+    pub async fn watch(
+        &self,
+        path: &str,
+        accept: &str,
+        longest_silence: Duration,
+    ) -> Result<Watch, ApiError> {
         let request = ApiRequest::get(path, accept);
         let error = |kind: ApiErrorKind| ApiError {
             method: request.method.clone(),
@@ -70,7 +75,7 @@ impl ApiServer {
             kind: Box::new(kind),
             earlier_attempts: EarlierAttempts::NoEffect,
         };
-        let next_request = self.wait_to_send(&request).await;
+        let next_request = self.build_request_and_wait_to_send(&request).await;
         let mut http_request = next_request.map_err(|failure| error(failure.kind))?;
         // A server that compresses would hold back an event until there are enough of them.
         let identity = header::HeaderValue::from_static("identity");
@@ -79,9 +84,9 @@ impl ApiServer {
             .insert(header::ACCEPT_ENCODING, identity);
         let sent = Instant::now();
         let Ok(sending) = timeout(self.request_timeout, self.client.send(http_request)).await else {
-            return Err(error(self.fail_for_timeout(sent).kind));
+            return Err(error(self.note_timeout(sent).kind));
         };
-        let response = sending.map_err(|cause| error(self.fail_for_broken_connection(&cause, sent).kind))?;
+        let response = sending.map_err(|cause| error(self.note_broken_connection(&cause, sent).kind))?;
         self.breaker.note_answer(response.status(), sent.elapsed());
         let (head, body) = response.into_parts();
         if head.status.is_success() {
@@ -90,14 +95,14 @@ impl ApiServer {
                 read: BytesMut::new(),
                 searched: 0,
                 route: self.route.clone(),
-                silence,
+                silence: longest_silence,
             });
         }
-        let reading = self.answer_room.read(body, Content::Object);
+        let reading = self.answer_room.read_within_limits(body, Content::Object);
         let in_time = timeout(self.request_timeout, reading).await;
         let body = in_time.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(
-            FailedAttempt::status(RequestEffect::Nothing, head.status, &head.headers, &body).kind,
+            FailedAttempt::from_status_answer(RequestEffect::Nothing, head.status, &head.headers, &body).kind,
         ))
     }
 }
@@ -118,10 +123,10 @@ impl Watch {
                 return Some(Err(ApiErrorKind::Unreadable(text)));
             }
             match timeout(self.silence, self.body.frame()).await {
-                Err(_) => return Some(Err(FailedAttempt::timeout(&self.route, self.silence).kind)),
+                Err(_) => return Some(Err(FailedAttempt::for_timeout(&self.route, self.silence).kind)),
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => {
-                    return Some(Err(FailedAttempt::connection(&self.route, &error).kind));
+                    return Some(Err(FailedAttempt::from_connection_error(&self.route, &error).kind));
                 }
                 Ok(Some(Ok(frame))) => {
                     if let Some(data) = frame.data_ref() {
@@ -134,7 +139,7 @@ impl Watch {
 }
 
 fn parse_event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
-    check_values(line).map_err(ApiErrorKind::TooLarge)?;
+    check_number_of_values(line).map_err(ApiErrorKind::TooLarge)?;
     let line: WatchLine =
         serde_json::from_slice(line).map_err(|error| ApiErrorKind::Unreadable(error.to_string()))?;
     let change = match line.kind.as_str() {

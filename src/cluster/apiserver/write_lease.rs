@@ -66,7 +66,7 @@ impl WriteLease {
     }
 
     /// Notes that the lease could not be renewed. Writes fail for this reason once it has expired.
-    pub(super) fn note_failed_renewal(&self, reason: &str) {
+    pub(super) fn lose_if_expired(&self, reason: &str) {
         if self.age().is_some_and(|age| age >= EXPIRES_AFTER) {
             self.lose(reason);
         }
@@ -129,8 +129,8 @@ impl ApiServer {
     }
 
     /// Notes that the lease could not be renewed: writes fail for this reason once it has expired.
-    pub fn note_failed_lease_renewal(&self, reason: &str) {
-        self.write_lease.note_failed_renewal(reason);
+    pub fn lose_lease_if_expired(&self, reason: &str) {
+        self.write_lease.lose_if_expired(reason);
     }
 
     /// Takes the lease of this run away: nothing more is written.
@@ -181,7 +181,7 @@ mod tests {
             lease.wait_until_admitted(&ApiRequest::get("/member", "a")).await,
             Ok(())
         );
-        lease.note_failed_renewal("no answer");
+        lease.lose_if_expired("no answer");
         assert_eq!(
             lease.wait_until_admitted(&patch("/member")).await,
             Err("no answer".to_owned())
@@ -194,7 +194,7 @@ mod tests {
     async fn a_failed_renewal_stops_nothing_before_the_lease_expires() {
         let lease = WriteLease::default();
         lease.renew(Moment::now());
-        lease.note_failed_renewal("no answer");
+        lease.lose_if_expired("no answer");
         assert_eq!(lease.wait_until_admitted(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");

@@ -12,7 +12,7 @@ use kube::client::{Body, ClientBuilder, ConfigExt as _};
 use kube::{Client, Config};
 use tower::{BoxError, ServiceBuilder};
 
-use super::early_connections::EarlyConnections;
+use super::early_connections::EarlyConnector;
 use crate::cluster::apiserver::ConnectionOpener;
 
 /// The clients of a connection.
@@ -54,7 +54,7 @@ fn build_direct_clients(config: &Config) -> Result<Clients, kube::Error> {
     let probe_client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new())
         .pool_max_idle_per_host(0)
         .build(connector.clone());
-    let early_connections = EarlyConnections::new(connector);
+    let early_connections = EarlyConnector::new(connector);
     let connection_opener = early_connections.opener(config.cluster_url.clone());
     let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(early_connections);
     Ok(Clients {

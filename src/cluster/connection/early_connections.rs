@@ -21,7 +21,7 @@ use crate::cluster::apiserver::ConnectionOpener;
 const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
 /// A connector that first returns the connections that were opened early, and then opens new ones.
-pub(super) struct EarlyConnections<C: Service<Uri>> {
+pub(super) struct EarlyConnector<C: Service<Uri>> {
     connector: C,
     longest_idle: Duration,
     opened: Arc<Mutex<Opened<C::Response, C::Error>>>,
@@ -46,21 +46,21 @@ struct EarlyConnection<S, E> {
 
 /// Opens connections to one server early.
 struct Opener<C: Service<Uri>> {
-    connections: EarlyConnections<C>,
+    connections: EarlyConnector<C>,
     server: Uri,
 }
 
 impl<S, E> Opened<S, E> {
     /// Removes the oldest early connection that is young enough, and returns it.
-    fn take(&mut self, longest_idle: Duration) -> Option<EarlyConnection<S, E>> {
-        self.close_older(longest_idle);
+    fn take_young_connection(&mut self, longest_idle: Duration) -> Option<EarlyConnection<S, E>> {
+        self.close_idle_since(longest_idle);
         self.early.pop_front()
     }
 
-    fn close_older(&mut self, longest_idle: Duration) {
+    fn close_idle_since(&mut self, idle_time: Duration) {
         while self
             .early
-            .pop_front_if(|early| early.since.elapsed() >= longest_idle)
+            .pop_front_if(|early| early.since.elapsed() >= idle_time)
             .is_some()
         {
             self.all -= 1;
@@ -68,7 +68,7 @@ impl<S, E> Opened<S, E> {
     }
 }
 
-impl<C> EarlyConnections<C>
+impl<C> EarlyConnector<C>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Send + 'static,
@@ -97,7 +97,7 @@ where
     }
 }
 
-impl<C: Service<Uri>> EarlyConnections<C> {
+impl<C: Service<Uri>> EarlyConnector<C> {
     fn lock(&self) -> MutexGuard<'_, Opened<C::Response, C::Error>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,16 +126,16 @@ where
         let connections = self.connections.clone();
         tokio::spawn(async move {
             tokio::time::sleep(connections.longest_idle).await;
-            connections.lock().close_older(connections.longest_idle);
+            connections.lock().close_idle_since(connections.longest_idle);
         });
     }
 
-    fn discard(&self) {
-        self.connections.lock().close_older(Duration::ZERO);
+    fn close_unused_connections(&self) {
+        self.connections.lock().close_idle_since(Duration::ZERO);
     }
 }
 
-impl<C: Service<Uri> + Clone> Clone for EarlyConnections<C> {
+impl<C: Service<Uri> + Clone> Clone for EarlyConnector<C> {
     fn clone(&self) -> Self {
         Self {
             connector: self.connector.clone(),
@@ -145,7 +145,7 @@ impl<C: Service<Uri> + Clone> Clone for EarlyConnections<C> {
     }
 }
 
-impl<C> Service<Uri> for EarlyConnections<C>
+impl<C> Service<Uri> for EarlyConnector<C>
 where
     C: Service<Uri> + Clone + Send + 'static,
     C::Response: Send + 'static,
@@ -163,7 +163,7 @@ where
     fn call(&mut self, server: Uri) -> Self::Future {
         let early = {
             let mut opened = self.lock();
-            let early = opened.take(self.longest_idle);
+            let early = opened.take_young_connection(self.longest_idle);
             opened.all += usize::from(early.is_none());
             early
         };
@@ -205,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn requests_get_the_early_connections_first_and_a_new_one_for_one_that_failed() {
         let attempts = Arc::new(AtomicUsize::new(0));
-        let mut connector = EarlyConnections::new(numbering(&attempts));
+        let mut connector = EarlyConnector::new(numbering(&attempts));
         let opener = connector.opener(server());
         opener.open_up_to(3);
         tokio::task::yield_now().await;
@@ -227,7 +227,7 @@ mod tests {
     async fn the_error_of_a_connection_that_took_long_is_that_of_the_request() {
         let attempts = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&attempts);
-        let mut connector = EarlyConnections::new(tower::service_fn(move |_: Uri| {
+        let mut connector = EarlyConnector::new(tower::service_fn(move |_: Uri| {
             counted.fetch_add(1, Ordering::SeqCst);
             async {
                 tokio::time::sleep(Duration::from_secs(10)).await;
@@ -242,11 +242,11 @@ mod tests {
     #[tokio::test]
     async fn connections_that_may_be_closed_are_not_used() {
         let attempts = Arc::new(AtomicUsize::new(2));
-        let mut connector = EarlyConnections::new(numbering(&attempts));
+        let mut connector = EarlyConnector::new(numbering(&attempts));
         let opener = connector.opener(server());
         opener.open_up_to(2);
         tokio::task::yield_now().await;
-        opener.discard();
+        opener.close_unused_connections();
         assert_eq!(connector.call(server()).await, Ok(4));
         assert_eq!(connector.lock().all, 1);
 

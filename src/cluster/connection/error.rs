@@ -8,12 +8,12 @@ use super::exec_credential_plugin::{ExecError, ExecFault};
 use super::kuberc::KubercError;
 use crate::cluster::proxy::InvalidProxy;
 use crate::error::{Error, ErrorKind};
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 
 /// The error about a kubeconfig that cannot be used.
 pub(super) fn invalid_kubeconfig(error: &KubeconfigError) -> Error {
     Error::usage(
-        format!("kubeconfig: invalid: {}", os_cause(error)),
+        format!("kubeconfig: invalid: {}", format_os_error(error)),
         CHOOSE_A_CONTEXT,
     )
 }
@@ -22,13 +22,13 @@ pub(super) const CHOOSE_A_CONTEXT: &str =
     "list the contexts with `kubectl config get-contexts`, then set --context, current-context or --server";
 
 /// The error about settings that exclude each other. `conflict` is in kubectl's words.
-pub(super) fn conflict(conflict: impl fmt::Display, hint: &str) -> Error {
+pub(super) fn conflicting_settings(conflict: impl fmt::Display, hint: &str) -> Error {
     Error::usage(format!("invalid configuration: {conflict}"), hint)
 }
 
 /// The error about certificates or credentials that cannot be used.
 pub(super) fn unusable_credentials(error: &kube::Error) -> Error {
-    let text = format!("client configuration: {}", os_cause(error));
+    let text = format!("client configuration: {}", format_os_error(error));
     Error::new(ErrorKind::Cluster, text).with_hint("check the user and cluster entries of the kubeconfig")
 }
 
@@ -57,7 +57,7 @@ impl From<InvalidProxy> for Error {
 
 impl From<ExecError> for Error {
     fn from(error: ExecError) -> Self {
-        let kind = if error.fault.is_configuration() {
+        let kind = if error.fault.is_configuration_fault() {
             ErrorKind::Usage
         } else {
             ErrorKind::Cluster

@@ -18,7 +18,7 @@ use serde_json::json;
 use super::Login;
 use super::kuberc::{Denial, PluginPolicy};
 use crate::find_program::{self, ProgramError};
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 
 const API_VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1",
@@ -68,7 +68,7 @@ pub enum ExecFault {
     #[error("cannot be started: {0}")]
     CurrentDirectory(ProgramError),
     /// The program cannot be started.
-    #[error("cannot be started: {}", os_cause(.0))]
+    #[error("cannot be started: {}", format_os_error(.0))]
     NotStarted(std::io::Error),
     /// The program failed. Its standard error was shown before.
     #[error("failed: {0}")]
@@ -98,7 +98,7 @@ impl From<ProgramError> for ExecFault {
 
 impl ExecFault {
     /// Returns whether the kubeconfig or the machine is at fault, so that no program was run.
-    pub(super) fn is_configuration(&self) -> bool {
+    pub(super) fn is_configuration_fault(&self) -> bool {
         matches!(
             self,
             Self::NoCommand
@@ -136,14 +136,14 @@ pub(super) fn run(
     policy: &PluginPolicy,
 ) -> Result<PluginCredentials, ExecError> {
     let named = config.command.as_deref().unwrap_or_default();
-    fetch(config, named, login, policy).map_err(|fault| ExecError {
+    run_if_allowed(config, named, login, policy).map_err(|fault| ExecError {
         command: named.to_owned(),
         fault,
         install_hint: config.install_hint.clone().filter(|hint| !hint.is_empty()),
     })
 }
 
-fn fetch(
+fn run_if_allowed(
     config: &ExecConfig,
     command: &str,
     login: Login,
@@ -166,10 +166,10 @@ fn fetch(
         };
     let mut child = find_program::to_command(command)?
         .args(config.args.iter().flatten())
-        .envs(config.env.iter().flatten().filter_map(variable))
+        .envs(config.env.iter().flatten().filter_map(read_name_and_value))
         .env(
             "KUBERNETES_EXEC_INFO",
-            exec_info(version, is_interactive, config.cluster.as_ref()),
+            format_exec_info(version, is_interactive, config.cluster.as_ref()),
         )
         // Standard input may hold manifests, which the program must not read.
         .stdin(if is_interactive {
@@ -202,11 +202,11 @@ fn fetch(
 /// Limit of an answer in bytes: a token, or a certificate with its key.
 const ANSWER_LIMIT: u64 = 4 << 20;
 
-fn variable(entry: &HashMap<String, String>) -> Option<(&String, &String)> {
+fn read_name_and_value(entry: &HashMap<String, String>) -> Option<(&String, &String)> {
     Some((entry.get("name")?, entry.get("value")?))
 }
 
-fn exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAuthCluster>) -> String {
+fn format_exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAuthCluster>) -> String {
     let mut info = json!({
         "apiVersion": version,
         "kind": "ExecCredential",
@@ -340,7 +340,7 @@ mod tests {
             tls_server_name: Some("b".to_owned()),
             ..ExecAuthCluster::default()
         };
-        let info = exec_info(V1, false, Some(&cluster));
+        let info = format_exec_info(V1, false, Some(&cluster));
         let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
         assert_eq!(
             info["spec"],

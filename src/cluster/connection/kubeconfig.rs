@@ -11,7 +11,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use super::error::invalid_kubeconfig;
 use super::home;
 use crate::error::Error;
-use crate::model::text::{os_cause, shell_word};
+use crate::model::text::{format_os_error, shell_word};
 use crate::regular_file::{self, SMALL};
 
 /// The cluster, user and namespace that a kubeconfig selects.
@@ -61,7 +61,10 @@ pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
 
 /// Selects the cluster and the user. It is an error if a flag or the context names an entry that does not exist:
 /// otherwise requests would be anonymous. The context's user may be missing if flags hold credentials.
-pub(super) fn choose(kubeconfig: &Kubeconfig, names: NamesInFlags<'_>) -> Result<Chosen, Error> {
+pub(super) fn select_cluster_and_user(
+    kubeconfig: &Kubeconfig,
+    names: NamesInFlags<'_>,
+) -> Result<Chosen, Error> {
     let context_name = names.context.or(kubeconfig.current_context.as_deref());
     let context = context_name
         .map(|name| {
@@ -126,10 +129,10 @@ fn find_entry<'a, T: Clone + Default + 'a>(
 /// ignored (client-go, `NewDefaultClientConfigLoadingRules`).
 pub(super) fn default_paths() -> Vec<PathBuf> {
     let variable = std::env::var_os("KUBECONFIG");
-    paths(variable.as_deref(), home::find_home())
+    paths_in_variable_or_home(variable.as_deref(), home::find_home())
 }
 
-fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
+fn paths_in_variable_or_home(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
     match variable {
         Some(list) if !list.is_empty() => std::env::split_paths(list)
             .filter(|path| !path.as_os_str().is_empty())
@@ -170,7 +173,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
         format!(
             "kubeconfig {}: cannot be read: {}",
             path.display(),
-            os_cause(error)
+            format_os_error(error)
         ),
         "check --kubeconfig and KUBECONFIG",
     )
@@ -244,12 +247,12 @@ mod tests {
     fn kubeconfigs_are_looked_for_where_kubectl_looks() {
         let home = || Some(PathBuf::from("/home/me"));
         let at_home = vec![PathBuf::from("/home/me/.kube/config")];
-        assert_eq!(paths(None, home()), at_home);
-        assert_eq!(paths(Some(OsStr::new("")), home()), at_home);
-        assert_eq!(paths(None, None), Vec::<PathBuf>::new());
+        assert_eq!(paths_in_variable_or_home(None, home()), at_home);
+        assert_eq!(paths_in_variable_or_home(Some(OsStr::new("")), home()), at_home);
+        assert_eq!(paths_in_variable_or_home(None, None), Vec::<PathBuf>::new());
         let list = std::env::join_paths(["/a", "", "b"]).expect("paths without separators");
         let listed = ["/a", "b"].map(PathBuf::from);
-        assert_eq!(paths(Some(&list), home()), listed);
+        assert_eq!(paths_in_variable_or_home(Some(&list), home()), listed);
     }
 
     #[test]
@@ -339,7 +342,9 @@ mod tests {
             user,
             flags_hold_credentials: false,
         };
-        let server = |kubeconfig: &Kubeconfig, names| choose(kubeconfig, names).map(|it| it.cluster.server);
+        let server = |kubeconfig: &Kubeconfig, names| {
+            select_cluster_and_user(kubeconfig, names).map(|it| it.cluster.server)
+        };
         let nothing = server(&kubeconfig, names(None, None, None));
         assert_eq!(nothing.expect("no cluster"), None);
         let by_cluster = server(&kubeconfig, names(None, Some("one"), None));
@@ -349,9 +354,9 @@ mod tests {
             flags_hold_credentials: true,
             ..names(None, None, None)
         };
-        let chosen = choose(&kubeconfig, by_flags).expect("the user of the flags");
+        let chosen = select_cluster_and_user(&kubeconfig, by_flags).expect("the user of the flags");
         assert_eq!((chosen.user.username, chosen.namespace), (None, None));
-        let chosen = choose(&kubeconfig, names(None, None, Some("me"))).expect("a user");
+        let chosen = select_cluster_and_user(&kubeconfig, names(None, None, Some("me"))).expect("a user");
         assert_eq!(chosen.user.username.as_deref(), Some("me"));
         for (names, expected) in [
             (
@@ -375,7 +380,7 @@ mod tests {
                 "user \"you\" does not exist in the kubeconfig",
             ),
         ] {
-            let error = choose(&kubeconfig, names).err().expect(expected);
+            let error = select_cluster_and_user(&kubeconfig, names).err().expect(expected);
             assert_eq!(error.to_string(), expected);
         }
     }

@@ -3,7 +3,7 @@
 
 use kube::config::{AuthInfo, Cluster};
 
-use super::error::conflict;
+use super::error::conflicting_settings;
 use crate::error::Error;
 
 const FILE_OR_DATA: &str = "remove either the file or the data from the kubeconfig";
@@ -11,7 +11,7 @@ const FILE_OR_DATA: &str = "remove either the file or the data from the kubeconf
 /// Refuses a cluster with two certificate authorities.
 pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Error> {
     if cluster.certificate_authority.is_some() && cluster.certificate_authority_data.is_some() {
-        return Err(conflict(
+        return Err(conflicting_settings(
             format_args!(
                 "certificate-authority-data and certificate-authority are both specified for {name}"
             ),
@@ -23,21 +23,21 @@ pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Error> 
 
 /// Refuses a user with two ways to log in, or with a part of one, such as a certificate without a key.
 pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
-    if names_certificate(user) {
+    if has_certificate(user) {
         if user.client_certificate.is_some() && user.client_certificate_data.is_some() {
-            return Err(conflict(
+            return Err(conflicting_settings(
                 format_args!("client-cert-data and client-cert are both specified for {name}"),
                 FILE_OR_DATA,
             ));
         }
         if user.client_key.is_some() && user.client_key_data.is_some() {
-            return Err(conflict(
+            return Err(conflicting_settings(
                 format_args!("client-key-data and client-key are both specified for {name}"),
                 FILE_OR_DATA,
             ));
         }
-        if !names_key(user) {
-            return Err(conflict(
+        if !has_key(user) {
+            return Err(conflicting_settings(
                 format_args!(
                     "client-key-data or client-key must be specified for {name} to use the clientCert authentication method"
                 ),
@@ -46,7 +46,7 @@ pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
         }
     }
     if user.exec.is_some() && user.auth_provider.is_some() {
-        return Err(conflict(
+        return Err(conflicting_settings(
             format_args!("authProvider cannot be provided in combination with an exec plugin for {name}"),
             "remove the auth-provider from the kubeconfig",
         ));
@@ -54,7 +54,7 @@ pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
     let has_password = user.username.is_some() || user.password.is_some();
     let has_file_and_name = user.token_file.is_some() && user.username.is_some();
     if user.token.is_some() && has_password || has_file_and_name {
-        return Err(conflict(
+        return Err(conflicting_settings(
             format_args!(
                 "more than one authentication method found for {name}; found [token basicAuth], only one is allowed"
             ),
@@ -71,7 +71,7 @@ pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
             .as_ref()
             .is_some_and(|extra| !extra.is_empty());
     if has_more && user.impersonate.is_none() {
-        return Err(conflict(
+        return Err(conflicting_settings(
             format_args!("requesting uid, groups or user-extra for {name} without impersonating a user"),
             "add --as USER",
         ));
@@ -81,13 +81,13 @@ pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Error> {
 
 /// Returns whether there is a client certificate with its key.
 pub(super) fn has_certificate_and_key(user: &AuthInfo) -> bool {
-    names_certificate(user) && names_key(user)
+    has_certificate(user) && has_key(user)
 }
 
-fn names_certificate(user: &AuthInfo) -> bool {
+fn has_certificate(user: &AuthInfo) -> bool {
     user.client_certificate.is_some() || user.client_certificate_data.is_some()
 }
 
-fn names_key(user: &AuthInfo) -> bool {
+fn has_key(user: &AuthInfo) -> bool {
     user.client_key.is_some() || user.client_key_data.is_some()
 }

@@ -30,7 +30,7 @@ use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
 use crate::error::{Error, ErrorKind};
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 use crate::regular_file::{self, SMALL};
 
 /// The default time limit of one request. It is longer than the API server's own limit, so that the server's error
@@ -143,15 +143,15 @@ impl ConnectionOptions {
                         || self.username.is_some()
                         || self.client_certificate.is_some(),
                 };
-                let chosen = kubeconfig::choose(&kubeconfig, names)?;
+                let chosen = kubeconfig::select_cluster_and_user(&kubeconfig, names)?;
                 context.clone_from(&chosen.context);
-                self.config_of(&chosen)?
+                self.build_config(&chosen)?
             }
-            _ if self.server.is_some() => self.config_of(&Chosen::default())?,
+            _ if self.server.is_some() => self.build_config(&Chosen::default())?,
             // The user named a kubeconfig, so the credentials of the Pod, which may be for another cluster, are not
             // used.
             Some(_) => {
-                let paths = join_paths(&self.existing_paths(), " and ");
+                let paths = join_paths(&self.existing_kubeconfig_paths(), " and ");
                 return Err(Error::usage(
                     format!("kubeconfig {paths}: it has no cluster and no context"),
                     "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG",
@@ -159,7 +159,7 @@ impl ConnectionOptions {
             }
             None => {
                 self.refuse_names_without_kubeconfig()?;
-                self.config_of_pod()?
+                self.build_config_of_pod()?
             }
         };
         // Requests are repeated by `ApiServer`, which counts them.
@@ -180,13 +180,13 @@ impl ConnectionOptions {
 
     /// Makes the configuration. The proxy is returned separately, since a configuration has no place for the name of
     /// the setting that holds the proxy.
-    fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), Error> {
+    fn build_config(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), Error> {
         let ConnectionSettings {
             server,
             cluster,
             mut user,
         } = apply_flags_to_kubeconfig::resolve(self, chosen)?;
-        check_files(&user)?;
+        check_certificate_and_key_files(&user)?;
         let mut config = Config::new(server);
         let proxy = match non_empty(cluster.proxy_url.as_ref()) {
             Some(address) => {
@@ -237,7 +237,7 @@ impl ConnectionOptions {
 
     /// Makes the configuration that every Pod has. Flags replace the token, the authority and the impersonated user,
     /// and `POD_NAMESPACE` the namespace; the server's certificate is always verified, as in kubectl.
-    fn config_of_pod(&self) -> Result<(Config, Option<Proxy>), Error> {
+    fn build_config_of_pod(&self) -> Result<(Config, Option<Proxy>), Error> {
         let mut config = Config::incluster().map_err(|_| self.no_kubeconfig_found())?;
         if let Some(namespace) = non_empty(std::env::var("POD_NAMESPACE").ok().as_ref()) {
             namespace.clone_into(&mut config.default_namespace);
@@ -259,7 +259,7 @@ impl ConnectionOptions {
         };
         let ConnectionSettings { cluster, user, .. } =
             apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
-        check_files(&user)?;
+        check_certificate_and_key_files(&user)?;
         if let Some(certificates) = read_root_certificates(&cluster)? {
             config.root_cert = Some(certificates);
             config.root_cert_file = None;
@@ -277,20 +277,20 @@ impl ConnectionOptions {
 
     /// `no kubeconfig at /home/me/.kube/config`
     fn describe_missing_kubeconfig(&self) -> String {
-        let paths = self.searched_paths();
+        let paths = self.searched_kubeconfig_paths();
         let at = if paths.is_empty() { "" } else { " at " };
         format!("no kubeconfig{at}{}", join_paths(&paths, " or "))
     }
 
     /// Returns the paths of the kubeconfigs that exist.
-    fn existing_paths(&self) -> Vec<PathBuf> {
-        let mut paths = self.searched_paths();
+    fn existing_kubeconfig_paths(&self) -> Vec<PathBuf> {
+        let mut paths = self.searched_kubeconfig_paths();
         paths.retain(|path| path.exists());
         paths
     }
 
     /// Returns the paths at which kubeconfigs were looked for.
-    fn searched_paths(&self) -> Vec<PathBuf> {
+    fn searched_kubeconfig_paths(&self) -> Vec<PathBuf> {
         match &self.kubeconfig {
             Some(path) if !path.as_os_str().is_empty() => vec![path.clone()],
             _ => kubeconfig::default_paths(),
@@ -298,9 +298,9 @@ impl ConnectionOptions {
     }
 }
 
-fn join_paths(paths: &[PathBuf], word: &str) -> String {
+fn join_paths(paths: &[PathBuf], separator: &str) -> String {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    names.join(word)
+    names.join(separator)
 }
 
 /// Returns the text unless it is empty: an empty text counts as unset in kubeconfigs and flags.
@@ -309,7 +309,7 @@ fn non_empty(text: Option<&String>) -> Option<&str> {
 }
 
 /// Opens the files that kube will read, because its own error names neither file nor flag.
-fn check_files(user: &AuthInfo) -> Result<(), Error> {
+fn check_certificate_and_key_files(user: &AuthInfo) -> Result<(), Error> {
     let files = [
         ("client certificate", &user.client_certificate),
         ("client key", &user.client_key),
@@ -318,7 +318,7 @@ fn check_files(user: &AuthInfo) -> Result<(), Error> {
         if let Some(path) = path {
             regular_file::read(Path::new(path), SMALL).map_err(|error| {
                 Error::usage(
-                    format!("{what} {path}: cannot be read: {}", os_cause(&error)),
+                    format!("{what} {path}: cannot be read: {}", format_os_error(&error)),
                     "check --client-certificate, --client-key, and the user of the kubeconfig",
                 )
             })?;
@@ -368,7 +368,7 @@ impl Endpoint {
     fn from_config(config: &Config) -> Self {
         let url = &config.cluster_url;
         let authority = url.authority().map_or("", |authority| authority.as_str());
-        let host = without_password(authority);
+        let host = without_user_and_password(authority);
         let scheme = url.scheme_str().unwrap_or("https");
         Self {
             address: format!("{scheme}://{host}{}", url.path().trim_end_matches('/')),
@@ -378,13 +378,13 @@ impl Endpoint {
 }
 
 /// Removes the user name and the password from an address.
-fn without_password(address: &str) -> &str {
+fn without_user_and_password(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, host)| host)
 }
 
 fn parse_server(server: &str) -> Result<Uri, Error> {
     let invalid = || {
-        let server = without_password(server);
+        let server = without_user_and_password(server);
         Error::usage(
             format!("{server:?} is not a valid server URL"),
             "write it as https://HOST:PORT",
@@ -397,7 +397,7 @@ fn parse_server(server: &str) -> Result<Uri, Error> {
     };
     let uri: Uri = with_scheme.parse().map_err(|_| invalid())?;
     let authority = uri.authority().ok_or_else(invalid)?;
-    let names_port = without_password(authority.as_str()) != authority.host();
+    let names_port = without_user_and_password(authority.as_str()) != authority.host();
     if names_port && authority.port_u16().is_none() {
         return Err(invalid());
     }

@@ -52,7 +52,7 @@ pub struct FailedVersion {
 
 impl FailedVersion {
     /// Returns the name of the `APIService` that this version has if it is aggregated.
-    pub fn api_service(&self) -> String {
+    pub fn api_service_name(&self) -> String {
         format!("{}.{}", self.version, self.group)
     }
 }
@@ -151,7 +151,7 @@ impl Discovery {
     }
 
     /// Returns the judgement on a kind that discovery does not list; `None` if it was not judged.
-    pub fn missing_kind(&self, kind: &GroupKind) -> Option<&MissingKind> {
+    pub fn judgement_on_missing_kind(&self, kind: &GroupKind) -> Option<&MissingKind> {
         self.missing_kinds.get(kind)
     }
 
@@ -240,13 +240,13 @@ impl Discovery {
     /// A group may be abbreviated (`ingresses.networking`). If several resources match, the core
     /// group wins, then the order of the server. A name without a group that matches nothing is
     /// `GroupFailed` if any group failed.
-    pub fn find_by_argument(&self, text: &str) -> KindLookup<'_> {
-        resource_argument::find(text, &self.resources, &self.failures)
+    pub fn find_by_argument(&self, argument: &str) -> KindLookup<'_> {
+        resource_argument::find(argument, &self.resources, &self.failures)
     }
 
     /// Finds the resource of an entry `resource.group` of the deprecated annotation
     /// `contains-group-resources`, in the version that the server prefers.
-    pub fn group_resource(&self, resource: &str, group: &str) -> KindLookup<'_> {
+    pub fn find_by_group_resource(&self, resource: &str, group: &str) -> KindLookup<'_> {
         self.resources
             .iter()
             .find(|served| served.plural == resource && served.group == group)

@@ -14,7 +14,7 @@ pub(super) fn find<'a>(
 ) -> KindLookup<'a> {
     let interpretations = interpretations(text);
     for interpretation in &interpretations {
-        let found = interpretation.find(resources, |group| interpretation.is_group(group));
+        let found = interpretation.find(resources, |group| interpretation.matches_group(group));
         let failed = failures.iter().find(|failed| {
             failed.group == interpretation.group && interpretation.is_version(&failed.version)
         });
@@ -28,7 +28,9 @@ pub(super) fn find<'a>(
             (_, Some(failed)) => return KindLookup::GroupFailed(failed),
             (None, None) => {}
         }
-        if let Some(found) = interpretation.find(resources, |group| interpretation.begins_group(group)) {
+        if let Some(found) = interpretation.find(resources, |group| {
+            interpretation.matches_beginning_of_group(group)
+        }) {
             return KindLookup::Found(found);
         }
     }
@@ -53,8 +55,8 @@ pub(super) struct Interpretation<'t> {
 
 /// Returns all ways to read the text. `a.b.c` may be resource, version and group, or a resource and a group with a dot
 /// in it. kubectl reads the `v1` of `a.v1` only as a group, and as a version only in `a.v1.`; here, it may be either.
-pub(super) fn interpretations(text: &str) -> Vec<Interpretation<'_>> {
-    let (resource, rest) = text.split_once('.').unwrap_or((text, ""));
+pub(super) fn interpretations(argument: &str) -> Vec<Interpretation<'_>> {
+    let (resource, rest) = argument.split_once('.').unwrap_or((argument, ""));
     let mut interpretations = Vec::new();
     if let Some((version, group)) = rest.split_once('.') {
         interpretations.push(Interpretation {
@@ -91,11 +93,11 @@ fn is_version(text: &str) -> bool {
 }
 
 impl Interpretation<'_> {
-    fn is_group(&self, group: &str) -> bool {
+    fn matches_group(&self, group: &str) -> bool {
         self.group.is_empty() || self.group == group
     }
 
-    pub(super) fn begins_group(&self, group: &str) -> bool {
+    pub(super) fn matches_beginning_of_group(&self, group: &str) -> bool {
         group.starts_with(self.group)
     }
 
@@ -104,12 +106,12 @@ impl Interpretation<'_> {
     }
 
     fn may_be_in_failed_version(&self, failed: &FailedVersion) -> bool {
-        self.begins_group(&failed.group) && self.is_version(&failed.version)
+        self.matches_beginning_of_group(&failed.group) && self.is_version(&failed.version)
     }
 
     /// Finds a resource: full names come before short names, and these before kinds.
     fn find<'a>(&self, resources: &'a [Resource], is_group: impl Fn(&str) -> bool) -> Option<&'a Resource> {
-        let forms: [fn(&Resource, &str) -> bool; 3] = [has_name, has_short_name, has_kind];
+        let forms: [fn(&Resource, &str) -> bool; 3] = [has_plural_or_singular, has_short_name, has_kind];
         forms.into_iter().find_map(|has_form| {
             resources.iter().find(|resource| {
                 has_form(resource, self.resource)
@@ -120,7 +122,7 @@ impl Interpretation<'_> {
     }
 }
 
-fn has_name(resource: &Resource, name: &str) -> bool {
+fn has_plural_or_singular(resource: &Resource, name: &str) -> bool {
     resource.plural.eq_ignore_ascii_case(name) || resource.singular.eq_ignore_ascii_case(name)
 }
 

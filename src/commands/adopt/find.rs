@@ -66,7 +66,7 @@ pub(super) async fn find_objects(
             kinds,
             reach,
         } => {
-            let resources = find_resources(cluster, kinds)?;
+            let resources = find_resources_or_defaults(cluster, kinds)?;
             let namespace = match reach {
                 Reach::Namespace => Some(cluster.namespace.clone()),
                 Reach::Cluster => None,
@@ -100,7 +100,7 @@ pub(super) async fn read_named_or_skip(
         });
     let candidates = candidates
         .await
-        .map_err(|(key, error)| error.while_reading(&key))?;
+        .map_err(|(key, error)| error.to_error_while_reading(&key))?;
     let mut found = FoundObjects::default();
     for ((key, resource), candidate) in wanted.into_iter().zip(candidates) {
         match candidate {
@@ -159,7 +159,7 @@ pub(super) async fn find_labeled(
 }
 
 /// Returns the resources of `--kinds`; without the flag, those of `kubectl apply --prune` that the server serves.
-fn find_resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
+fn find_resources_or_defaults(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
     let mut resources: Vec<Arc<Resource>> = Vec::new();
     if kinds.is_empty() {
         for (group, kind) in PRUNED_BY_DEFAULT {
@@ -171,7 +171,7 @@ fn find_resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resourc
         let resource = match cluster.discovery.find_by_argument(kind) {
             KindLookup::Found(resource) => resource,
             KindLookup::GroupFailed(failure) => {
-                return Err(Error::kind_unknowable(format!(
+                return Err(Error::for_undiscoverable_kind(format!(
                     "cannot determine whether the server has resource {kind:?}: {failure}"
                 )));
             }
@@ -212,7 +212,7 @@ pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<
             Ok(Some(Arc::new(resource.clone())))
         }
         KindLookup::Found(_) | KindLookup::Absent => Ok(None),
-        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
+        KindLookup::GroupFailed(failure) => Err(Error::for_undiscoverable_kind(format!(
             "cannot determine whether the server has kind {kind}: {failure}"
         ))),
     }

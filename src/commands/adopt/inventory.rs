@@ -21,7 +21,7 @@ use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Consent, MembershipPlan, Refusal};
 use crate::read::{self, Cluster, ListTargets, Selector};
@@ -31,7 +31,7 @@ use crate::settings::{AdoptOptions, InventoryReference, ObjectsToAdopt};
 /// Finds the objects of the inventory.
 ///
 /// If the server does not list a kind of the inventory, this waits until it does, or until it is proved that the kind
-/// is gone (`settle_missing_kinds`): the user may delete the inventory after the run, and objects of that kind would
+/// is gone (`wait_for_missing_kinds`): the user may delete the inventory after the run, and objects of that kind would
 /// be lost.
 pub(super) async fn find_tracked(
     cluster: &mut Cluster,
@@ -43,7 +43,7 @@ pub(super) async fn find_tracked(
     let tool = reference.tool;
     let namespace = reference.namespace.as_ref().unwrap_or(&cluster.namespace).clone();
     let (source, inventory) = read_inventory(cluster, reference, &namespace).await?;
-    settle_missing_kinds(cluster, &inventory).await?;
+    wait_for_missing_kinds(cluster, &inventory).await?;
     let cluster = &*cluster;
     let select_by = |selector| {
         ObjectSelection::Tracked(Box::new(InventorySelection {
@@ -99,24 +99,24 @@ pub(super) async fn find_tracked(
     found
         .warnings
         .extend(elsewhere.iter().map(recorded_elsewhere_warning));
-    found.advice = Some(tool.advice(&source));
+    found.advice = Some(tool.describe_how_to_stop(&source));
     Ok(found)
 }
 
 /// Determines the state of the kinds of an inventory that discovery does not list.
-async fn settle_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
+async fn wait_for_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
     let kinds: BTreeSet<GroupKind> = match inventory {
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
         Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),
     };
     Ok(cluster
-        .settle_recorded_kinds(&[&RecordedKinds::GroupKinds(kinds)])
+        .await_or_judge_recorded_kinds(&[&RecordedKinds::GroupKinds(kinds)])
         .await?)
 }
 
 /// Returns the warning that something is left out because the server does not serve its kind.
 fn unserved_kind_warning(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
-    match cluster.discovery.missing_kind(kind) {
+    match cluster.discovery.judgement_on_missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => format!("{what}: ignored: {}", kept.reason),
         Some(MissingKind::Gone | MissingKind::Expected(_)) | None => {
             format!("{what}: ignored: the server does not have this kind")
@@ -141,15 +141,17 @@ pub(super) fn add_inventory_refusal(
     let parent_namespace = set.parent.namespace.as_deref();
     let trusted_namespace = tracked
         .tool
-        .trusted_namespace(&tracked.inventory.namespace, parent_namespace);
-    let Some(refusal) = plan::refuse_inventory(plan, &reference.to_string(), trusted_namespace) else {
+        .namespace_adopted_without_confirmation(&tracked.inventory.namespace, parent_namespace);
+    let Some(refusal) =
+        plan::refuse_empty_or_unconfirmed_adoption(plan, &reference.to_string(), trusted_namespace)
+    else {
         return;
     };
     let is_dry = options.membership.writing.dry_run != DryRun::None;
     match refusal {
         Refusal::ReachesOutside { .. } if is_dry => {
             if options.membership.consent == Consent::Missing {
-                run.report_warnings(&[format!("adopt would ask for confirmation: {refusal}")]);
+                run.report_new_warnings(&[format!("adopt would ask for confirmation: {refusal}")]);
             }
         }
         refusal => {
@@ -170,17 +172,17 @@ fn recorded_elsewhere_warning(RecordedElsewhere { record, objects }: &RecordedEl
     }
     format!(
         "{record}: objects that the deployed revision lacks are not adopted: {}; to keep them, adopt them with -f",
-        listed(objects)
+        first_names_and_more(objects)
     )
 }
 
 /// Gives an object the namespace of the inventory, if the inventory names none for it; removes the namespace of a
 /// cluster-scoped object.
-fn fill_in_object_namespace(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
+fn fill_in_object_namespace(key: ObjectKey, resource: &Resource, inventory_namespace: &str) -> ObjectKey {
     ObjectKey {
         namespace: match resource.scope {
             Scope::Cluster => None,
-            Scope::Namespaced => Some(key.namespace.unwrap_or_else(|| namespace.to_owned())),
+            Scope::Namespaced => Some(key.namespace.unwrap_or_else(|| inventory_namespace.to_owned())),
         },
         ..key
     }
@@ -199,7 +201,7 @@ async fn read_inventory(
             reason.hint().to_owned(),
         )
     };
-    for place in tool.places(name) {
+    for place in tool.list_places_of_inventory(name) {
         let kind = place.group_kind().clone();
         let Some(resource) = find_served(cluster, &kind)? else {
             continue;
@@ -216,7 +218,7 @@ async fn read_inventory(
             return Ok((found, inventory));
         }
     }
-    let places = tool.places(name);
+    let places = tool.list_places_of_inventory(name);
     let kinds: BTreeSet<String> = places
         .iter()
         .map(|place| place.group_kind().to_string())
@@ -230,7 +232,7 @@ async fn read_inventory(
 async fn read_tool_settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
     let kind = GroupKind::new("", "ConfigMap");
     let Some((name, resource)) = tool
-        .settings_config_map(namespace)
+        .trusted_settings_config_map(namespace)
         .zip(find_served(cluster, &kind)?)
     else {
         return Ok(None);
@@ -255,14 +257,14 @@ async fn read_place(
             Ok(read.into_iter().collect())
         }
         import::Place::Selected { selector, .. } => {
-            read_labeled(cluster, tool, selector, resource, namespace).await
+            list_labeled_and_read_contents(cluster, tool, selector, resource, namespace).await
         }
     }
 }
 
 /// Lists the objects with these labels. Only their metadata is listed, since there may be many large objects (such as
 /// the revisions of a Helm release); then the objects whose content the tool needs are read as a whole.
-async fn read_labeled(
+async fn list_labeled_and_read_contents(
     cluster: &Cluster,
     tool: Tool,
     labels: &str,
@@ -314,5 +316,5 @@ async fn read_whole(
         name: name.to_owned(),
     };
     let read = read::read_object(&cluster.server, resource, &key).await;
-    read.map_err(|error| error.while_reading(&key))
+    read.map_err(|error| error.to_error_while_reading(&key))
 }

@@ -143,7 +143,7 @@ impl Script for AdoptScript<'_> {
         if matches!(&self.options.choice, ObjectsToAdopt::Labels { kinds, .. } if kinds.is_empty()) {
             run.reporter.take_event(Event::Note(DEFAULT_KINDS.to_owned()));
         }
-        run.report_warnings(&never_pruned_warnings(
+        run.report_new_warnings(&never_pruned_warnings(
             &planned.found.candidates,
             set,
             &membership.appliers,
@@ -185,12 +185,12 @@ impl Script for AdoptScript<'_> {
         let mut sink = |event| run.reporter.take_event(event);
         let ending = run
             .interrupt
-            .run_command_until_insisted(execution.run(&mut sink))
+            .run_command_until_stop_at_once(execution.run(&mut sink))
             .await?;
         // The advice is to remove the other tool's inventory. If something failed, only that inventory lists the
         // objects that are not adopted yet.
         if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
-            run.report_warnings(planned.advice().as_slice());
+            run.report_new_warnings(planned.build_advice_about_other_tool().as_slice());
             if let ObjectsToAdopt::Inventory(reference, _) = &self.options.choice
                 && let Some(hint) = reference.tool.hint_before_first_apply()
             {
@@ -203,7 +203,7 @@ impl Script for AdoptScript<'_> {
 
 impl PlannedAdopt {
     /// Returns the advice about the other tool for the end of the run; `None` if the objects are not from an inventory.
-    fn advice(&self) -> Option<String> {
+    fn build_advice_about_other_tool(&self) -> Option<String> {
         let advice = self.found.advice.as_ref()?;
         // An object without a UID does not exist.
         let has_left_out_objects =
@@ -229,9 +229,9 @@ async fn read_and_plan(
     let read =
         adopt_move_disband::read_set_to_join(cluster, &membership.set, membership, Operation::Adopt).await?;
     let mut found = find::find_objects(cluster, &read, manifests, options).await?;
-    run.report_warnings(&read.state.warnings);
-    run.report_warnings(&found.warnings);
-    run.report_notes(std::mem::take(&mut found.notes));
+    run.report_new_warnings(&read.state.warnings);
+    run.report_new_warnings(&found.warnings);
+    run.report_new_notes(std::mem::take(&mut found.notes));
     let set = &read.named.set;
     let other_set_ids: BTreeSet<&str> = found
         .candidates
@@ -245,7 +245,7 @@ async fn read_and_plan(
     let namespaces = candidate_namespaces.chain(set.parent.namespace.clone()).collect();
     let concurrency = membership.writing.concurrency;
     let parents = find_parents_of_sets(cluster, &other_set_ids, namespaces, concurrency, &mut warnings).await;
-    run.report_warnings(&warnings);
+    run.report_new_warnings(&warnings);
     let mut plan = plan::plan_adoption(
         set,
         &found.candidates,
@@ -253,7 +253,7 @@ async fn read_and_plan(
         &parents,
         options.take_ownership,
     );
-    let (record, too_large) = read.widened_record_and_refusal(&plan.record_to_write(set));
+    let (record, too_large) = read.widened_record_and_refusal(&plan.build_record_of_members(set));
     plan.refusals.extend(too_large);
     Ok((read, found, plan, record))
 }

@@ -30,7 +30,7 @@ const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 /// Prints the candidates and returns `true`, if a shell or kubectl requests them; otherwise, returns `false`.
 /// `arguments` are those of the process, with the name of the program.
-pub fn answer_completion(arguments: &[OsString]) -> bool {
+pub fn print_candidates_if_requested(arguments: &[OsString]) -> bool {
     let [_, first, words @ ..] = arguments else {
         return false;
     };
@@ -46,14 +46,14 @@ pub fn answer_completion(arguments: &[OsString]) -> bool {
     if first != "--" {
         return false;
     }
-    if let Some(text) = list_for_shell(&shell.to_string_lossy(), words) {
+    if let Some(text) = list_candidates_for_shell(&shell.to_string_lossy(), words) {
         report::text(&text);
     }
     true
 }
 
 /// Returns the candidates as this shell reads them; `None` if the shell is not known.
-fn list_for_shell(shell: &str, words: &[OsString]) -> Option<String> {
+fn list_candidates_for_shell(shell: &str, words: &[OsString]) -> Option<String> {
     let values = ValueLookup::from_line(words.get(1..)?, Quoting::for_shell(shell));
     let mut command = value_sources::command_with_completers(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();

@@ -13,7 +13,7 @@ use crate::cli::Cli;
 
 /// The cell for the directive to complete paths, if the argument that is being typed is a path. It is for kubectl,
 /// which has the shell complete paths; otherwise clap's engine completes them.
-pub(super) type WantedPaths = Arc<Mutex<Option<Directive>>>;
+pub(super) type PathDirectiveCell = Arc<Mutex<Option<Directive>>>;
 
 /// Directives to the shell, as cobra numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,17 +30,28 @@ pub(super) enum Directive {
 
 /// Returns the command line of the program with completers for the arguments whose values are looked up, and, if
 /// `paths` is given, for paths.
-pub(super) fn command_with_completers(values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Command {
-    complete_command(Cli::command(), values, paths)
+pub(super) fn command_with_completers(
+    values: &Arc<ValueLookup>,
+    paths: Option<&PathDirectiveCell>,
+) -> Command {
+    add_completers_to_command(Cli::command(), values, paths)
 }
 
-fn complete_command(command: Command, values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Command {
+fn add_completers_to_command(
+    command: Command,
+    values: &Arc<ValueLookup>,
+    paths: Option<&PathDirectiveCell>,
+) -> Command {
     command
-        .mut_args(|argument| complete_argument(argument, values, paths))
-        .mut_subcommands(|command| complete_command(command, values, paths))
+        .mut_args(|argument| add_completer_to_argument(argument, values, paths))
+        .mut_subcommands(|command| add_completers_to_command(command, values, paths))
 }
 
-fn complete_argument(argument: Arg, values: &Arc<ValueLookup>, paths: Option<&WantedPaths>) -> Arg {
+fn add_completer_to_argument(
+    argument: Arg,
+    values: &Arc<ValueLookup>,
+    paths: Option<&PathDirectiveCell>,
+) -> Arg {
     if let Some(source) = find_source(&argument) {
         let values = Arc::clone(values);
         return argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {

@@ -153,8 +153,8 @@ async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>>
         let kind = Arc::new(resource.clone());
         return Some(find_sets_of_kind(&cluster, &kind, |name| format!("{typed_resource}/{name}")).await);
     }
-    let custom = read::custom_parent_kinds(&cluster.server).await;
-    let kinds = read::parent_kinds(&cluster, custom, &mut Vec::new()).await;
+    let custom = read::list_custom_parent_kinds(&cluster.server).await;
+    let kinds = read::find_served_parent_kinds(&cluster, custom, &mut Vec::new()).await;
     let found = kinds
         .iter()
         .map(|kind| find_sets_of_kind(&cluster, kind, move |name| shortest_reference(kind, name, typed)));

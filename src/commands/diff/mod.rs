@@ -40,7 +40,7 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
         return compare_and_print(arguments, shared).await;
     };
     // Otherwise, a run that fails would leave the plan of an earlier run, and the user might apply it as the new one.
-    let had_plan = saved_plan::discard(file)?;
+    let had_plan = saved_plan::discard_earlier_plan(file)?;
     let outcome = compare_and_print(arguments, shared).await;
     if had_plan && !file.exists() {
         let text = format!(
@@ -61,7 +61,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
     let style = settings::read_style_with_markdown(shared, &arguments.markdown);
     let mut run = CommandRun::begin(
         Operation::Diff,
-        SetDocument::named(&options.apply.set.name),
+        SetDocument::from_name(&options.apply.set.name),
         style,
         options.apply.writing.dry_run,
         Questions::Impossible,
@@ -84,10 +84,11 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
             } else {
                 report::show_externally(program, &shown)
             };
-            for line in found.ownership_lines() {
+            for line in found.describe_ownership_only_changes() {
                 report::print_note(&line, style);
             }
-            external_exit(verdict, &found).map(|exit| exit_for_counted_kinds(exit, &options, &found))
+            external_exit(verdict, &found)
+                .map(|exit| exit_for_chosen_difference_kinds(exit, &options, &found))
         }
         (outcome, _) => {
             print_differences(&mut run, &found, options.layout, &outcome);
@@ -106,7 +107,12 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
         Some(_) => DiffLayout::Unified,
         None => options.layout,
     };
-    finish(run, &found, outcome.map_err(Error::with_rbac_hint), layout)
+    finish(
+        run,
+        &found,
+        outcome.map_err(Error::with_rbac_hint_if_forbidden),
+        layout,
+    )
 }
 
 /// Prints the differences. If the run failed or was interrupted before it found any, the grouped output is omitted: it
@@ -128,7 +134,7 @@ fn print_differences(
 /// objects that it compares. Changes that are not in these objects (of the record or of field ownership) count, too.
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
-        Ok(ExternalVerdict::Equal) if !found.has_more_than_text() => Ok(Exit::Done),
+        Ok(ExternalVerdict::Equal) if !found.has_results_beyond_unified_text() => Ok(Exit::Done),
         Ok(ExternalVerdict::Equal | ExternalVerdict::Different) => Ok(Exit::Failed),
         Err(message) => Err(Error::usage(
             message,
@@ -181,8 +187,11 @@ async fn compare_and_save_plan(
     found.record = compare_records(&prepared, &prepared.plan.record_after);
     found.refusals.clone_from(&prepared.plan.refusals);
     found.losses.clone_from(&prepared.plan.accepted);
-    let times = prepared.plan.apply_time_lines(&prepared.desired).into_iter();
-    for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
+    let times = prepared
+        .plan
+        .describe_applies_after_dependencies(&prepared.desired)
+        .into_iter();
+    for time in times.chain(prepared.plan.describe_prunes_by_time(&prepared.policy)) {
         run.reporter.take_event(Event::Note(time));
     }
     note_runs_under_way(&prepared, run);
@@ -223,22 +232,22 @@ async fn compare_and_save_plan(
         return Err(unanswered_error(unanswered));
     }
     if let Some((file, plan)) = to_save {
-        saved_plan::write(file, &plan, found)?;
+        saved_plan::write_if_plan_could_be_applied(file, &plan, found)?;
     }
     if options.has_exit_code_on(DifferenceKind::Drift) {
-        run.report_notes(found.objects.iter().filter_map(Comparison::drift_line).collect());
+        run.report_new_notes(found.objects.iter().filter_map(Comparison::drift_line).collect());
     }
     let exit = if found.is_empty() {
         Exit::Done
     } else {
         Exit::Failed
     };
-    Ok(exit_for_counted_kinds(exit, options, found))
+    Ok(exit_for_chosen_difference_kinds(exit, options, found))
 }
 
 /// Returns `exit`; but if it says that there are differences, and `--exit-code-on` names the kind of none of them,
 /// returns success.
-fn exit_for_counted_kinds(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
+fn exit_for_chosen_difference_kinds(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
     match &options.counted {
         Some(kinds) if exit == Exit::Failed && !found.may_have_any_of(kinds) => Exit::Done,
         _ => exit,
@@ -267,7 +276,7 @@ async fn predict_run(
     let refused = refusals_by_object(prepared);
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
-        reporter.borrow_mut().advance();
+        reporter.borrow_mut().advance_progress_bar();
         predictions.push(object);
     };
     let mut sink = |event: Event| reporter.borrow_mut().take_event(event);
@@ -329,7 +338,12 @@ fn build_comparisons(
             let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
             let taken = find_fields_taken_by_others(&outcome, live.as_ref(), predicted.as_ref(), prepared);
             comparisons.push(Comparison {
-                ownership: find_ownership_change(&outcome, &difference, live.as_ref(), predicted.as_ref()),
+                ownership: find_ownership_only_change(
+                    &outcome,
+                    &difference,
+                    live.as_ref(),
+                    predicted.as_ref(),
+                ),
                 cause: match plan {
                     Some(_) => Cause::SamePlan(taken),
                     None if taken.is_empty() => Cause::Unknown,
@@ -356,7 +370,7 @@ fn build_comparisons(
 }
 
 /// Returns the change of field ownership of an object that would be written only because of this change.
-fn find_ownership_change(
+fn find_ownership_only_change(
     outcome: &ObjectOutcome,
     difference: &Difference,
     live: Option<&Value>,
@@ -388,8 +402,9 @@ fn find_fields_taken_by_others(
 
 async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<ParentPrediction>, Error> {
     let prediction = prepared.execution(&run.interrupt).predict_parent().await;
-    prediction
-        .map_err(|error| error.while_reading(format_args!("the set's parent {}", prepared.named.set.parent)))
+    prediction.map_err(|error| {
+        error.to_error_while_reading(format_args!("the set's parent {}", prepared.named.set.parent))
+    })
 }
 
 /// Adds the comparison of the parent to `found`. Returns the live parent, if the parent has a manifest.
@@ -404,7 +419,7 @@ fn add_parent_comparison(
         .and_then(|prediction| prediction.error.clone());
     found
         .failures
-        .extend(error.map(|error| error.with_prefix("the set's parent: ")));
+        .extend(error.map(|error| error.with_subject_prefix("the set's parent: ")));
     let live = prediction.as_ref().and_then(|prediction| prediction.live.clone());
     let manifest = prepared.desired.parent.as_ref().zip(prediction);
     found.parent = Some(diff::compare_parent(
@@ -425,7 +440,7 @@ fn warn_of_prevented_prunes(run: &mut CommandRun, found: &Differences, prepared:
     });
     let failing = failures.count();
     if failing > 0 && prepared.plan.count_prunes() > 0 && found.refusals.is_empty() {
-        run.report_warnings(&[format!(
+        run.report_new_warnings(&[format!(
             "{} would fail; nothing would be pruned",
             counted(failing, "object")
         )]);

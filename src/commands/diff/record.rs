@@ -54,5 +54,5 @@ pub(super) fn note_runs_under_way(prepared: &Prepared, run: &mut CommandRun) {
                 "{running} began {began} and has not ended: what it will still write is not in this preview"
             )
         });
-    run.report_notes(notes.collect());
+    run.report_new_notes(notes.collect());
 }

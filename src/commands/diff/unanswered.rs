@@ -17,7 +17,7 @@ pub(super) fn unanswered_messages(predictions: &[Prediction]) -> Vec<Message> {
             let key = subject.key();
             reason
                 .unwrap_or_else(|| Message::new(""))
-                .with_prefix(format_args!("{key}: dry run failed: "))
+                .with_subject_prefix(format_args!("{key}: dry run failed: "))
         })
         .collect()
 }

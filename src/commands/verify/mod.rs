@@ -22,7 +22,7 @@ use crate::report::{
 };
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, ask_user};
-use crate::session::signals::{listen, unless_stopped};
+use crate::session::signals::{listen, run_unless_interrupted};
 use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
@@ -63,14 +63,16 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     }
     let print = || {
         report::print_listing(&document, place, style);
-        document.print_summary(style);
+        document.print_hints_and_summary(style);
     };
     match outcome.as_ref().err().map(|error| error.kind) {
-        Some(ErrorKind::NotConfirmed) if verifying.findings_are_printed => document.print_summary(style),
+        Some(ErrorKind::NotConfirmed) if verifying.findings_are_printed => {
+            document.print_hints_and_summary(style);
+        }
         None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
         Some(_) if has_inspected => print(),
         // Nothing was read, so there are no findings to count.
-        Some(_) => report::print_json_or_yaml(&document, place, style),
+        Some(_) => report::print_if_json_or_yaml(&document, place, style),
     }
     outcome?;
     Ok(if document.has_unfixed_problems() {
@@ -106,9 +108,9 @@ impl Verifying<'_> {
     /// Connects, inspects the cluster, and with `--fix` asks the user and repairs.
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
-        let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
+        let connection = run_unless_interrupted(&interrupt, connect::connect(self.shared)).await?;
         self.place = connect::context_and_server(&connection);
-        let cluster = unless_stopped(
+        let cluster = run_unless_interrupted(
             &interrupt,
             connect::discover(
                 connection,
@@ -118,14 +120,14 @@ impl Verifying<'_> {
         )
         .await?;
         self.cluster = Some(cluster);
-        unless_stopped(&interrupt, self.inspect()).await?;
+        run_unless_interrupted(&interrupt, self.inspect()).await?;
         for text in &self.inspected.runs_under_way {
             report::print_note(text, self.style);
         }
         if !self.options.fix {
             return Ok(());
         }
-        unless_stopped(
+        run_unless_interrupted(
             &interrupt,
             self.ensure_agreement_to_repairs(WrittenBefore::Nothing),
         )
@@ -153,7 +155,7 @@ impl Verifying<'_> {
 
     /// Inspects the cluster with a new discovery: since the last discovery, another run may have recorded a kind that
     /// was defined after it.
-    async fn inspect_again(&mut self) -> Result<(), Error> {
+    async fn discover_and_inspect_again(&mut self) -> Result<(), Error> {
         if let Some(cluster) = &mut self.cluster {
             cluster.discover_again().await?;
         }
@@ -169,14 +171,14 @@ impl Verifying<'_> {
             let proposal = build_proposal(&self.inspected.repairs);
             if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
                 self.findings_are_printed =
-                    report::print_findings_to_repair(&self.inspected.findings, self.style);
+                    report::print_findings_in_line_formats(&self.inspected.findings, self.style);
             }
             if self.ask_unless_covered(proposal, written).await? == Agreed::WithoutQuestion {
                 break;
             }
             // The report prints the findings again, each with its result.
             self.findings_are_printed = false;
-            self.inspect_again().await?;
+            self.discover_and_inspect_again().await?;
         }
         Ok(())
     }
@@ -240,11 +242,11 @@ impl Verifying<'_> {
                 // to these further repairs.
                 self.consent = Consent::Missing;
             }
-            unless_stopped(interrupt, self.inspect_again()).await?;
+            run_unless_interrupted(interrupt, self.discover_and_inspect_again()).await?;
             if !results.failures.is_empty() || round == MAX_ROUNDS {
                 break;
             }
-            match unless_stopped(
+            match run_unless_interrupted(
                 interrupt,
                 self.ensure_agreement_to_repairs(WrittenBefore::Confirmed),
             )
@@ -258,7 +260,11 @@ impl Verifying<'_> {
                 break;
             }
             let mut new = self.inspected.findings.clone();
-            new.retain(|finding| !offered.iter().any(|other| other.is_same(finding)));
+            new.retain(|finding| {
+                !offered
+                    .iter()
+                    .any(|other| other.has_same_rule_object_and_set(finding))
+            });
             offered.extend(new);
         }
         self.failures = results.failure_messages(&self.inspected.repairs);
@@ -272,7 +278,11 @@ impl Verifying<'_> {
             .filter(|finding| finding.fix_status == FixStatus::Offered)
             // If this run has not written the parent, another client has removed the cause of the finding.
             .filter(|finding| finding.set.iter().any(|id| results.written.contains(id)))
-            .filter(|finding| !remaining.iter().any(|other| other.is_same(finding)))
+            .filter(|finding| {
+                !remaining
+                    .iter()
+                    .any(|other| other.has_same_rule_object_and_set(finding))
+            })
             .map(|finding| Finding {
                 fix_status: FixStatus::Done,
                 ..finding
@@ -303,7 +313,7 @@ impl Verifying<'_> {
                 return Err(Error::interrupted());
             }
             let write = results.write_parent_or_keep_failure(cluster, &repair, self.shared);
-            if interrupt.run_until_insisted(write).await.is_none() {
+            if interrupt.run_until_stop_at_once(write).await.is_none() {
                 return Err(Error::interrupted());
             }
         }
@@ -391,7 +401,7 @@ async fn write_parent(
 ) -> Result<Repaired, ParentWriteError> {
     let writing = WriteSettings {
         webhook_patience: WebhookPatience::NONE,
-        ..WriteSettings::without_manifests(
+        ..WriteSettings::for_commands_without_manifests(
             member_field_manager(&repair.set.tooling).to_owned(),
             DryRun::None,
             usize::from(shared.concurrency),

@@ -159,7 +159,7 @@ impl<'a> Shape<'a> {
 
     /// Returns the keys that distinguish items of an associative list, each with its default;
     /// `None` for a set.
-    pub(super) fn keys(self) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
+    pub(super) fn list_map_keys_with_defaults(self) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
         let Self::Schema(schema, _) = self else {
             return None;
         };

@@ -6,7 +6,7 @@ use super::atomic_or_granular::{DeclaredOrKey, Ownership, Shape};
 use super::defaults::FieldOfKind;
 use super::own_and_other_entries::OwnAndOtherEntries;
 use super::{CrdVersion, Reason, defaults};
-use crate::compare::field_paths::readable;
+use crate::compare::field_paths::format_readable_path;
 use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, LAST_APPLIED};
 use crate::model::built_in_kinds::TypeMeta;
 
@@ -192,7 +192,7 @@ impl<'a> FieldComparison<'a> {
             Ownership::Unknown => return Err(Reason::UnknownShape(self.path_here())),
             Ownership::Atomic => {}
         }
-        if live == Some(desired) || self.merge_keeps_live_value(name, desired, live, shape) {
+        if live == Some(desired) || self.merge_of_empty_keeps_live_value(name, desired, live, shape) {
             return Ok(());
         }
         let field = self.field_with_kind(self.container_name(), name);
@@ -212,7 +212,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Returns whether merging `{}` or `null` into the live value keeps it all.
-    fn merge_keeps_live_value(
+    fn merge_of_empty_keeps_live_value(
         &self,
         name: &str,
         desired: &Value,
@@ -245,7 +245,9 @@ impl<'a> FieldComparison<'a> {
         match (self.path.as_slice(), name) {
             ([], "apiVersion" | "kind") => Ok(()),
             ([], "metadata") => Err(Reason::NotOwnedByUs),
-            ([], "status") if self.ignorable_status(desired, live) => self.check_sole_applier(name),
+            ([], "status") if self.does_server_keep_live_status(desired, live) => {
+                self.check_sole_applier(name)
+            }
             // Never recorded (`managedfields/internal/stripmeta.go`).
             (
                 ["f:metadata"],
@@ -265,7 +267,7 @@ impl<'a> FieldComparison<'a> {
                     None if self.built_in
                         && defaults::server_leaves_out(
                             desired,
-                            self.field_with_kind(self.last_field_name(self.path.len()), name),
+                            self.field_with_kind(self.last_field_name_of_first_keys(self.path.len()), name),
                         ) =>
                     {
                         let key = format!("f:{name}");
@@ -275,20 +277,24 @@ impl<'a> FieldComparison<'a> {
                 }
             }
             // Built-in kinds may take such a map for an absent one.
-            _ if !self.built_in && is_traceless(name, desired, live, shape, self.type_meta) => Ok(()),
+            _ if !self.built_in
+                && leaves_no_trace_when_applied(name, desired, live, shape, self.type_meta) =>
+            {
+                Ok(())
+            }
             _ => Err(Reason::FieldAdded(self.path_below(name))),
         }
     }
 
     /// Returns whether the server replaces this status by the live one.
-    fn ignorable_status(&self, desired: &Value, live: Option<&Value>) -> bool {
+    fn does_server_keep_live_status(&self, desired: &Value, live: Option<&Value>) -> bool {
         if self.status_ignored {
             return defaults::is_blank_status(desired, self.type_meta);
         }
         let live = live.and_then(Value::as_object);
         desired.as_object().is_some_and(Map::is_empty)
             && live.is_some_and(|live| !live.is_empty())
-            && self.entries.status_is_a_subresource()
+            && self.entries.is_status_written_as_subresource()
     }
 
     /// Accepts a value that the server writes in another way, if no other manager's entry would
@@ -296,7 +302,7 @@ impl<'a> FieldComparison<'a> {
     fn check_not_shared(&self, key: Option<&str>) -> Step {
         let path = self.path.iter().copied().chain(key);
         if self.entries.others_have(&path) {
-            return Err(Reason::SharedField(readable(path)));
+            return Err(Reason::SharedField(format_readable_path(path)));
         }
         Ok(())
     }
@@ -323,11 +329,11 @@ impl<'a> FieldComparison<'a> {
 
     /// Returns the name of the field that the current field is in.
     fn container_name(&self) -> &'a str {
-        self.last_field_name(self.path.len().saturating_sub(1))
+        self.last_field_name_of_first_keys(self.path.len().saturating_sub(1))
     }
 
     /// Returns the name of the last field in the first `keys` keys of the path; keys of list items are skipped.
-    fn last_field_name(&self, keys: usize) -> &'a str {
+    fn last_field_name_of_first_keys(&self, keys: usize) -> &'a str {
         self.path[..keys]
             .iter()
             .rev()
@@ -336,18 +342,18 @@ impl<'a> FieldComparison<'a> {
     }
 
     pub(super) fn path_here(&self) -> String {
-        readable(self.path.iter().copied())
+        format_readable_path(self.path.iter().copied())
     }
 
     fn path_below(&self, name: &str) -> String {
         let key = format!("f:{name}");
-        readable(self.path.iter().copied().chain([key.as_str()]))
+        format_readable_path(self.path.iter().copied().chain([key.as_str()]))
     }
 }
 
 /// Returns whether a field of a custom resource exists already, and is an empty associative list, or a map with nothing
 /// but such lists. An apply of it leaves no trace in a tree.
-fn is_traceless(
+fn leaves_no_trace_when_applied(
     name: &str,
     desired: &Value,
     live: Option<&Value>,
@@ -365,9 +371,9 @@ fn is_traceless(
         (Value::Object(desired), Some(Value::Object(live))) => {
             !desired.is_empty()
                 && below.map_ownership(name, type_meta) == Ownership::Granular
-                && desired
-                    .iter()
-                    .all(|(name, desired)| is_traceless(name, desired, live.get(name), below, type_meta))
+                && desired.iter().all(|(name, desired)| {
+                    leaves_no_trace_when_applied(name, desired, live.get(name), below, type_meta)
+                })
         }
         _ => false,
     }

@@ -61,7 +61,7 @@ pub(super) fn server_writes_as(desired: &Value, live: &Value, field: FieldOfKind
             desired.replace(['\r', '\n'], "") == *live
         }
         (_, Value::String(live)) if field.type_meta.is_quantity_field(field.container, field.name) => {
-            written_quantity(desired).as_ref() == Some(live)
+            quantity_as_server_writes_it(desired).as_ref() == Some(live)
         }
         _ => false,
     }
@@ -90,7 +90,7 @@ fn server_fills_in(
     value: &Value,
     field: FieldOfKind<'_>,
     desired: &Map<String, Value>,
-    around: &str,
+    outer_container: &str,
 ) -> bool {
     if value.is_null() {
         return true;
@@ -120,8 +120,8 @@ fn server_fills_in(
         ("volumeClaimTemplates", "status") => {
             return *value == serde_json::json!({"phase": "Pending"});
         }
-        ("spec", "volumeMode") if around == "volumeClaimTemplates" => "Filesystem",
-        ("status", "phase") if around == "volumeClaimTemplates" => "Pending",
+        ("spec", "volumeMode") if outer_container == "volumeClaimTemplates" => "Filesystem",
+        ("status", "phase") if outer_container == "volumeClaimTemplates" => "Pending",
         ("onPodConditions", "status") => "True",
         _ => return false,
     };
@@ -135,7 +135,7 @@ pub(super) fn server_leaves_out(desired: &Value, field: FieldOfKind<'_>) -> bool
         return desired.is_null();
     }
     // A key that people chose stays, whatever it is called and whatever its value.
-    if field.type_meta.has_chosen_keys(field.container) {
+    if field.type_meta.has_user_chosen_keys(field.container) {
         return false;
     }
     match desired {
@@ -178,7 +178,7 @@ fn complete_limit_range_item(item: &Map<String, Value>) -> Map<String, Value> {
     completed
 }
 
-fn written_quantity(desired: &Value) -> Option<String> {
+fn quantity_as_server_writes_it(desired: &Value) -> Option<String> {
     match desired {
         Value::String(text) => quantity::canonical(text),
         Value::Number(number) => quantity::canonical(&number.to_string()),
@@ -217,11 +217,11 @@ pub(super) fn equals_with_schema_defaults(
     schema: &Map<String, Value>,
 ) -> bool {
     let mut completed = desired.clone();
-    fill_in(&mut completed, schema);
+    fill_in_schema_defaults(&mut completed, schema);
     completed == *live
 }
 
-fn fill_in(value: &mut Value, schema: &Map<String, Value>) {
+fn fill_in_schema_defaults(value: &mut Value, schema: &Map<String, Value>) {
     match value {
         Value::Object(fields) => {
             let declared = schema.get("properties").and_then(Value::as_object);
@@ -233,14 +233,14 @@ fn fill_in(value: &mut Value, schema: &Map<String, Value>) {
             for (name, value) in fields {
                 let field = declared.and_then(|declared| declared.get(name));
                 if let Some(Value::Object(field)) = field.or_else(|| schema.get("additionalProperties")) {
-                    fill_in(value, field);
+                    fill_in_schema_defaults(value, field);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(Value::Object(schema)) = schema.get("items") {
                 for item in items {
-                    fill_in(item, schema);
+                    fill_in_schema_defaults(item, schema);
                 }
             }
         }

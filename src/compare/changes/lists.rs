@@ -60,7 +60,7 @@ impl<'a> FieldComparison<'a> {
             self.path.push(path);
             let position = self.check_order(position, &mut next)?;
             if node.is_empty() {
-                self.compare_whole_item(item, &live[position], shape)?;
+                self.compare_item_owned_as_one_value(item, &live[position], shape)?;
             } else if !node.contains_key(".") {
                 return Err(Reason::Unreadable(self.path_here()));
             } else if let Value::Object(known) = &live[position] {
@@ -68,12 +68,12 @@ impl<'a> FieldComparison<'a> {
             }
             self.path.pop();
         }
-        self.check_all_found(&entries)
+        self.check_all_entries_marked(&entries)
     }
 
     /// Compares an item whose tree is empty. Either the item is atomic, and owned as one value, or it is granular, and
     /// the manifest has left all its keys to their defaults.
-    fn compare_whole_item(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> Step {
+    fn compare_item_owned_as_one_value(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> Step {
         if !shape.is_atomic_map_if_leaf() {
             Err(Reason::UnknownShape(self.path_here()))
         } else if live.as_object() == Some(desired) {
@@ -96,7 +96,7 @@ impl<'a> FieldComparison<'a> {
             self.check_order(only_position(live, |known| known == item), &mut next)?;
             self.path.pop();
         }
-        self.check_all_found(&entries)
+        self.check_all_entries_marked(&entries)
     }
 
     /// Checks that an item has a position in the live list, and not one before `next`. Moves `next` behind the item.
@@ -149,7 +149,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Checks that the manifest has every item of the tree.
-    fn check_all_found<K>(&mut self, entries: &[OwnedItem<'a, K>]) -> Step {
+    fn check_all_entries_marked<K>(&mut self, entries: &[OwnedItem<'a, K>]) -> Step {
         match entries.iter().find(|entry| !entry.found.get()) {
             Some(entry) => {
                 self.path.push(entry.path);

@@ -61,8 +61,10 @@ impl<'a> OwnAndOtherEntries<'a> {
                 continue;
             }
             applied_by_others |= applied;
-            has_label |=
-                !applied && subresource.is_empty() && text("manager") == field_manager && owns_label(fields);
+            has_label |= !applied
+                && subresource.is_empty()
+                && text("manager") == field_manager
+                && owns_part_of_label(fields);
             has_status_subresource |= subresource == "status";
             others.push(fields);
         }
@@ -75,8 +77,8 @@ impl<'a> OwnAndOtherEntries<'a> {
         Ok(Self {
             has_applied: ours.is_some(),
             ours: match ours {
-                Some(fields) if !has_label || owns_label(fields) => Cow::Borrowed(fields),
-                fields => Cow::Owned(with_label(fields)),
+                Some(fields) if !has_label || owns_part_of_label(fields) => Cow::Borrowed(fields),
+                fields => Cow::Owned(with_part_of_label(fields)),
             },
             others,
             applied_by_others,
@@ -92,7 +94,7 @@ impl<'a> OwnAndOtherEntries<'a> {
 
     /// Returns whether a manager has written the status through its subresource, and owns fields
     /// in it.
-    pub(super) fn status_is_a_subresource(&self) -> bool {
+    pub(super) fn is_status_written_as_subresource(&self) -> bool {
         self.has_status_subresource
             && self.others.iter().any(|fields| {
                 fields
@@ -121,17 +123,17 @@ impl<'a> OwnAndOtherEntries<'a> {
 const METADATA: &str = "f:metadata";
 const LABELS: &str = "f:labels";
 
-fn part_of_label_key() -> String {
+fn field_set_key_of_part_of_label() -> String {
     format!("f:{PART_OF_LABEL}")
 }
 
-fn owns_label(fields: &Map<String, Value>) -> bool {
+fn owns_part_of_label(fields: &Map<String, Value>) -> bool {
     let labels = fields.get(METADATA).and_then(|metadata| metadata.get(LABELS));
-    labels.is_some_and(|labels| labels.get(part_of_label_key()).is_some())
+    labels.is_some_and(|labels| labels.get(field_set_key_of_part_of_label()).is_some())
 }
 
 /// Adds the part-of label to a field set, unless a leaf is in the way.
-fn with_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
+fn with_part_of_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
     let mut fields = fields.cloned().unwrap_or_default();
     let mut node = &mut fields;
     for key in [METADATA, LABELS] {
@@ -148,6 +150,6 @@ fn with_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
         };
         node = below;
     }
-    node.insert(part_of_label_key(), Value::Object(Map::new()));
+    node.insert(field_set_key_of_part_of_label(), Value::Object(Map::new()));
     fields
 }

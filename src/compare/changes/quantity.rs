@@ -34,9 +34,9 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         return None;
     }
     let text = if binary && nanos >= 1024 * NANO {
-        binary_text(nanos / NANO)
+        format_with_binary_suffix(nanos / NANO)
     } else {
-        decimal_text(nanos)
+        format_with_decimal_suffix(nanos)
     };
     Some(if negative && nanos != 0 {
         format!("-{text}")
@@ -60,7 +60,7 @@ fn multiply_by_unit(number: &str, unit: i128) -> Option<i128> {
     (product % divisor == 0).then_some(product / divisor)
 }
 
-fn binary_text(mut value: i128) -> String {
+fn format_with_binary_suffix(mut value: i128) -> String {
     let mut power = 0;
     while value % 1024 == 0 && power + 1 < BINARY.len() {
         value /= 1024;
@@ -69,7 +69,7 @@ fn binary_text(mut value: i128) -> String {
     format!("{value}{}", BINARY[power])
 }
 
-fn decimal_text(nanos: i128) -> String {
+fn format_with_decimal_suffix(nanos: i128) -> String {
     if nanos == 0 {
         return "0".to_owned();
     }

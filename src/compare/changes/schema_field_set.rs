@@ -52,7 +52,7 @@ impl SchemaFieldSet {
         let (Self::Fields(old), Self::Fields(new)) = (self, new) else {
             return false;
         };
-        let Some(owned) = applied_paths(metadata, field_manager) else {
+        let Some(owned) = applied_leaf_paths_without_metadata(metadata, field_manager) else {
             return false;
         };
         let mut only_old = old.difference(new).peekable();
@@ -65,7 +65,7 @@ impl SchemaFieldSet {
 }
 
 /// Returns the paths of the field set that this manager has applied, except `metadata`.
-fn applied_paths(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
+fn applied_leaf_paths_without_metadata(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
     let fields = apply_entry(metadata, field_manager)?["fieldsV1"].as_object()?;
     let mut members = BTreeSet::new();
     for (key, below) in fields.iter().filter(|(key, _)| *key != "f:metadata") {
@@ -139,7 +139,7 @@ impl FieldSetBuilder<'_> {
     }
 
     fn add_item(&mut self, list: Shape<'_>, item: &Value, path: &str) -> Step {
-        let Some(keys) = list.keys() else {
+        let Some(keys) = list.list_map_keys_with_defaults() else {
             self.add_path(format!("{path}/v:{item}"));
             return Some(());
         };

@@ -13,7 +13,7 @@ use crate::model::built_in_kinds::{Ownership, TypeMeta};
 /// people choose. A zero of another type is an error, which the server is to report.
 pub(super) fn is_omitted_zero(value: &Value, field: FieldOfKind<'_>) -> bool {
     match value {
-        Value::Object(fields) => fields.is_empty() && field.type_meta.has_chosen_keys(field.name),
+        Value::Object(fields) => fields.is_empty() && field.type_meta.has_user_chosen_keys(field.name),
         value => zero_of_scalar(field.container, field.name).is_some_and(|zero| zero == *value),
     }
 }

@@ -28,9 +28,9 @@ pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     for field in &fields {
         let live = live.as_mut().and_then(|object| object.get_mut(field));
         let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
-        hide_values(live, predicted);
+        hide_values_of_field(live, predicted);
     }
-    hide_pair(
+    hide_value_in_both_states(
         live.as_mut().and_then(last_applied_mut),
         predicted.as_mut().and_then(last_applied_mut),
     );
@@ -38,7 +38,7 @@ pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
 }
 
 /// Replaces [`HIDDEN`] in place of each value of a Secret by another placeholder.
-pub(super) fn replace_placeholders(object: &mut Option<Value>, placeholder: &str) {
+pub(super) fn replace_hidden_by_placeholder(object: &mut Option<Value>, placeholder: &str) {
     let Some(object) = object.as_mut().filter(|object| object["kind"] == "Secret") else {
         return;
     };
@@ -54,11 +54,11 @@ pub(super) fn replace_placeholders(object: &mut Option<Value>, placeholder: &str
 
 /// Returns the JSON pointers of the annotations and labels of a Secret that contain one of its values in one of these
 /// states. If the key of an annotation or label contains a value, the pointer is that of all annotations or labels.
-pub fn find_secret_copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
-    find_copies(secret, &values_in_all_encodings(states, &[secret]))
+pub fn find_pointers_to_secret_copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
+    find_pointers_to_copies(secret, &values_in_all_encodings(states, &[secret]))
 }
 
-fn find_copies(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
+fn find_pointers_to_copies(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
     let mut copies = BTreeSet::new();
     for field in METADATA {
         let texts = secret["metadata"][field].as_object();
@@ -84,13 +84,13 @@ const METADATA: [&str; 2] = ["annotations", "labels"];
 /// are longer than any annotation or label of the `searched` states are left out.
 fn values_in_all_encodings(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
     // No copy is shorter than its value, so the large values of most Secrets need not be encoded.
-    let longest = longest_text_length(searched);
+    let longest = longest_annotation_or_label_length(searched);
     states
         .iter()
         .flat_map(|object| secret_fields(object).map(|field| &object[field]))
         .filter_map(Value::as_object)
         .flat_map(|fields| fields.values().filter_map(Value::as_str))
-        .flat_map(|text| [Some(text.as_bytes().to_vec()), decode(text)])
+        .flat_map(|text| [Some(text.as_bytes().to_vec()), decode_base64(text)])
         .flatten()
         // A copy may lack the newline at the end that many values have by mistake.
         .flat_map(|value| [value.trim_ascii().to_vec(), value])
@@ -100,12 +100,12 @@ fn values_in_all_encodings(states: &[&Value], searched: &[&Value]) -> BTreeSet<S
 }
 
 /// Returns the value that base64 encodes; the server ignores line breaks.
-fn decode(text: &str) -> Option<Vec<u8>> {
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text.replace(['\n', '\r'], "")).ok()
 }
 
 /// Returns the length of the longest annotation, label or key of them.
-fn longest_text_length(objects: &[&Value]) -> usize {
+fn longest_annotation_or_label_length(objects: &[&Value]) -> usize {
     objects
         .iter()
         .flat_map(|object| METADATA.map(|field| &object["metadata"][field]))
@@ -126,9 +126,11 @@ const LONG_VALUE: usize = 8;
 /// notes, so the rest of such a text may be secret, too.
 fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
     let states = [&*live, &*predicted].into_iter().flatten();
-    let copies: BTreeSet<String> = states.flat_map(|state| find_copies(state, values)).collect();
+    let copies: BTreeSet<String> = states
+        .flat_map(|state| find_pointers_to_copies(state, values))
+        .collect();
     for pointer in copies {
-        hide_pair(
+        hide_value_in_both_states(
             live.as_mut().and_then(|object| object.pointer_mut(&pointer)),
             predicted.as_mut().and_then(|object| object.pointer_mut(&pointer)),
         );
@@ -162,7 +164,7 @@ fn last_applied_mut(object: &mut Value) -> Option<&mut Value> {
         .get_mut(LAST_APPLIED)
 }
 
-fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) {
+fn hide_values_of_field(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) {
     let keys: BTreeSet<String> = [&live, &predicted]
         .into_iter()
         .flatten()
@@ -170,7 +172,7 @@ fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) 
         .flat_map(|values| values.keys().cloned())
         .collect();
     for key in keys {
-        hide_pair(
+        hide_value_in_both_states(
             live.as_mut().and_then(|values| values.get_mut(&key)),
             predicted.as_mut().and_then(|values| values.get_mut(&key)),
         );
@@ -184,7 +186,7 @@ fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) 
 }
 
 /// Hides two states of a value, and shows if they differ.
-fn hide_pair(live: Option<&mut Value>, predicted: Option<&mut Value>) {
+fn hide_value_in_both_states(live: Option<&mut Value>, predicted: Option<&mut Value>) {
     match (live, predicted) {
         (Some(live), Some(predicted)) if live != predicted => {
             *live = json!(BEFORE);
@@ -216,7 +218,10 @@ mod tests {
         });
         let expected = ["as-it-is", "encoded", "trimmed", "whole"];
         let expected = expected.map(|key| format!("/metadata/annotations/{key}"));
-        assert_eq!(find_secret_copies(&secret, &[&secret]), expected.into());
+        assert_eq!(
+            find_pointers_to_secret_copies(&secret, &[&secret]),
+            expected.into()
+        );
     }
 
     #[test]
@@ -236,7 +241,7 @@ mod tests {
         let annotations = ["0", "1", "2", "json"].map(|key| format!("/metadata/annotations/{key}"));
         let mut expected = BTreeSet::from(annotations);
         expected.insert("/metadata/labels/example.com~1pass".to_owned());
-        assert_eq!(find_secret_copies(&secret, &[&secret]), expected);
+        assert_eq!(find_pointers_to_secret_copies(&secret, &[&secret]), expected);
     }
 
     #[test]
@@ -251,7 +256,10 @@ mod tests {
         });
         let expected = ["hex", "percent", "twice", "url"];
         let expected = expected.map(|key| format!("/metadata/annotations/{key}"));
-        assert_eq!(find_secret_copies(&secret, &[&secret]), expected.into());
+        assert_eq!(
+            find_pointers_to_secret_copies(&secret, &[&secret]),
+            expected.into()
+        );
     }
 
     #[test]

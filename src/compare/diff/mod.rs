@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use super::ownership::LAST_APPLIED;
-pub use hide_secret_values::find_secret_copies;
+pub use hide_secret_values::find_pointers_to_secret_copies;
 pub use hide_secret_values::{AFTER, BEFORE};
 pub use ownership_change::OwnershipChange;
 pub use parent::compare_parent;
@@ -63,7 +63,7 @@ impl Difference {
         predicted: Option<&Value>,
     ) -> Self {
         let mut difference = Self {
-            file: file_name(resource, key),
+            file: kubectl_diff_file_name(resource, key),
             live: live.cloned(),
             predicted: predicted.cloned(),
         };
@@ -96,8 +96,8 @@ impl Difference {
     pub fn as_replacement_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
         remove_uid_and_creation_time(&mut live);
-        hide_secret_values::replace_placeholders(&mut live, BEFORE);
-        hide_secret_values::replace_placeholders(&mut predicted, AFTER);
+        hide_secret_values::replace_hidden_by_placeholder(&mut live, BEFORE);
+        hide_secret_values::replace_hidden_by_placeholder(&mut predicted, AFTER);
         Self {
             file: new.file.clone(),
             live,
@@ -107,15 +107,18 @@ impl Difference {
 
     /// Returns the lines that differ, with three lines of context; empty if nothing differs.
     pub fn hunks(&self) -> String {
-        unified::hunks(&text(self.live.as_ref()), &text(self.predicted.as_ref()))
+        unified::hunks(
+            &format_as_yaml(self.live.as_ref()),
+            &format_as_yaml(self.predicted.as_ref()),
+        )
     }
 
     /// Returns the text that `kubectl diff` prints; empty if nothing differs.
     pub fn unified(&self) -> String {
-        unified::text(
+        unified::diff_with_file_header(
             &self.file,
-            &text(self.live.as_ref()),
-            &text(self.predicted.as_ref()),
+            &format_as_yaml(self.live.as_ref()),
+            &format_as_yaml(self.predicted.as_ref()),
         )
     }
 }
@@ -123,7 +126,7 @@ impl Difference {
 /// Returns an object as YAML; an empty text for `None`.
 ///
 /// Strings of several lines are blocks, so that their lines can be compared. Long lines are not folded.
-pub fn text(object: Option<&Value>) -> String {
+pub fn format_as_yaml(object: Option<&Value>) -> String {
     let options = serde_saphyr::ser_options! {
         folded_wrap_chars: usize::MAX,
     };
@@ -134,7 +137,7 @@ pub fn text(object: Option<&Value>) -> String {
 }
 
 /// Returns `[GROUP.]VERSION.KIND.NAMESPACE.NAME` (kubectl, `pkg/cmd/diff`, `InfoObject.Name`).
-fn file_name(resource: &Resource, key: &ObjectKey) -> String {
+fn kubectl_diff_file_name(resource: &Resource, key: &ObjectKey) -> String {
     let Resource {
         group, version, kind, ..
     } = resource;

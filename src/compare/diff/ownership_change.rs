@@ -16,10 +16,10 @@ pub struct OwnershipChange {
 impl OwnershipChange {
     /// Compares the managed fields of two states of an object.
     pub fn new(live: &Value, predicted: &Value) -> Self {
-        let (before, after) = (owned_fields(live), owned_fields(predicted));
+        let (before, after) = (owned_fields_by_manager(live), owned_fields_by_manager(predicted));
         Self {
-            from: managers_with_more(&before, &after),
-            to: managers_with_more(&after, &before),
+            from: managers_owning_more_in_first(&before, &after),
+            to: managers_owning_more_in_first(&after, &before),
         }
     }
 }
@@ -41,14 +41,14 @@ impl std::fmt::Display for OwnershipChange {
 type Owned = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the managers that own a field in `one` that they do not own in `other`.
-fn managers_with_more(one: &Owned, other: &Owned) -> Vec<String> {
+fn managers_owning_more_in_first(one: &Owned, other: &Owned) -> Vec<String> {
     one.iter()
         .filter(|(manager, fields)| other.get(*manager).is_none_or(|kept| !fields.is_subset(kept)))
         .map(|(manager, _)| manager.clone())
         .collect()
 }
 
-fn owned_fields(object: &Value) -> Owned {
+fn owned_fields_by_manager(object: &Value) -> Owned {
     let mut owned = Owned::new();
     let entries = object.pointer("/metadata/managedFields");
     for entry in entries.and_then(Value::as_array).into_iter().flatten() {
@@ -56,18 +56,18 @@ fn owned_fields(object: &Value) -> Owned {
         let fields = owned.entry(manager.to_owned()).or_default();
         // A manager that owns a field by an apply and by an update owns it twice, and can lose one of the two.
         let prefix = entry["operation"].as_str().unwrap_or_default();
-        collect(prefix, &entry["fieldsV1"], fields);
+        collect_leaf_paths(prefix, &entry["fieldsV1"], fields);
     }
     owned
 }
 
-fn collect(path: &str, fields: &Value, found: &mut BTreeSet<String>) {
+fn collect_leaf_paths(path: &str, fields: &Value, found: &mut BTreeSet<String>) {
     for (key, child) in fields.as_object().into_iter().flatten() {
         let path = format!("{path}/{key}");
         if child.as_object().is_none_or(serde_json::Map::is_empty) {
             found.insert(path);
         } else {
-            collect(&path, child, found);
+            collect_leaf_paths(&path, child, found);
         }
     }
 }

@@ -21,9 +21,9 @@ pub fn compare_parent(
     resource: &Resource,
     found: Option<&ParentObject>,
     record: &Record,
-    manifest: Option<(&DesiredObject, Option<Value>, Option<Value>)>,
+    desired_live_and_predicted: Option<(&DesiredObject, Option<Value>, Option<Value>)>,
 ) -> Difference {
-    let (live, mut predicted) = match manifest {
+    let (live, mut predicted) = match desired_live_and_predicted {
         Some((object, live, predicted)) => (live, predicted.unwrap_or_else(|| object.object.value())),
         None => (
             found.map(|found| bare_parent_with_live_record(set, resource, found)),
@@ -33,8 +33,8 @@ pub fn compare_parent(
             ),
         ),
     };
-    add(&mut predicted, "labels", &labels(&set.id));
-    add(&mut predicted, "annotations", &annotations(&set.tooling, record));
+    add_labels_or_annotations(&mut predicted, "labels", &labels(&set.id));
+    add_labels_or_annotations(&mut predicted, "annotations", &annotations(&set.tooling, record));
     Difference::new(resource, &set.parent, live.as_ref(), Some(&predicted))
 }
 
@@ -63,7 +63,7 @@ fn bare_parent_with_live_record(set: &Set, resource: &Resource, found: &ParentOb
     object
 }
 
-fn add(object: &mut Value, field: &str, pairs: &Value) {
+fn add_labels_or_annotations(object: &mut Value, field: &str, pairs: &Value) {
     let present = &mut object["metadata"][field];
     if !present.is_object() {
         *present = json!({});

@@ -41,7 +41,7 @@ fn files_are_named_as_kubectl_names_them() {
         ("", "v1", "Namespace", None, "v1.Namespace..web"),
     ];
     for (group, version, kind, namespace, name) in table {
-        let named = file_name(&resource(group, version, kind), &key(group, kind, namespace));
+        let named = kubectl_diff_file_name(&resource(group, version, kind), &key(group, kind, namespace));
         assert_eq!(named, name);
     }
 }
@@ -84,7 +84,7 @@ fn a_difference_is_a_unified_diff() {
 #[test]
 fn long_lines_stay_whole() {
     let long = "word ".repeat(60) + "end";
-    let written = text(Some(&json!({"note": long})));
+    let written = format_as_yaml(Some(&json!({"note": long})));
     assert_eq!(written.lines().count(), 1, "{written}");
 }
 

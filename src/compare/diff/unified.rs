@@ -10,7 +10,7 @@ use similar::TextDiff;
 pub const LONGEST_COMPARISON: Duration = Duration::from_millis(200);
 
 /// Returns the difference of two texts, both the content of `file`; empty if they are equal.
-pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
+pub(super) fn diff_with_file_header(file: &str, live: &str, predicted: &str) -> String {
     if live == predicted {
         return String::new();
     }

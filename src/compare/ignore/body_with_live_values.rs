@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields_entries::{ManagedFieldsEntries, same_item};
+use super::managed_fields_entries::{ManagedFieldsEntries, is_same_item};
 use crate::compare::field_paths::is_empty_map_or_list;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
@@ -42,7 +42,7 @@ pub fn body_with_live_values(
 ) -> Object {
     let manifest = object.value();
     let mut body = manifest.clone();
-    for pointer in order_by_effect_on_lists(ignored, &manifest) {
+    for pointer in order_so_that_indexes_stay_valid(ignored, &manifest) {
         let place = IgnoredPlace {
             entries: ManagedFieldsEntries::read(&live["metadata"], manager),
             is_atomic: false,
@@ -84,7 +84,7 @@ impl IgnoredPlace<'_> {
     fn below(&self, key: &str) -> Self {
         let entries = self.entries.below(key);
         Self {
-            is_atomic: self.is_atomic || entries.are_of_one_value(),
+            is_atomic: self.is_atomic || entries.own_whole_value(),
             entries,
             purpose: self.purpose,
         }
@@ -100,7 +100,7 @@ impl IgnoredPlace<'_> {
             (Value::Object(body), Value::Object(live)) => self.set_in_mapping(body, live, segment, rest),
             (Value::Array(body), Value::Array(live)) => {
                 let Some(index) = parse_index(segment) else { return };
-                if self.is_atomic || !self.entries.have_items() {
+                if self.is_atomic || !self.entries.have_list_items() {
                     self.set_item_by_index(body, live, index, rest);
                 } else {
                     self.set_item_by_key(body, live, index, rest);
@@ -112,8 +112,8 @@ impl IgnoredPlace<'_> {
 
     /// Returns whether another manager owns the value here as a whole, and the body is to be compared. That manager
     /// wrote an ignored part of the value, and so became the only owner of all of it.
-    fn is_of_another_writer(&self) -> bool {
-        self.purpose == Purpose::Compare && self.entries.are_of_one_value() && self.entries.ours().is_none()
+    fn is_compared_and_owned_by_other(&self) -> bool {
+        self.purpose == Purpose::Compare && self.entries.own_whole_value() && self.entries.ours().is_none()
     }
 
     /// Sets a field of the mapping at this place, or what `rest` leads to below the field.
@@ -136,7 +136,7 @@ impl IgnoredPlace<'_> {
             (Some(desired), Some(live)) => {
                 let was_empty = is_empty_map_or_list(desired);
                 below.set_field(desired, live, rest);
-                let is_theirs = below.is_of_another_writer() && desired == live;
+                let is_theirs = below.is_compared_and_owned_by_other() && desired == live;
                 // An apply of `{}` or `[]` would make us an owner of the mapping or list.
                 let became_empty = is_empty_map_or_list(desired) && !was_empty && !is_empty_map_or_list(live);
                 if is_theirs || became_empty && !below.entries.we_own_place_itself() {
@@ -145,10 +145,10 @@ impl IgnoredPlace<'_> {
             }
             (Some(desired), None) => {
                 let mut left = desired.clone();
-                remove(&mut left, rest);
+                remove_field_and_emptied_containers(&mut left, rest);
                 if is_empty_map_or_list(&left) {
                     body.remove(name);
-                } else if has_free_keys(name_of_enclosing_map(name, rest)) {
+                } else if has_chosen_keys(name_of_enclosing_map(name, rest)) {
                     *desired = left;
                 }
             }
@@ -185,18 +185,18 @@ impl IgnoredPlace<'_> {
     /// Sets an item that is found by its keys, or by its value in a set. The index is that of the item in the manifest;
     /// if the list of the manifest is shorter, that of the item in the live object.
     fn set_item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
-        let names = self.entries.key_names();
+        let names = self.entries.names_of_item_keys();
         let Some(desired) = body.get_mut(index) else {
             let Some(item) = live.get(index) else { return };
-            if body.iter().any(|desired| same_item(desired, item, &names)) {
+            if body.iter().any(|desired| is_same_item(desired, item, &names)) {
                 return;
             }
-            let below = self.below(&self.entries.key_of(item, &names));
-            let whole = below.own_part_of(item).filter(|_| rest.is_empty());
+            let below = self.below(&self.entries.tree_key_of_item(item, &names));
+            let whole = below.part_we_own(item).filter(|_| rest.is_empty());
             body.extend(whole.filter(|_| !below.entries.others_own_place_itself()));
             return;
         };
-        let mut matching = live.iter().filter(|item| same_item(desired, item, &names));
+        let mut matching = live.iter().filter(|item| is_same_item(desired, item, &names));
         // An item without exactly one live item is sent as the manifest has it, but an ignored item of a set is left
         // out.
         let (Some(item), None) = (matching.next(), matching.next()) else {
@@ -205,7 +205,7 @@ impl IgnoredPlace<'_> {
             }
             return;
         };
-        let below = self.below(&self.entries.key_of(item, &names));
+        let below = self.below(&self.entries.tree_key_of_item(item, &names));
         match rest {
             [] => match below.merged_value(Some(desired), Some(item)) {
                 Some(value) => *desired = value,
@@ -219,11 +219,11 @@ impl IgnoredPlace<'_> {
     /// Returns the value of an ignored field in the body; `None` if it is left out.
     fn merged_value(&self, desired: Option<&Value>, live: Option<&Value>) -> Option<Value> {
         let live = live?;
-        if self.is_atomic && !self.entries.are_of_one_value() {
+        if self.is_atomic && !self.entries.own_whole_value() {
             return Some(live.clone());
         }
         match self.purpose {
-            Purpose::Compare => self.own_part_of(live),
+            Purpose::Compare => self.part_we_own(live),
             Purpose::Send if self.entries.others_own_whole_value() => None,
             Purpose::Send if desired.is_none() && !self.entries.we_own_something() => None,
             Purpose::Send if !self.entries.have_parts() => Some(live.clone()),
@@ -248,7 +248,7 @@ impl IgnoredPlace<'_> {
             .into_iter()
             .flat_map(Map::keys)
             .map(String::as_str)
-            .chain(self.entries.own_fields())
+            .chain(self.entries.names_of_our_fields())
             .collect();
         names
             .into_iter()
@@ -262,13 +262,13 @@ impl IgnoredPlace<'_> {
     }
 
     fn merged_list(&self, desired: Option<&Value>, live: &[Value]) -> Option<Value> {
-        let names = self.entries.key_names();
+        let names = self.entries.names_of_item_keys();
         let desired: &[Value] = desired.and_then(Value::as_array).map_or(&[], Vec::as_slice);
         let items: Vec<Value> = live
             .iter()
             .filter_map(|item| {
-                let below = self.below(&self.entries.key_of(item, &names));
-                let desired = desired.iter().find(|desired| same_item(desired, item, &names));
+                let below = self.below(&self.entries.tree_key_of_item(item, &names));
+                let desired = desired.iter().find(|desired| is_same_item(desired, item, &names));
                 if desired.is_none() && !below.entries.we_own_something() {
                     return None;
                 }
@@ -292,7 +292,7 @@ impl IgnoredPlace<'_> {
     }
 
     /// Returns the part of a live value that our manager owns; `None` if it owns no part.
-    fn own_part_of(&self, live: &Value) -> Option<Value> {
+    fn part_we_own(&self, live: &Value) -> Option<Value> {
         self.entries.ours().map(|tree| part_owned_by_tree(tree, live))
     }
 }
@@ -315,9 +315,9 @@ fn part_owned_by_tree(tree: &Map<String, Value>, live: &Value) -> Value {
         }
         Value::Array(live) => {
             let entries = ManagedFieldsEntries::from_tree(tree);
-            let names = entries.key_names();
+            let names = entries.names_of_item_keys();
             let items = live.iter().filter_map(|item| {
-                let below = tree.get(&entries.key_of(item, &names))?;
+                let below = tree.get(&entries.tree_key_of_item(item, &names))?;
                 Some(part_owned_by_tree(below.as_object()?, item))
             });
             Value::Array(items.collect())
@@ -332,7 +332,7 @@ fn name_of_enclosing_map<'n>(name: &'n str, rest: &'n [String]) -> &'n str {
 }
 
 /// Returns whether people choose the keys of the map with this name, so that no key is required.
-fn has_free_keys(name: &str) -> bool {
+fn has_chosen_keys(name: &str) -> bool {
     const MAPS: [&str; 8] = [
         "labels",
         "annotations",
@@ -349,7 +349,10 @@ fn has_free_keys(name: &str) -> bool {
 /// Returns the pointers in an order in which each still means the same item of `object` after those before it were
 /// followed. Items that the object lacks are added at the end of a list, so the first of them comes first. Then items
 /// are removed: the last one first, and each after its own fields.
-pub(super) fn order_by_effect_on_lists<'p>(pointers: &'p [Pointer], object: &Value) -> Vec<&'p Pointer> {
+pub(super) fn order_so_that_indexes_stay_valid<'p>(
+    pointers: &'p [Pointer],
+    object: &Value,
+) -> Vec<&'p Pointer> {
     let index = |pointer: &Pointer| parse_index(pointer.segments().last()?);
     let (mut present, mut ordered): (Vec<_>, Vec<_>) =
         pointers.iter().partition(|pointer| pointer.is_field_of(object));
@@ -360,7 +363,7 @@ pub(super) fn order_by_effect_on_lists<'p>(pointers: &'p [Pointer], object: &Val
 }
 
 /// Removes the field to which the segments lead, and the mappings and lists that become empty by that.
-pub(super) fn remove(value: &mut Value, segments: &[String]) {
+pub(super) fn remove_field_and_emptied_containers(value: &mut Value, segments: &[String]) {
     let Some((segment, rest)) = segments.split_first() else {
         return;
     };
@@ -368,7 +371,7 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
         Value::Object(fields) if rest.is_empty() => drop(fields.remove(segment)),
         Value::Object(fields) => {
             if let Some(below) = fields.get_mut(segment) {
-                remove(below, rest);
+                remove_field_and_emptied_containers(below, rest);
                 if is_empty_map_or_list(below) {
                     fields.remove(segment);
                 }
@@ -381,7 +384,7 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
             if rest.is_empty() {
                 items.remove(index);
             } else {
-                remove(&mut items[index], rest);
+                remove_field_and_emptied_containers(&mut items[index], rest);
             }
         }
         _ => {}

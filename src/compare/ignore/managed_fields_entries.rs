@@ -56,7 +56,7 @@ impl<'a> ManagedFieldsEntries<'a> {
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = &'a Tree> {
+    fn all_trees(&self) -> impl Iterator<Item = &'a Tree> {
         self.ours
             .into_iter()
             .chain(self.theirs.iter().copied())
@@ -64,12 +64,12 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     fn keys(&self) -> impl Iterator<Item = &'a String> {
-        self.all().flat_map(Map::keys)
+        self.all_trees().flat_map(Map::keys)
     }
 
     /// Returns the entries of a field. If the value here is owned as a whole, its entries are those of the field, too.
     pub(super) fn field(&self, name: &str) -> Self {
-        if self.are_of_one_value() {
+        if self.own_whole_value() {
             return self.clone();
         }
         self.below(&format!("f:{name}"))
@@ -77,7 +77,7 @@ impl<'a> ManagedFieldsEntries<'a> {
 
     /// Returns whether any manager owns something at this place.
     pub(super) fn have_owner(&self) -> bool {
-        self.all().next().is_some()
+        self.all_trees().next().is_some()
     }
 
     /// Returns the tree of our entry.
@@ -92,12 +92,12 @@ impl<'a> ManagedFieldsEntries<'a> {
 
     /// Returns whether our manager has applied the mapping, list or item at this place itself, not only parts of it.
     pub(super) fn we_own_place_itself(&self) -> bool {
-        self.ours.is_some_and(owns_itself)
+        self.ours.is_some_and(owns_place_itself)
     }
 
     /// Returns whether another manager has applied the mapping, list or item at this place itself.
     pub(super) fn others_own_place_itself(&self) -> bool {
-        self.theirs.iter().any(|tree| owns_itself(tree))
+        self.theirs.iter().any(|tree| owns_place_itself(tree))
     }
 
     /// Returns whether another manager has applied the value as a whole: its tree is empty, and no entry has parts of
@@ -107,7 +107,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns whether the value here is owned as a whole: it has an owner, and no entry has a part of it.
-    pub(super) fn are_of_one_value(&self) -> bool {
+    pub(super) fn own_whole_value(&self) -> bool {
         self.have_owner() && !self.have_parts()
     }
 
@@ -117,13 +117,13 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns whether this is a list with keys, or a set.
-    pub(super) fn have_items(&self) -> bool {
+    pub(super) fn have_list_items(&self) -> bool {
         self.keys()
             .any(|key| key.starts_with("k:") || key.starts_with("v:"))
     }
 
     /// Returns the names of the fields that our entry has.
-    pub(super) fn own_fields(&self) -> impl Iterator<Item = &'a str> {
+    pub(super) fn names_of_our_fields(&self) -> impl Iterator<Item = &'a str> {
         self.ours
             .into_iter()
             .flat_map(Map::keys)
@@ -131,7 +131,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns the names of the keys that distinguish the items of a list; none for a set.
-    pub(super) fn key_names(&self) -> Vec<String> {
+    pub(super) fn names_of_item_keys(&self) -> Vec<String> {
         let names: BTreeSet<String> = self
             .keys()
             .filter_map(|key| serde_json::from_str::<Tree>(key.strip_prefix("k:")?).ok())
@@ -141,7 +141,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns the key in the trees that selects a live item; an empty text, which is no key of a tree, if no key does.
-    pub(super) fn key_of(&self, item: &Value, names: &[String]) -> String {
+    pub(super) fn tree_key_of_item(&self, item: &Value, names: &[String]) -> String {
         let key = self.keys().find(|key| match key.split_at_checked(2) {
             Some(("k:", text)) => serde_json::from_str::<Tree>(text)
                 .is_ok_and(|key| names.iter().all(|name| item.get(name) == key.get(name))),
@@ -153,13 +153,13 @@ impl<'a> ManagedFieldsEntries<'a> {
 }
 
 /// Returns whether a tree owns the value at its place itself, and not only parts of it.
-fn owns_itself(tree: &Tree) -> bool {
+fn owns_place_itself(tree: &Tree) -> bool {
     tree.is_empty() || tree.contains_key(".")
 }
 
 /// Returns whether an item of the manifest is this live item. Their keys must be equal, except keys that the manifest
 /// leaves to their defaults. If there are no key names, the list is a set, and the items must be equal.
-pub(super) fn same_item(desired: &Value, live: &Value, names: &[String]) -> bool {
+pub(super) fn is_same_item(desired: &Value, live: &Value, names: &[String]) -> bool {
     if names.is_empty() {
         return desired == live;
     }

@@ -62,8 +62,8 @@ pub fn ignored_fields_lost_by_recreation(
 /// Returns an object without these fields.
 pub fn without_fields(object: &Value, ignored: &[Pointer]) -> Value {
     let mut left = object.clone();
-    for pointer in body_with_live_values::order_by_effect_on_lists(ignored, object) {
-        body_with_live_values::remove(&mut left, pointer.segments());
+    for pointer in body_with_live_values::order_so_that_indexes_stay_valid(ignored, object) {
+        body_with_live_values::remove_field_and_emptied_containers(&mut left, pointer.segments());
     }
     left
 }
@@ -101,16 +101,20 @@ impl IgnoreRules {
     pub fn mark_ignored_fields(&self, desired: &mut Desired, file: &str) -> Vec<String> {
         let mut usages: Vec<RuleUsage> = self.rules.iter().map(RuleUsage::new).collect();
         for object in desired.members.iter_mut().chain(&mut desired.parent) {
-            object.ignored = self.ignored_fields(object, &mut usages);
+            object.ignored = self.find_ignored_fields_and_record_usage(object, &mut usages);
         }
         self.rules
             .iter()
             .zip(&usages)
-            .flat_map(|(rule, usage)| rule.warnings(usage, file))
+            .flat_map(|(rule, usage)| rule.warn_of_unused_rule_or_paths(usage, file))
             .collect()
     }
 
-    fn ignored_fields(&self, object: &DesiredObject, usages: &mut [RuleUsage]) -> Vec<Pointer> {
+    fn find_ignored_fields_and_record_usage(
+        &self,
+        object: &DesiredObject,
+        usages: &mut [RuleUsage],
+    ) -> Vec<Pointer> {
         let mut value = None;
         let mut ignored = Vec::new();
         for (rule, usage) in self.rules.iter().zip(usages) {
@@ -120,7 +124,7 @@ impl IgnoreRules {
             usage.matches_object = true;
             let value = value.get_or_insert_with(|| object.object.value());
             for (path, is_found) in rule.paths.iter().zip(&mut usage.found_paths) {
-                let pointer = pointer_as_sent(&path.pointer, object);
+                let pointer = pointer_with_string_data_as_data(&path.pointer, object);
                 *is_found |= pointer.is_field_of(value);
                 if !ignored.contains(&pointer) {
                     ignored.push(pointer);
@@ -132,7 +136,7 @@ impl IgnoreRules {
 }
 
 /// Returns the pointer for an object as it is sent: the `stringData` of a Secret is sent as `data`.
-fn pointer_as_sent(pointer: &Pointer, object: &DesiredObject) -> Pointer {
+fn pointer_with_string_data_as_data(pointer: &Pointer, object: &DesiredObject) -> Pointer {
     match pointer.segments() {
         [first, rest @ ..] if first == "stringData" && object.is_secret() => {
             Pointer::from_segments(std::iter::once("data".to_owned()).chain(rest.iter().cloned()))
@@ -159,7 +163,7 @@ impl RuleUsage {
 }
 
 impl IgnoreRule {
-    fn warnings(&self, usage: &RuleUsage, file: &str) -> Vec<String> {
+    fn warn_of_unused_rule_or_paths(&self, usage: &RuleUsage, file: &str) -> Vec<String> {
         if !usage.matches_object {
             return vec![format!(
                 "{file}:{}: this rule matches no object of the manifests",

@@ -220,10 +220,12 @@ fn compile(
         let bytes = expression.len();
         return Err(error_at_field(item, field, IgnoreFault::TooLong { field, bytes }));
     }
-    expressions.compile(expression).map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => error_at_field(item, field, IgnoreFault::TooLarge(field)),
-        error => invalid_pattern(item, field, &error),
-    })
+    expressions
+        .compile_within_memory_limit(expression)
+        .map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => error_at_field(item, field, IgnoreFault::TooLarge(field)),
+            error => invalid_pattern(item, field, &error),
+        })
 }
 
 /// Returns the error that the pattern in a field is not a regular expression.

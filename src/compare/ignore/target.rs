@@ -110,7 +110,7 @@ impl Expressions {
     /// Compiles an expression of at most [`LONGEST_EXPRESSION`] bytes. The crate `regex` does not report the size of a
     /// compiled expression, so limits of 4 KiB, 8 KiB, … are tried, and the first that is large enough counts as its
     /// size.
-    pub(super) fn compile(&mut self, expression: &str) -> Result<Regex, regex::Error> {
+    pub(super) fn compile_within_memory_limit(&mut self, expression: &str) -> Result<Regex, regex::Error> {
         let mut size = SMALLEST_SIZE;
         loop {
             let limit = size.min(self.bytes_left);

@@ -23,12 +23,12 @@ pub fn with_live_applyset_metadata(object: &Object, live_metadata: &Value, manag
         .filter(|entry| is_apply_of(entry, manager))
     {
         for field in FIELDS {
-            for key in owned_applyset_keys(entry, field) {
+            for key in owned_applyset_keys_of_parent(entry, field) {
                 let Some(value) = live_metadata[field].get(key) else {
                     continue;
                 };
                 let metadata = metadata.get_or_insert_with(|| object.metadata());
-                pairs_mut(metadata, field)
+                get_or_insert_labels_or_annotations(metadata, field)
                     .entry(key)
                     .or_insert_with(|| value.clone());
             }
@@ -38,16 +38,20 @@ pub fn with_live_applyset_metadata(object: &Object, live_metadata: &Value, manag
 }
 
 /// Removes ApplySet metadata from an entry, and returns it as a field set.
-pub(super) fn take_applyset_metadata(entry: &mut Value) -> Option<Value> {
+pub(super) fn take_applyset_metadata_of_parent(entry: &mut Value) -> Option<Value> {
     union_of_all(
         FIELDS
             .into_iter()
-            .filter_map(|field| take_owned(entry, field, is_parent_only_key)),
+            .filter_map(|field| take_owned_labels_or_annotations(entry, field, is_parent_only_key)),
     )
 }
 
 /// Removes labels or annotations from an entry, and returns them as a field set.
-pub(super) fn take_owned(entry: &mut Value, field: &str, is_taken: impl Fn(&str) -> bool) -> Option<Value> {
+pub(super) fn take_owned_labels_or_annotations(
+    entry: &mut Value,
+    field: &str,
+    is_taken: impl Fn(&str) -> bool,
+) -> Option<Value> {
     let metadata = entry.pointer_mut("/fieldsV1/f:metadata")?.as_object_mut()?;
     let field = format!("f:{field}");
     let owned = metadata.get_mut(&field)?.as_object_mut()?;
@@ -63,7 +67,7 @@ pub(super) fn take_owned(entry: &mut Value, field: &str, is_taken: impl Fn(&str)
 }
 
 /// Returns the ApplySet metadata among the labels or annotations that an entry owns.
-fn owned_applyset_keys<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str> {
+fn owned_applyset_keys_of_parent<'e>(entry: &'e Value, field: &str) -> impl Iterator<Item = &'e str> {
     let owned = entry["fieldsV1"]["f:metadata"][format!("f:{field}")].as_object();
     let keys = owned.into_iter().flat_map(Map::keys);
     keys.filter_map(|key| key.strip_prefix("f:"))
@@ -76,7 +80,10 @@ fn is_parent_only_key(key: &str) -> bool {
     is_applyset_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }
 
-fn pairs_mut<'m>(metadata: &'m mut Map<String, Value>, field: &str) -> &'m mut Map<String, Value> {
+fn get_or_insert_labels_or_annotations<'m>(
+    metadata: &'m mut Map<String, Value>,
+    field: &str,
+) -> &'m mut Map<String, Value> {
     let pairs = metadata.entry(field).or_insert(Value::Null);
     if !pairs.is_object() {
         *pairs = Value::Object(Map::new());
@@ -143,7 +150,7 @@ mod tests {
     #[test]
     fn it_is_taken_out_of_an_entry() {
         let mut entry = live("ours", "Apply")["managedFields"][0].take();
-        let taken = take_applyset_metadata(&mut entry);
+        let taken = take_applyset_metadata_of_parent(&mut entry);
         let expected = json!({"f:metadata": {
             "f:labels": {(format!("f:{ID_LABEL}")): {}},
             "f:annotations": {(format!("f:{GROUP_KINDS_ANNOTATION}")): {}},
@@ -152,6 +159,6 @@ mod tests {
         let left = entry["fieldsV1"]["f:metadata"].as_object().expect("labels");
         assert_eq!(left.keys().collect::<Vec<_>>(), ["f:labels"]);
         assert_eq!(left["f:labels"].as_object().map(Map::len), Some(3));
-        assert_eq!(take_applyset_metadata(&mut entry), None);
+        assert_eq!(take_applyset_metadata_of_parent(&mut entry), None);
     }
 }

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use super::managed_fields::union_of_all;
 use super::owned_fields::{field_set_owned_by, manifest_from_field_set, union_of_entries};
 use crate::compare::changes::CrdVersion;
-use crate::compare::field_paths::{ItemKey, has_parts};
+use crate::compare::field_paths::{ItemKey, has_parts_owned_separately};
 
 /// Returns the manifest that restores a live object after `manager` has applied `desired`. It has the fields that
 /// `manager` owns now, and those that the apply takes over.
-pub fn manifest_to_restore(
+pub fn manifest_to_undo_apply(
     object: &Value,
     manager: &str,
     desired: Value,
@@ -26,7 +26,7 @@ pub fn manifest_to_restore(
 /// those that have no owner. `None` if there are none. `owned` is the node of the value in the field set of all
 /// managers; `None` if no manager owns the value.
 fn fields_taken_by_apply(live: &Value, desired: &Value, owned: Option<&Value>) -> Option<Value> {
-    let is_owned_in_parts = owned.is_none_or(has_parts);
+    let is_owned_in_parts = owned.is_none_or(has_parts_owned_separately);
     let parts: Map<String, Value> = match (live, desired, owned) {
         (Value::Object(live), Value::Object(desired), _) if is_owned_in_parts => desired
             .iter()
@@ -79,7 +79,7 @@ mod tests {
             {"manager": "us", "operation": "Apply", "apiVersion": "example.com/v1", "fieldsV1": us},
             {"manager": "ops", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": ops},
         ]);
-        let mut manifest = manifest_to_restore(&object, "us", desired.clone(), None);
+        let mut manifest = manifest_to_undo_apply(&object, "us", desired.clone(), None);
         let fields = manifest.as_object_mut().expect("an object");
         fields.retain(|name, _| name != "apiVersion" && name != "kind");
         manifest

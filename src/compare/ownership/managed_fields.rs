@@ -29,7 +29,7 @@ pub(super) fn is_apply(entry: &Value) -> bool {
 }
 
 /// Returns whether an entry is that of client-side apply.
-pub(super) fn is_client_side(entry: &Value) -> bool {
+pub(super) fn is_client_side_apply(entry: &Value) -> bool {
     entry["manager"] == CLIENT_SIDE_APPLY && entry["operation"] == "Update" && is_not_of_subresource(entry)
 }
 
@@ -63,7 +63,7 @@ fn managers<'e>(entries: impl Iterator<Item = &'e Value>) -> Vec<String> {
 
 /// Returns whether this field manager has created the object by server-side apply and not changed it since. Times count
 /// seconds, so a change in the second of the creation is not noticed. The run that created the object cannot be seen.
-pub fn was_created_by(metadata: &Value, manager: &str) -> bool {
+pub fn was_created_and_not_changed_by(metadata: &Value, manager: &str) -> bool {
     let created = &metadata["creationTimestamp"];
     created.is_string()
         && entries(metadata)
@@ -118,7 +118,7 @@ pub enum Creator {
 ///
 /// A controller's object stays a controller's if a person labels it. An object that both have changed
 /// counts as the controller's, unless it has an entry of a creating command.
-pub fn creator(metadata: &Value, appliers: &BTreeSet<String>) -> Creator {
+pub fn creator(metadata: &Value, appliers_to_ignore: &BTreeSet<String>) -> Creator {
     if was_applied(metadata) {
         return Creator::Person;
     }
@@ -133,7 +133,7 @@ pub fn creator(metadata: &Value, appliers: &BTreeSet<String>) -> Creator {
 
     let others = managers
         .iter()
-        .filter(|manager| !CHANGING_COMMANDS.contains(manager) && !appliers.contains(**manager))
+        .filter(|manager| !CHANGING_COMMANDS.contains(manager) && !appliers_to_ignore.contains(**manager))
         .map(|manager| (*manager).to_owned())
         .collect::<Vec<_>>();
     if others.is_empty() && managers.iter().any(|manager| CHANGING_COMMANDS.contains(manager)) {
@@ -177,7 +177,7 @@ mod tests {
     fn an_object_is_made_by_who_applied_it_when_it_was_created() {
         let made = |created: &str, manager: &str, operation: &str, time: &str| {
             let entry = json!({"manager": manager, "operation": operation, "time": time});
-            was_created_by(
+            was_created_and_not_changed_by(
                 &json!({"creationTimestamp": created, "managedFields": [entry]}),
                 "us",
             )
@@ -187,7 +187,7 @@ mod tests {
         assert!(!made(then, "us", "Apply", later));
         assert!(!made(then, "us", "Update", then));
         assert!(!made(then, "them", "Apply", then));
-        assert!(!was_created_by(&json!({}), "us"));
+        assert!(!was_created_and_not_changed_by(&json!({}), "us"));
     }
 
     #[test]

@@ -14,22 +14,24 @@ mod stale_fields;
 mod unusable_versions;
 
 pub use applyset_metadata::with_live_applyset_metadata;
-pub use fields_taken_by_apply::manifest_to_restore;
-pub use managed_fields::{Creator, annotation_writers, content_writers, creator, was_created_by};
+pub use fields_taken_by_apply::manifest_to_undo_apply;
+pub use managed_fields::{
+    Creator, annotation_writers, content_writers, creator, was_created_and_not_changed_by,
+};
 pub(in crate::compare) use managed_fields::{apply_entry, entries, is_apply_of};
 pub use migration::{
-    LastAppliedTreatment, OwnershipMigration, has_applied_string_data, has_client_side_apply,
-    migrated_managed_fields, migrated_secret_managed_fields, migration_patch, replacement_patch,
-    secret_migration_patch,
+    LastAppliedTreatment, OwnershipMigration, has_applied_string_data, has_fields_of_client_side_apply,
+    migrated_managed_fields, migrated_secret_managed_fields, migration_patch,
+    patch_to_replace_managed_fields, secret_migration_patch,
 };
 pub use owned_fields::{
-    applied_version, manifest_applied_by, manifest_applied_by_any, manifest_of_all_managers,
-    manifest_owned_by, needs_definition,
+    applied_api_version, manifest_applied_by, manifest_applied_by_any, manifest_of_all_managers,
+    manifest_owned_by, needs_definition_for_owned_fields,
 };
 pub use owners_of_invalid_fields::owners_if_only_others;
 pub use replicas::{ReplicasPath, dropped_replicas};
-pub use stale_fields::{replace_own_entry, without_stale_fields};
-pub use unusable_versions::{managed_fields_with_usable_versions, names_other_version};
+pub use stale_fields::{replace_own_entry_and_keep_former, without_stale_fields};
+pub use unusable_versions::{managed_fields_with_usable_versions, may_have_unusable_version};
 
 use crate::model::applyset::Tooling;
 

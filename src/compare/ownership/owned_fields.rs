@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
 use super::managed_fields::{
-    apply_entry, entries, is_apply, is_apply_of, is_client_side, union, union_of_all,
+    apply_entry, entries, is_apply, is_apply_of, is_client_side_apply, union, union_of_all,
 };
 use crate::compare::changes::{CrdVersion, Shape, zero_of};
-use crate::compare::field_paths::{ItemKey, has_parts, leaf_paths, value_at};
+use crate::compare::field_paths::{ItemKey, has_parts_owned_separately, leaf_paths, value_at};
 use crate::model::built_in_kinds::{Ownership, TypeMeta};
 
 /// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because
@@ -19,26 +19,31 @@ pub fn manifest_owned_by(object: &Value, manager: &str, definition: Option<CrdVe
 
 /// Returns the field set of the manifest that [`manifest_owned_by`] returns.
 pub(super) fn field_set_owned_by(object: &Value, manager: &str) -> Option<Value> {
-    field_set_as_in_manifest(object, |entry| {
-        is_apply_of(entry, manager) || is_client_side(entry)
+    manifest_field_set_of_entries(object, |entry| {
+        is_apply_of(entry, manager) || is_client_side_apply(entry)
     })
 }
 
 /// Returns the fields of an object that any manager has applied, client-side or server-side, as a manifest.
 pub fn manifest_applied_by_any(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    let applied = field_set_as_in_manifest(object, |entry| is_apply(entry) || is_client_side(entry));
+    let applied =
+        manifest_field_set_of_entries(object, |entry| is_apply(entry) || is_client_side_apply(entry));
     manifest_from_field_set(object, applied, definition)
 }
 
 /// Returns the fields of an object that any manager owns, as a manifest. Defaults of the server have no owner, and are
 /// missing.
 pub fn manifest_of_all_managers(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    manifest_from_field_set(object, field_set_as_in_manifest(object, |_| true), definition)
+    manifest_from_field_set(
+        object,
+        manifest_field_set_of_entries(object, |_| true),
+        definition,
+    )
 }
 
 /// Returns the fields that a manifest of the chosen entries has: the union of their field sets, with `data` in place of
 /// `stringData`, and without the annotation of client-side apply. An entry is chosen if `is_included` is true.
-fn field_set_as_in_manifest(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
+fn manifest_field_set_of_entries(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
     let fields = union_of_entries(&object["metadata"], is_included);
     fields
         .map(without_last_applied)
@@ -47,7 +52,7 @@ fn field_set_as_in_manifest(object: &Value, is_included: impl Fn(&Value) -> bool
 
 /// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
 /// the manager owns as a whole may have been sent empty, and filled by others or with defaults.
-pub fn needs_definition(object: &Value, manager: &str) -> bool {
+pub fn needs_definition_for_owned_fields(object: &Value, manager: &str) -> bool {
     TypedPlace::new(object, None).is_none()
         && leaf_paths(&field_set_owned_by(object, manager).unwrap_or_default())
             .iter()
@@ -57,12 +62,12 @@ pub fn needs_definition(object: &Value, manager: &str) -> bool {
 
 /// Returns the fields of an object that `manager` itself has applied, as a manifest.
 pub fn manifest_applied_by(object: &Value, manager: &str) -> Value {
-    let own = field_set_as_in_manifest(object, |entry| is_apply_of(entry, manager));
+    let own = manifest_field_set_of_entries(object, |entry| is_apply_of(entry, manager));
     manifest_from_field_set(object, own, None)
 }
 
 /// Returns the `apiVersion` in which `manager` has applied the object, and of which its field set is.
-pub fn applied_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m str> {
+pub fn applied_api_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m str> {
     apply_entry(metadata, manager)?["apiVersion"].as_str()
 }
 
@@ -111,7 +116,7 @@ impl<'n> TypedPlace<'n> {
 
     /// Returns the value with which a field was sent that has an owner but no value: the empty value of its type. If
     /// the type is not known, the result is null, which leaves the field without a value as well.
-    fn value_if_absent(this: Option<Self>, name: &str) -> Option<Value> {
+    fn value_sent_for_absent_field(this: Option<Self>, name: &str) -> Option<Value> {
         match this {
             Some(place) if matches!(place.shape, Shape::BuiltIn) => {
                 zero_of(place.type_meta, place.name, name)
@@ -122,7 +127,7 @@ impl<'n> TypedPlace<'n> {
 
     /// Returns the value with which a map or list was sent that has an owner, but whose parts do not. If parts of its
     /// type are owned one by one, it was sent empty.
-    fn as_sent(self, value: &Value) -> Value {
+    fn value_as_sent(self, value: &Value) -> Value {
         match value {
             Value::Object(_)
                 if self.shape.map_ownership(self.name, self.type_meta) == Ownership::Granular =>
@@ -146,7 +151,7 @@ pub(super) fn manifest_from_field_set(
 ) -> Value {
     let all = union_of_entries(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
-        .and_then(|fields| part(object, &fields, Some(&all), TypedPlace::new(object, definition)))
+        .and_then(|fields| owned_part(object, &fields, Some(&all), TypedPlace::new(object, definition)))
         .unwrap_or_else(|| json!({}));
     for field in ["apiVersion", "kind"] {
         manifest[field] = object[field].clone();
@@ -193,24 +198,35 @@ pub(super) fn union_of_entries(metadata: &Value, is_included: impl Fn(&Value) ->
 
 /// Returns the part of a value that a field set owns; `None` if it owns no part. `all` is the node of the value in the
 /// field set of all managers. An empty node owns the whole value, unless `all` shows that a manager owns a part of it.
-fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<TypedPlace<'_>>) -> Option<Value> {
+fn owned_part(
+    value: &Value,
+    fields: &Value,
+    fields_of_all_managers: Option<&Value>,
+    place: Option<TypedPlace<'_>>,
+) -> Option<Value> {
     let fields = fields.as_object()?;
-    let is_shared = all.is_some_and(has_parts);
+    let is_shared = fields_of_all_managers.is_some_and(has_parts_owned_separately);
     let is_itself = fields.contains_key(".") || fields.is_empty() && is_shared;
     match value {
         value if fields.is_empty() && !is_shared => {
-            Some(place.map_or_else(|| value.clone(), |place| place.as_sent(value)))
+            Some(place.map_or_else(|| value.clone(), |place| place.value_as_sent(value)))
         }
         Value::Object(values) => {
             let parts: Map<String, Value> = fields
                 .iter()
                 .filter_map(|(key, below)| {
                     let name = key.strip_prefix("f:")?;
-                    let all = all.and_then(|all| all.get(key));
+                    let fields_of_all_managers = fields_of_all_managers
+                        .and_then(|fields_of_all_managers| fields_of_all_managers.get(key));
                     let part = match values.get(name).filter(|value| !value.is_null()) {
-                        Some(value) => part(value, below, all, place.map(|place| place.below(name))),
-                        None if has_parts(below) => None,
-                        None => TypedPlace::value_if_absent(place, name),
+                        Some(value) => owned_part(
+                            value,
+                            below,
+                            fields_of_all_managers,
+                            place.map(|place| place.below(name)),
+                        ),
+                        None if has_parts_owned_separately(below) => None,
+                        None => TypedPlace::value_sent_for_absent_field(place, name),
                     };
                     Some((name.to_owned(), part?))
                 })
@@ -221,7 +237,9 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<TypedP
             let parts: Vec<Value> = items
                 .iter()
                 .enumerate()
-                .filter_map(|item| part_of_item(item, fields, all, place.map(TypedPlace::item)))
+                .filter_map(|item| {
+                    owned_part_of_item(item, fields, fields_of_all_managers, place.map(TypedPlace::item))
+                })
                 .collect();
             (!parts.is_empty() || is_itself).then_some(Value::Array(parts))
         }
@@ -230,31 +248,36 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<TypedP
 }
 
 /// Returns the part of a list item that one of the keys of a field set selects.
-fn part_of_item(
+fn owned_part_of_item(
     (position, item): (usize, &Value),
     fields: &Map<String, Value>,
-    all: Option<&Value>,
+    fields_of_all_managers: Option<&Value>,
     place: Option<TypedPlace<'_>>,
 ) -> Option<Value> {
     fields.iter().find_map(|(key, below)| {
         let key_of_item = ItemKey::parse(key).filter(|key| key.selects(position, item))?;
-        let all = all.and_then(|all| all.get(key));
+        let fields_of_all_managers =
+            fields_of_all_managers.and_then(|fields_of_all_managers| fields_of_all_managers.get(key));
         match key_of_item {
-            ItemKey::Fields(keys) => part_with_keys(item, below, &keys, (all, place)),
-            ItemKey::Value(_) | ItemKey::Position(_) => part(item, below, all, place),
+            ItemKey::Fields(keys) => {
+                owned_part_of_keyed_item(item, below, &keys, (fields_of_all_managers, place))
+            }
+            ItemKey::Value(_) | ItemKey::Position(_) => {
+                owned_part(item, below, fields_of_all_managers, place)
+            }
         }
     })
 }
 
 /// Returns the part of a list item that is found by its keys. The part has at least one key, or the server could not
 /// find the item: if none of the keys is owned, all are added.
-fn part_with_keys(
+fn owned_part_of_keyed_item(
     item: &Value,
     fields: &Value,
     keys: &Map<String, Value>,
     (all, place): (Option<&Value>, Option<TypedPlace<'_>>),
 ) -> Option<Value> {
-    let mut found = part(item, fields, all, place)?;
+    let mut found = owned_part(item, fields, all, place)?;
     if let Some(found) = found.as_object_mut()
         && keys.keys().all(|key| !found.contains_key(key))
     {
@@ -351,11 +374,11 @@ mod tests {
         let keys = json!({"name": "a"});
         let keys = keys.as_object().expect("a mapping");
         assert_eq!(
-            part_with_keys(&item, &json!({"f:value": {}}), keys, (None, None)),
+            owned_part_of_keyed_item(&item, &json!({"f:value": {}}), keys, (None, None)),
             Some(item.clone())
         );
         assert_eq!(
-            part_with_keys(&item, &json!({".": {}, "f:name": {}}), keys, (None, None)),
+            owned_part_of_keyed_item(&item, &json!({".": {}, "f:name": {}}), keys, (None, None)),
             Some(json!({"name": "a"}))
         );
     }

@@ -40,7 +40,11 @@ pub fn without_stale_fields(
 
 /// Makes our manager own exactly the fields of a manifest, and client-side apply, as a former owner, the fields that
 /// our manager has applied before.
-pub fn replace_own_entry(metadata: &mut Value, former: &OwnershipMigration, manifest: &Value) {
+pub fn replace_own_entry_and_keep_former(
+    metadata: &mut Value,
+    former: &OwnershipMigration,
+    manifest: &Value,
+) {
     let Some(entries) = metadata["managedFields"].as_array_mut() else {
         return;
     };

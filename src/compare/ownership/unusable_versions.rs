@@ -14,8 +14,11 @@ use crate::model::resource::Resource;
 
 /// Returns whether an entry names another version than the resource has. Such a version may be unusable. Only custom
 /// resources have unusable versions. The dot in their groups tells them from most built-in kinds, but not from all.
-pub fn names_other_version(metadata: &Value, resource: &Resource) -> bool {
-    resource.group.contains('.') && entries(metadata).iter().any(|entry| is_other(entry, resource))
+pub fn may_have_unusable_version(metadata: &Value, resource: &Resource) -> bool {
+    resource.group.contains('.')
+        && entries(metadata)
+            .iter()
+            .any(|entry| is_of_other_version(entry, resource))
 }
 
 /// Returns `metadata.managedFields` with the version of the resource in place of unusable versions: those to which the
@@ -28,7 +31,7 @@ pub fn managed_fields_with_usable_versions(
     metadata: &Value,
     resource: &Resource,
     definition: &Value,
-    contents: &[&Value],
+    objects_to_convert: &[&Value],
 ) -> Option<Value> {
     let versions = definition["spec"]["versions"].as_array()?;
     if !versions
@@ -40,14 +43,15 @@ pub fn managed_fields_with_usable_versions(
     let usable: BTreeSet<&str> = versions
         .iter()
         .filter(|version| {
-            contents
+            objects_to_convert
                 .iter()
                 .all(|object| can_convert(object, definition, version))
         })
         .filter_map(|version| version["name"].as_str())
         .collect();
     let is_unusable = |entry: &Value| {
-        is_other(entry, resource) && version_of(entry, resource).is_some_and(|name| !usable.contains(name))
+        is_of_other_version(entry, resource)
+            && version_if_of_same_group(entry, resource).is_some_and(|name| !usable.contains(name))
     };
     let old = entries(metadata);
     if !old.iter().any(is_unusable) {
@@ -80,13 +84,13 @@ fn can_convert(object: &Value, definition: &Value, version: &Value) -> bool {
 }
 
 /// Returns the version that an entry names, if it is one of the group of the resource.
-fn version_of<'e>(entry: &'e Value, resource: &Resource) -> Option<&'e str> {
+fn version_if_of_same_group<'e>(entry: &'e Value, resource: &Resource) -> Option<&'e str> {
     let (group, version) = entry["apiVersion"].as_str()?.split_once('/')?;
     (group == resource.group).then_some(version)
 }
 
-fn is_other(entry: &Value, resource: &Resource) -> bool {
-    version_of(entry, resource).is_some_and(|version| version != resource.version)
+fn is_of_other_version(entry: &Value, resource: &Resource) -> bool {
+    version_if_of_same_group(entry, resource).is_some_and(|version| version != resource.version)
 }
 
 /// Returns whether two entries have the same key for the server, which keeps one entry for each key.
@@ -202,7 +206,7 @@ mod tests {
         let other = |group: &str| {
             let metadata = json!({"managedFields": [entry("a", &format!("{group}/v0"), "f:a")]});
             let resource = Resource::with_regular_names(group, "v1", "Widget", Scope::Namespaced);
-            names_other_version(&metadata, &resource)
+            may_have_unusable_version(&metadata, &resource)
         };
         assert!(other("example.com"));
         assert!(!other("autoscaling"));

@@ -29,7 +29,9 @@ use crate::model::resource::Subresource;
 use object::{ObjectView, in_progress_if_too_few};
 
 pub use built_in_kinds::Written;
-pub use pod::{ContainerInstance, Crash, crash as crash_of_pod, reason_for_not_ready as trouble_of_pod};
+pub use pod::{
+    ContainerInstance, Crash, find_crashed_container as crash_of_pod, reason_for_not_ready as trouble_of_pod,
+};
 use rules::Certainty;
 pub use rules::{Origin, RuleSet};
 
@@ -204,16 +206,16 @@ pub fn has_status(object: &Value) -> bool {
 /// Returns in how many seconds an object without a status will count as one that never gets a status; `None` if it has
 /// a status, or if the time is over. The caller has to judge the object once more then, because the server sends no
 /// event.
-pub fn time_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
+pub fn seconds_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
     if has_status(object) {
         return None;
     }
-    let left = TIME_FOR_STATUS - age(ObjectView(object), now)?;
+    let left = TIME_FOR_STATUS - age_in_seconds(ObjectView(object), now)?;
     u64::try_from(left).ok().filter(|left| *left > 0)
 }
 
 /// Returns the age of an object in seconds; `None` if its creation time is missing.
-fn age(object: ObjectView, now: Timestamp) -> Option<i64> {
+fn age_in_seconds(object: ObjectView, now: Timestamp) -> Option<i64> {
     let created: Timestamp = object.text("/metadata/creationTimestamp")?.parse().ok()?;
     Some(now.as_second() - created.as_second())
 }
@@ -224,7 +226,9 @@ impl StatusRules {
     pub fn judge(&self, object: &Value, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         let object = ObjectView(object);
         let mut readiness = self.judge_by_first_rule(object, group_kind, around);
-        if matches!(readiness.rule, Rule::Conventions | Rule::Expression(_)) && !names_generation(object) {
+        if matches!(readiness.rule, Rule::Conventions | Rule::Expression(_))
+            && !reports_observed_generation(object)
+        {
             readiness.about = Generation::Unknown;
         }
         readiness
@@ -243,7 +247,7 @@ impl StatusRules {
         let is_built_in = built_in_kinds::is_built_in_group(&group_kind.group);
         if own.is_none()
             && !is_built_in
-            && let Some(reason) = conventions::suspension_reason(object)
+            && let Some(reason) = conventions::reason_for_suspension_by_manifest(object)
         {
             return Readiness::current(reason).with_rule(Rule::Conventions);
         }
@@ -299,7 +303,7 @@ impl StatusRules {
         }
         if conventions::has_no_status(object.0) && around.subresource == Subresource::Listed {
             // An object without a known age counts as old, so that a wait for it ends.
-            let is_young = age(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
+            let is_young = age_in_seconds(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
             if around.others == OthersOfKind::Report {
                 let reason = "it has no status yet, as others of its kind have";
                 return Readiness::in_progress(reason).with_rule(Rule::Conventions);
@@ -368,7 +372,7 @@ fn judge_generation(object: ObjectView) -> Option<Readiness> {
 }
 
 /// Returns whether the status says which generation it is about.
-fn names_generation(object: ObjectView) -> bool {
+fn reports_observed_generation(object: ObjectView) -> bool {
     object.number("/status/observedGeneration").is_some()
         || object
             .array("/status/conditions")

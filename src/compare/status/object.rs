@@ -24,7 +24,7 @@ impl<'a> ObjectView<'a> {
     }
 
     /// Returns a number, or zero if the field is missing: controllers leave out numbers of a status that are zero.
-    pub(super) fn count(self, pointer: &str) -> i64 {
+    pub(super) fn number_or_zero(self, pointer: &str) -> i64 {
         self.number(pointer).unwrap_or_default()
     }
 
@@ -42,14 +42,14 @@ impl<'a> ObjectView<'a> {
             .find(|condition| condition.kind == condition_type)
     }
 
-    pub(super) fn true_condition(self, kind: &str) -> Option<Condition<'a>> {
-        self.condition(kind)
+    pub(super) fn true_condition(self, condition_type: &str) -> Option<Condition<'a>> {
+        self.condition(condition_type)
             .filter(|condition| condition.status == "True")
     }
 
     /// Returns whether the object has a condition of this type that is True.
-    pub(super) fn has_true_condition(self, kind: &str) -> bool {
-        self.true_condition(kind).is_some()
+    pub(super) fn has_true_condition(self, condition_type: &str) -> bool {
+        self.true_condition(condition_type).is_some()
     }
 }
 

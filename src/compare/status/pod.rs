@@ -30,11 +30,13 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
 /// unschedulable; `None` if no cause is known.
 pub fn reason_for_not_ready(pod: &Value) -> Option<String> {
     let pod = ObjectView(pod);
-    container_statuses(pod).find_map(reason_for_waiting).or_else(|| {
-        let scheduled = pod.condition("PodScheduled")?;
-        let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
-        is_unschedulable.then(|| scheduled.to_string())
-    })
+    container_statuses(pod)
+        .find_map(unusual_reason_for_waiting)
+        .or_else(|| {
+            let scheduled = pod.condition("PodScheduled")?;
+            let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
+            is_unschedulable.then(|| scheduled.to_string())
+        })
 }
 
 /// A container of a Pod that has crashed.
@@ -57,14 +59,14 @@ pub enum ContainerInstance {
 
 /// Returns the first container of a Pod that has ended with an error: its last instance has, or the last instance waits
 /// to start because the one before has.
-pub fn crash(pod: &Value) -> Option<Crash> {
+pub fn find_crashed_container(pod: &Value) -> Option<Crash> {
     container_statuses(ObjectView(pod))
         .map(ObjectView)
         .find_map(|container| {
-            let instance = if container.count("/state/terminated/exitCode") != 0 {
+            let instance = if container.number_or_zero("/state/terminated/exitCode") != 0 {
                 ContainerInstance::Last
             } else if container.0.pointer("/state/waiting").is_some()
-                && container.count("/lastState/terminated/exitCode") != 0
+                && container.number_or_zero("/lastState/terminated/exitCode") != 0
             {
                 ContainerInstance::Previous
             } else {
@@ -87,7 +89,7 @@ fn container_statuses(pod: ObjectView<'_>) -> impl Iterator<Item = &Value> {
 const REASONS_BEFORE_START: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 /// Returns why a container cannot be started; `None` if it is not waiting, or for a usual reason.
-fn reason_for_waiting(container: &Value) -> Option<String> {
+fn unusual_reason_for_waiting(container: &Value) -> Option<String> {
     let waiting = ObjectView(container).0.pointer("/state/waiting")?;
     let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
     if reason.is_empty() || REASONS_BEFORE_START.contains(&reason) {

@@ -17,10 +17,10 @@ pub(super) fn judge_deployment(object: ObjectView) -> Readiness {
         return Readiness::current("it is paused: its spec.paused is true");
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
-    let replicas = object.count("/status/replicas");
-    let updated = object.count("/status/updatedReplicas");
-    let available = object.count("/status/availableReplicas");
-    let ready = object.count("/status/readyReplicas");
+    let replicas = object.number_or_zero("/status/replicas");
+    let updated = object.number_or_zero("/status/updatedReplicas");
+    let available = object.number_or_zero("/status/availableReplicas");
+    let ready = object.number_or_zero("/status/readyReplicas");
     let shortage = in_progress_if_too_few(replicas, wanted, "replicas exist")
         .or_else(|| in_progress_if_too_few(updated, wanted, "replicas are of the latest revision"))
         .or_else(|| in_progress_if_too_many(replicas, wanted))
@@ -51,9 +51,9 @@ pub(super) fn judge_stateful_set(object: ObjectView) -> Readiness {
         return Readiness::current("its Pods are updated only when they are deleted");
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
-    let replicas = object.count("/status/replicas");
-    let updated = object.count("/status/updatedReplicas");
-    let ready = object.count("/status/readyReplicas");
+    let replicas = object.number_or_zero("/status/replicas");
+    let updated = object.number_or_zero("/status/updatedReplicas");
+    let ready = object.number_or_zero("/status/readyReplicas");
     let shortage = in_progress_if_too_few(replicas, wanted, "replicas exist")
         .or_else(|| in_progress_if_too_few(ready, wanted, "replicas are ready"))
         .or_else(|| in_progress_if_too_many(replicas, wanted));
@@ -65,7 +65,7 @@ pub(super) fn judge_stateful_set(object: ObjectView) -> Readiness {
             in_progress_if_too_few(updated, wanted - partition, "replicas are of the latest revision");
         return unfinished.unwrap_or_else(|| Readiness::current(describe_available(replicas)));
     }
-    let current = object.count("/status/currentReplicas");
+    let current = object.number_or_zero("/status/currentReplicas");
     if let Some(shortage) = in_progress_if_too_few(current, wanted, "replicas are of the current revision") {
         return shortage;
     }
@@ -94,7 +94,7 @@ pub(super) fn judge_daemon_set(object: ObjectView) -> Readiness {
     counts
         .into_iter()
         .filter(|(pointer, _)| !(is_updated_by_hand && pointer.ends_with("updatedNumberScheduled")))
-        .find_map(|(pointer, what)| in_progress_if_too_few(object.count(pointer), wanted, what))
+        .find_map(|(pointer, what)| in_progress_if_too_few(object.number_or_zero(pointer), wanted, what))
         .unwrap_or_else(|| Readiness::current(format!("it is running on {wanted} nodes")))
 }
 
@@ -103,7 +103,7 @@ pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
         return Readiness::in_progress(failure.to_string());
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
-    let replicas = object.count("/status/replicas");
+    let replicas = object.number_or_zero("/status/replicas");
     let counts = [
         ("/status/fullyLabeledReplicas", "replicas are fully labeled"),
         ("/status/availableReplicas", "replicas are available"),
@@ -111,7 +111,7 @@ pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
     ];
     counts
         .into_iter()
-        .find_map(|(pointer, what)| in_progress_if_too_few(object.count(pointer), wanted, what))
+        .find_map(|(pointer, what)| in_progress_if_too_few(object.number_or_zero(pointer), wanted, what))
         .or_else(|| in_progress_if_too_many(replicas, wanted))
         .unwrap_or_else(|| Readiness::current(describe_available(replicas)))
 }
@@ -120,7 +120,7 @@ pub(super) fn judge_replica_set(object: ObjectView) -> Readiness {
 pub(super) fn judge_job(object: ObjectView, jobs: JobGoal) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
-    let succeeded = object.count("/status/succeeded");
+    let succeeded = object.number_or_zero("/status/succeeded");
     if let Some(failed) = object.true_condition("Failed") {
         return Readiness::failed(failed.to_string());
     }
@@ -133,7 +133,7 @@ pub(super) fn judge_job(object: ObjectView, jobs: JobGoal) -> Readiness {
     if object.text("/status/startTime").is_none() {
         return Readiness::in_progress("it has not started");
     }
-    let active = object.count("/status/active");
+    let active = object.number_or_zero("/status/active");
     let reason =
         format!("it is running: {active} active, {succeeded} of {wanted} completions have succeeded");
     match jobs {

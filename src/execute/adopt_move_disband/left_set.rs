@@ -8,14 +8,14 @@ use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report_parent_and_remains::{
-    end_with_unlisted_kinds, join_names, predict_disposition,
+    fail_if_kinds_unlisted, join_names, predict_disposition,
 };
 use crate::execute::deletion::set::record_field_managers;
 use crate::execute::former_parent::wait_until_members_are_gone::{RemainingLister, TerminatingObjects};
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriting;
-use crate::execute::wait_until_gone::with_reasons;
+use crate::execute::wait_until_gone::describe_why_it_still_exists;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -62,7 +62,7 @@ impl LeftSet<'_> {
         &self,
         execution: &MembershipExecution<'_>,
         known: &mut KnownParent,
-        exact: &mut Option<Record>,
+        record_to_leave: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         let is_dry = self.parent.writing.dry_run != DryRun::None;
@@ -72,15 +72,15 @@ impl LeftSet<'_> {
             ParentAim::Narrow | ParentAim::Delete if !execution.plan.has_member_after_run() => {
                 Ok(Ending::Done)
             }
-            ParentAim::Delete if is_dry => self.predict_release(sink).await,
+            ParentAim::Delete if is_dry => self.report_predicted_disposition(sink).await,
             ParentAim::Narrow | ParentAim::RemoveRecord if is_dry => Ok(Ending::Done),
             _ => {
-                self.delete_or_narrow_parent(execution.joined.as_ref(), known, exact, sink)
+                self.delete_or_narrow_parent(execution.joined.as_ref(), known, record_to_leave, sink)
                     .await
             }
         };
         match released {
-            Ok(Ending::Done) => self.end_with_obstacles(self.obstacles, sink),
+            Ok(Ending::Done) => self.report_why_set_is_kept(self.obstacles, sink),
             Ok(ending) => ending,
             Err(error) => {
                 sink(Event::general_failure(error.to_string()));
@@ -95,7 +95,7 @@ impl LeftSet<'_> {
         &self,
         joined: Option<&JoinedSet<'_>>,
         known: &mut KnownParent,
-        exact: &mut Option<Record>,
+        record_to_leave: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
         let kept_objects = ObjectsKeptInsteadOfDeleted::default();
@@ -103,7 +103,7 @@ impl LeftSet<'_> {
             aim: self.aim,
             joined,
             writing: self.parent,
-            listed_reading: known.reading_of_listed_scope(&self.former.reading),
+            listed_reading: known.latest_listed_reading(&self.former.reading),
             known,
             kept_objects: &kept_objects,
             remaining: RemainingLister {
@@ -134,7 +134,7 @@ impl LeftSet<'_> {
         let failure = match (release.carry_out_aim(sink).await?, self.aim) {
             (ParentOutcome::Untouched, _) => return Ok(Ending::Interrupted),
             (ParentOutcome::Kept(kept), aim) => {
-                *exact = kept.record;
+                *record_to_leave = kept.record;
                 let obstacles = Obstacles {
                     members: kept.found.all().cloned().collect(),
                     owned: kept.owned,
@@ -147,13 +147,13 @@ impl LeftSet<'_> {
                         format!("{parent}: {CHANGED_BY_ANOTHER}")
                     }
                     ParentAim::RemoveRecord | ParentAim::Delete => {
-                        return Ok(self.end_with_obstacles(&obstacles, sink));
+                        return Ok(self.report_why_set_is_kept(&obstacles, sink));
                     }
                 }
             }
             (ParentOutcome::Terminating(live), _) => format!(
                 "{parent}: the old parent is still being deleted: {}",
-                with_reasons(&live)
+                describe_why_it_still_exists(&live)
             ),
             (ParentOutcome::Gone, ParentAim::RemoveRecord) => {
                 format!("{parent}: the record could not be removed: the parent was deleted during the run")
@@ -171,7 +171,7 @@ impl LeftSet<'_> {
 
     /// Reports why the old set is kept: as a failure if the record has kinds whose members a list may not show, else as
     /// warnings.
-    fn end_with_obstacles(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
+    fn report_why_set_is_kept(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
         let parent = &self.parent.set.parent;
         self.warn_of_remaining_members(&obstacles.members, sink);
         if let Some(owned) = &obstacles.owned {
@@ -186,7 +186,7 @@ impl LeftSet<'_> {
             (ParentAim::Narrow | ParentAim::Delete, false) => "the old set is kept",
             (ParentAim::Narrow | ParentAim::Delete, true) => "the old set would be kept",
         };
-        end_with_unlisted_kinds(parent, &obstacles.unlisted, consequence, sink)
+        fail_if_kinds_unlisted(parent, &obstacles.unlisted, consequence, sink)
     }
 
     fn warn_of_remaining_members(&self, members: &[Live], sink: &mut Sink<'_>) {
@@ -200,7 +200,7 @@ impl LeftSet<'_> {
     }
 
     /// Reports what would become of the old parent if all its members left, and writes nothing.
-    async fn predict_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+    async fn report_predicted_disposition(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
         let ParentWriting {
             server,
             set,

@@ -13,7 +13,7 @@ use relabel::LabelWriter;
 use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
-use crate::execute::deletion::delete::untouched_outcome;
+use crate::execute::deletion::delete::skipped_outcome_without_reason;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::parent_record::run::RunOnParent;
@@ -55,7 +55,7 @@ impl JoinedSet<'_> {
     /// Returns the recorded part of the scope of the set that members have left (`scope_of_left_set`), and of this
     /// set's own scope. They are not merged: that would add the kinds of one in the namespaces of the other, which need
     /// not be listed, and which the user may not be allowed to list.
-    pub fn recorded_places_after_move(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
+    pub fn list_recorded_scopes_after_move(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
         let [left, joined] =
             [scope_of_left_set, &self.state.places].map(|targets| self.restrict_to_record(targets));
         if left.covers(&joined) {
@@ -92,7 +92,7 @@ impl MembershipExecution<'_> {
     /// The parent of the set that the objects join cannot be written, or the parent of the set that they leave has
     /// changed into one that this run may not write. No label is written in either case.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        self.announce(sink);
+        self.announce_parents_and_objects(sink);
         let ending = match &self.left {
             None => self.join_and_relabel(sink).await?,
             Some(left) => self.relabel_and_leave(left, sink).await?,
@@ -113,11 +113,11 @@ impl MembershipExecution<'_> {
 
     /// Announces the parents and the objects of the plan, each object with the outcome that it has if the run ends
     /// before it reaches the object.
-    fn announce(&self, sink: &mut Sink<'_>) {
+    fn announce_parents_and_objects(&self, sink: &mut Sink<'_>) {
         for parent in self.parents() {
             sink(parent.announcement());
         }
-        let changes = self.plan.changes.iter().map(untouched_outcome);
+        let changes = self.plan.changes.iter().map(skipped_outcome_without_reason);
         sink(Event::Planned(
             outcomes_of_unwritten_objects(self.plan).chain(changes).collect(),
         ));
@@ -142,7 +142,7 @@ impl MembershipExecution<'_> {
         } else {
             let operation = self.operation.clone();
             left.parent
-                .begin_to_take_out(former, recorded, operation, sink)
+                .try_to_begin_taking_out(former, recorded, operation, sink)
                 .await?
         };
         let mut run = RunOnParent::new(left.parent, recorded, Some(known));
@@ -172,7 +172,7 @@ impl MembershipExecution<'_> {
         if parent.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let begun = if parent.writing.dry_run == DryRun::None && self.needs_to_begin(joined) {
+        let begun = if parent.writing.dry_run == DryRun::None && self.has_to_write_joined_parent(joined) {
             let run = history::new_running_entry(parent.server, self.operation.clone()).await;
             let current = joined.state.parent_object().cloned();
             match parent
@@ -195,7 +195,7 @@ impl MembershipExecution<'_> {
 
     /// Returns whether the run has to write a label or the record. If it takes no object, it writes neither, so it does
     /// not create a parent for a set without members.
-    fn needs_to_begin(&self, joined: &JoinedSet<'_>) -> bool {
+    fn has_to_write_joined_parent(&self, joined: &JoinedSet<'_>) -> bool {
         let tooling = &joined.parent.set.tooling;
         let is_recorded = joined
             .state
@@ -227,7 +227,7 @@ impl MembershipExecution<'_> {
             selector: self.selector,
             judge: self.judge,
         };
-        let failed = writer.write_all(&self.plan.changes, sink).await;
+        let failed = writer.write_all_and_count_failed(&self.plan.changes, sink).await;
         match failed + self.plan.count_not_found() {
             _ if parent.interrupt.is_requested() => Ending::Interrupted,
             0 => Ending::Done,
@@ -246,7 +246,7 @@ pub fn report_unwritten_objects(plan: &MembershipPlan, sink: &mut Sink<'_>) {
 fn outcomes_of_unwritten_objects(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutcome> {
     let settled = plan.settled.iter().map(|live| ObjectOutcome {
         action: Action::Unchanged,
-        ..untouched_outcome(live)
+        ..skipped_outcome_without_reason(live)
     });
     settled.chain(plan.skips.iter().map(outcome_of_skip))
 }

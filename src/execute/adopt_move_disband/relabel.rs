@@ -16,7 +16,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Unreacha
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
-use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type, reread_selected};
+use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_if_selected, reread_in_media_type};
 use crate::execute::schedule::drive::Driver;
 use crate::execute::unusable_versions::managed_fields_without_unusable_versions;
 use crate::execute::{Interrupt, Sink, WaitNotes};
@@ -52,7 +52,7 @@ pub struct LabelWriter<'a> {
 
 impl LabelWriter<'_> {
     /// Writes the labels of all these objects, within the concurrency limit. Returns how many of them failed.
-    pub async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> usize {
+    pub async fn write_all_and_count_failed(&self, objects: &[Live], sink: &mut Sink<'_>) -> usize {
         let mut failed = 0;
         let notes = WaitNotes::default();
         let (patience, most) = (self.writing.webhook_patience.at_end, self.writing.concurrency);
@@ -94,7 +94,7 @@ impl LabelWriter<'_> {
                 Ok(Answer::LabelChanged(error)) => return failed(error),
                 Ok(Answer::OfAnotherObject) => {}
                 Err(error) if error.is_missing_object() => return gone(),
-                Err(error) if error.is(StatusCode::CONFLICT) => {}
+                Err(error) if error.has_status_code(StatusCode::CONFLICT) => {}
                 Err(error) => {
                     // Only a run that writes may start the webhook, so a dry run does not wait for it.
                     let is_dry_run = self.writing.dry_run != DryRun::None;
@@ -187,13 +187,13 @@ impl LabelWriter<'_> {
     async fn reread(&self, live: &Live) -> Result<Reread, ApiError> {
         let (server, key, resource) = (self.server, &live.key, &live.resource);
         if let Some(labels) = self.selector
-            && let Some(object) = reread_selected(server, key, resource, labels).await?
+            && let Some(object) = reread_if_selected(server, key, resource, labels).await?
         {
             return Ok(Reread::Found(object));
         }
         Ok(
             match reread_in_media_type(server, key, resource, METADATA).await? {
-                Some(object) if self.selector.is_none() || self.is_settled(&object, live) => {
+                Some(object) if self.selector.is_none() || self.has_label_already(&object, live) => {
                     Reread::Found(object)
                 }
                 Some(_) => Reread::NotSelected,
@@ -204,16 +204,16 @@ impl LabelWriter<'_> {
 
     /// Returns whether the object already has the label as this run writes it. The user may have selected objects by
     /// the part-of label itself: once it is written, the selector does not match any more.
-    fn is_settled(&self, object: &Value, live: &Live) -> bool {
+    fn has_label_already(&self, object: &Value, live: &Live) -> bool {
         let current = Live::from_object(object, &live.resource);
         current.is_some_and(|current| (self.judge)(object, &current) == MembershipChange::Settled)
     }
 
     fn label_request(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> ApiRequest {
         let (patch, force, body) = match (self.part_of, live.tracking) {
-            (Some(id), Tracking::Off) => (Patch::Apply, Some(("force", "true")), label_body(live, id)),
+            (Some(id), Tracking::Off) => (Patch::Apply, Some(("force", "true")), build_apply_body(live, id)),
             (Some(_), Tracking::On | Tracking::OnInOtherVersions) | (None, _) => {
-                (Patch::Merge, None, self.patch_body(live, fields))
+                (Patch::Merge, None, self.build_merge_patch_body(live, fields))
             }
         };
         let path = live.resource.path_of(&live.key);
@@ -228,7 +228,7 @@ impl LabelWriter<'_> {
     ///
     /// Server-side apply cannot do the same. It does not remove a label that another manager owns, too; and an apply of
     /// the label alone would remove every other field that the same manager has applied before.
-    fn patch_body(&self, live: &Live, fields: &FieldOwnership) -> Bytes {
+    fn build_merge_patch_body(&self, live: &Live, fields: &FieldOwnership) -> Bytes {
         let value = self.part_of.map_or(Value::Null, |id| json!(id.as_str()));
         let mut patch = json!({"metadata": {
             "uid": live.uid,
@@ -244,7 +244,7 @@ impl LabelWriter<'_> {
 
 /// Returns the body of an apply of the label alone, for an object without `metadata.managedFields`. Such an object is
 /// applied, because the server would not record the manager of a patch: the label would then look like a copied one.
-fn label_body(live: &Live, id: &ApplySetId) -> Bytes {
+fn build_apply_body(live: &Live, id: &ApplySetId) -> Bytes {
     to_yaml_safe_json(&json!({
         "apiVersion": live.resource.api_version(),
         "kind": live.resource.kind,

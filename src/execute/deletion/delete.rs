@@ -94,7 +94,7 @@ impl ObjectsKeptInsteadOfDeleted {
 
     /// Returns the outcome of a namespace or CRD that is kept because a kept object would be lost with it; `None` if
     /// there is no such object.
-    pub fn outcome_of_container(&self, container: &Live) -> Option<ObjectOutcome> {
+    pub fn outcome_if_container_holds_kept(&self, container: &Live) -> Option<ObjectOutcome> {
         let reason = SkipReason::HoldsKept {
             kept: self.kept_object_in(container)?.clone(),
         };
@@ -143,7 +143,7 @@ impl DeleteContext<'_> {
             let message = error
                 .kind
                 .to_object_message()
-                .with_words_before(CANNOT_BE_DELETED);
+                .with_words_before_text_and_group(CANNOT_BE_DELETED);
             DeleteAttempt::Ended(Box::new(MemberReply {
                 webhook: UnreachableWebhook::from_error(error),
                 ..failed_reply(subject(), message)
@@ -152,7 +152,7 @@ impl DeleteContext<'_> {
         if let Some(outcome) = self.outcome_if_kept(planned, current) {
             return ended(outcome);
         }
-        let request = delete_request_for(current, DryRun::None, self.purpose);
+        let request = delete_request_for_purpose(current, DryRun::None, self.purpose);
         let earlier_attempts = match self.server.send(request).await {
             Ok(reply) if is_answer_about(&reply, current) => {
                 return ended(ObjectOutcome {
@@ -164,7 +164,7 @@ impl DeleteContext<'_> {
                 return done();
             }
             Err(error) if error.is_missing_object() => return gone(),
-            Err(error) if error.is(StatusCode::CONFLICT) => error.earlier_attempts,
+            Err(error) if error.has_status_code(StatusCode::CONFLICT) => error.earlier_attempts,
             Err(error) => return failed(&error),
             // The answer is about another object, so it does not say whether this one was deleted.
             Ok(_) => EarlierAttempts::MayHaveSucceeded,
@@ -260,17 +260,17 @@ fn read_state_after_delete(reply: &Reply, live: &Live) -> StateAfterDelete {
 }
 
 /// Returns the outcome of an object that the run does not write: `Skipped`, without a reason.
-pub fn untouched_outcome(live: &Live) -> ObjectOutcome {
+pub fn skipped_outcome_without_reason(live: &Live) -> ObjectOutcome {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     ObjectOutcome::new(subject, Action::Skipped)
 }
 
 /// Returns the request that deletes exactly the object that was read, not another one with its name.
 pub fn delete_request(live: &Live, dry_run: DryRun) -> ApiRequest {
-    delete_request_for(live, dry_run, Purpose::Removal)
+    delete_request_for_purpose(live, dry_run, Purpose::Removal)
 }
 
-fn delete_request_for(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
+fn delete_request_for_purpose(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
     let path = live.resource.path_of(&live.key);
     // The server ignores the query of a DELETE that has a body, so `dryRun` has to be in the body.
     let dry_run: &[&str] = match dry_run {

@@ -8,18 +8,18 @@ use crate::execute::Execution;
 use crate::execute::Sink;
 use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::report_parent_and_remains::{
-    describe_unlisted_kinds, end_with_unlisted_kinds, join_names, outcome_event, predict_disposition,
+    describe_unlisted_kinds, fail_if_kinds_unlisted, join_names, outcome_event, predict_disposition,
 };
 use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::deletion::set::field_managers_not_keeping_parent;
 use crate::execute::former_parent::wait_until_members_are_gone::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
-    end_with_members_not_gone,
+    report_members_not_gone,
 };
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::run::RunOnParent;
-use crate::execute::wait_until_gone::with_reasons;
+use crate::execute::wait_until_gone::describe_why_it_still_exists;
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
@@ -33,7 +33,7 @@ impl Execution<'_> {
     /// remaining members.
     ///
     /// Returns `Done` only if nothing is left, or only objects that a keep annotation or another owner keeps.
-    pub async fn finish_deletion(
+    pub async fn delete_parent_or_narrow_record(
         &self,
         run: &mut RunOnParent<'_>,
         members: DeleteResults,
@@ -45,12 +45,12 @@ impl Execution<'_> {
                 return Ending::Interrupted;
             }
             return self
-                .finish_without_parent(members, terminating_objects, sink)
+                .delete_containers_of_absent_parent(members, terminating_objects, sink)
                 .await;
         };
         let mut record = None;
         let mut counting_sink = run.entry.counting_sink(sink);
-        let finishing = self.finish_parent(
+        let finishing = self.delete_parent_and_containers_unless_kept(
             known,
             members,
             terminating_objects,
@@ -63,19 +63,19 @@ impl Execution<'_> {
     }
 
     /// Deletes the parent and its containers. If the parent is kept, puts the record of what is left into `record`.
-    async fn finish_parent(
+    async fn delete_parent_and_containers_unless_kept(
         &self,
         known: &mut KnownParent,
         mut members: DeleteResults,
         terminating_objects: TerminatingObjects,
-        record: &mut Option<Record>,
+        remaining_record: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }
         // A container that must not be deleted keeps the parent, so the containers are listed first.
-        let ending = self.note_containers_to_keep(&mut members, sink).await;
+        let ending = self.list_and_report_containers_to_keep(&mut members, sink).await;
         let kept_objects = &members.kept_objects;
         let uid = known.parent.uid.clone();
         let release = ParentRelease {
@@ -83,11 +83,11 @@ impl Execution<'_> {
             joined: None,
             writing: self.parent_writing(),
             listed_reading: known
-                .reading_of_listed_scope(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
+                .latest_listed_reading(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,
             kept_objects,
             remaining: self.lister_without_containers(
-                self.parent_containers().collect(),
+                self.parent_containers_to_delete().collect(),
                 terminating_objects,
                 &members.uids,
             ),
@@ -114,7 +114,7 @@ impl Execution<'_> {
                 sink(Event::general_failure(format!(
                     "{}: the set's parent is still being deleted: {}",
                     self.set.parent,
-                    with_reasons(&live)
+                    describe_why_it_still_exists(&live)
                 )));
                 Ending::Incomplete
             }
@@ -127,10 +127,10 @@ impl Execution<'_> {
                 Ending::Incomplete
             }
             Ok(ParentOutcome::Kept(kept)) => {
-                *record = kept.record;
+                *remaining_record = kept.record;
                 // Containers in `kept_objects` have an outcome already.
                 for live in self
-                    .parent_containers()
+                    .parent_containers_to_delete()
                     .filter(|live| !kept_objects.contains(live))
                 {
                     sink(outcome_event(
@@ -143,10 +143,7 @@ impl Execution<'_> {
                     ending,
                     self.end_with_objects_keeping_parent(&kept.found.remains, terminating_objects, sink),
                 );
-                worse(
-                    ending,
-                    self.end_deletion_with_unlisted_kinds(&kept.unlisted, sink),
-                )
+                worse(ending, self.fail_deletion_if_kinds_unlisted(&kept.unlisted, sink))
             }
             Ok(ParentOutcome::Untouched) => Ending::Interrupted,
         }
@@ -154,7 +151,7 @@ impl Execution<'_> {
 
     /// Ends the deletion of a set without a parent: deletes the containers that the parent would be in, and reports
     /// what is left of the set. Nothing records what is left.
-    async fn finish_without_parent(
+    async fn delete_containers_of_absent_parent(
         &self,
         mut members: DeleteResults,
         terminating_objects: TerminatingObjects,
@@ -165,7 +162,7 @@ impl Execution<'_> {
             return ending;
         }
         match self
-            .list_remaining_in_the_end(terminating_objects, &members, sink)
+            .list_remaining_after_last_delete(terminating_objects, &members, sink)
             .await
         {
             Ok(RemainingList { remains, .. }) => {
@@ -194,13 +191,13 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         let ending = self.delete_parent_containers(&mut members, sink).await;
-        let awaits_containers =
-            terminating_objects == TerminatingObjects::Awaited && self.parent_containers().next().is_some();
+        let awaits_containers = terminating_objects == TerminatingObjects::Awaited
+            && self.parent_containers_to_delete().next().is_some();
         if ending == Ending::Interrupted || !awaits_containers {
             return ending;
         }
         match self
-            .list_remaining_in_the_end(terminating_objects, &members, sink)
+            .list_remaining_after_last_delete(terminating_objects, &members, sink)
             .await
         {
             Ok(RemainingList { remains, .. }) => worse(
@@ -213,7 +210,7 @@ impl Execution<'_> {
 
     /// Lists what is left of the set after the last delete. The parent's containers are listed, too, if this run awaits
     /// terminating objects; otherwise they are left out, because the run waits for them in another way or not at all.
-    async fn list_remaining_in_the_end(
+    async fn list_remaining_after_last_delete(
         &self,
         terminating_objects: TerminatingObjects,
         members: &DeleteResults,
@@ -221,13 +218,13 @@ impl Execution<'_> {
     ) -> Result<RemainingList, RemainingNotListed> {
         let excluded = match terminating_objects {
             TerminatingObjects::Awaited => Vec::new(),
-            TerminatingObjects::Reported => self.parent_containers().collect(),
+            TerminatingObjects::Reported => self.parent_containers_to_delete().collect(),
         };
         let mut remaining = self.lister_without_containers(excluded, terminating_objects, &members.uids);
         // A namespace that is being deleted is not listed: its objects are deleted with it, and so are the Roles that
         // gave the user the permission to list them.
         for container in self
-            .parent_containers()
+            .parent_containers_to_delete()
             .filter(|live| !members.kept_objects.contains(live))
         {
             if container.key.group_kind == GroupKind::new("", "Namespace") {
@@ -262,7 +259,7 @@ impl Execution<'_> {
             accept: WHOLE_OBJECTS,
             parent_containers,
             deleted: deleted.clone(),
-            containers_of_kept: self.containers_of_kept(),
+            containers_of_kept: self.uids_of_containers_with_kept_objects(),
             terminating_objects,
         }
     }
@@ -282,7 +279,7 @@ impl Execution<'_> {
                 join_names(&remains.kept)
             )));
         }
-        end_with_members_not_gone(
+        report_members_not_gone(
             remains,
             self.set,
             &self.policy.appliers,
@@ -299,7 +296,7 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         if !self.interrupt.is_requested() {
-            return end_with_members_not_gone(
+            return report_members_not_gone(
                 remains,
                 self.set,
                 &self.policy.appliers,
@@ -317,12 +314,12 @@ impl Execution<'_> {
     }
 
     /// Reports a failure if `unlisted` has kinds whose members a list may not show: such members keep the parent.
-    fn end_deletion_with_unlisted_kinds(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+    fn fail_deletion_if_kinds_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
         let consequence = match self.writing.dry_run {
             DryRun::None => "the set cannot be deleted",
             DryRun::Client | DryRun::Server => "the set would not be deleted",
         };
-        end_with_unlisted_kinds(&self.set.parent, unlisted, consequence, sink)
+        fail_if_kinds_unlisted(&self.set.parent, unlisted, consequence, sink)
     }
 
     fn end_with_listing_error(&self, error: &RemainingNotListed, sink: &mut Sink<'_>) -> Ending {
@@ -334,12 +331,16 @@ impl Execution<'_> {
     }
 
     /// Lists what the parent's containers hold. Reports and notes in `members` those that must not be deleted.
-    async fn note_containers_to_keep(&self, members: &mut DeleteResults, sink: &mut Sink<'_>) -> Ending {
+    async fn list_and_report_containers_to_keep(
+        &self,
+        members: &mut DeleteResults,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
         let mut ending = Ending::Done;
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let context = self.delete_context(Action::Deleted, &judge);
         for outcome in context
-            .outcomes_of_containers_to_keep(self.parent_containers())
+            .outcomes_of_containers_to_keep(self.parent_containers_to_delete())
             .await
         {
             if outcome.action == Action::Failed {
@@ -377,7 +378,7 @@ impl Execution<'_> {
         }
         let kept_objects = &members.kept_objects;
         let mut kept = self
-            .parent_containers()
+            .parent_containers_to_delete()
             .filter(|live| kept_objects.contains(live))
             .peekable();
         let is_done = !is_stopped && members.failed == failed_before && kept.peek().is_none();
@@ -394,7 +395,7 @@ impl Execution<'_> {
     pub(super) async fn report_predicted_parent_and_containers(&self, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = &self.state.parent else {
             return self
-                .report_predicted_deletions(self.parent_containers(), sink)
+                .report_predicted_deletions(self.parent_containers_to_delete(), sink)
                 .await;
         };
         // A skipped object does not keep the parent if the garbage collector deletes it with its owner.
@@ -410,7 +411,7 @@ impl Execution<'_> {
                 Action::Skipped,
                 format!("{count} of its set kept"),
             ));
-            return self.end_deletion_with_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
+            return self.fail_deletion_if_kinds_unlisted(self.record_of_unlisted_kinds(), sink);
         }
         if !self.record_of_unlisted_kinds().is_empty() {
             sink(outcome_event(
@@ -418,14 +419,14 @@ impl Execution<'_> {
                 Action::Skipped,
                 describe_unlisted_kinds(self.record_of_unlisted_kinds()),
             ));
-            return self.end_deletion_with_unlisted_kinds(self.record_of_unlisted_kinds(), sink);
+            return self.fail_deletion_if_kinds_unlisted(self.record_of_unlisted_kinds(), sink);
         }
         let managers = field_managers_not_keeping_parent(&self.writing.field_manager);
         let (disposition, event) = predict_disposition(self.set, parent, &managers);
         sink(event);
         match disposition {
             ParentDisposition::Goes => {
-                self.report_predicted_deletions(self.parent_containers(), sink)
+                self.report_predicted_deletions(self.parent_containers_to_delete(), sink)
                     .await
             }
             ParentDisposition::Stays(_) => Ending::Done,

@@ -14,7 +14,7 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
-use crate::execute::deletion::delete::{ObjectsKeptInsteadOfDeleted, untouched_outcome};
+use crate::execute::deletion::delete::{ObjectsKeptInsteadOfDeleted, skipped_outcome_without_reason};
 use crate::execute::deletion::reread_dependents::{Freshness, OwnerReferencesUnread};
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
@@ -58,14 +58,14 @@ pub struct Stopped;
 impl DeleteResults {
     /// Owner references could not be read, so no more objects are deleted: counts those that are left to delete
     /// (`objects` is their number) as failed, and reports why.
-    fn report_owner_references_unread(
+    fn fail_remaining_with_owner_references_unread(
         &mut self,
         unread: &OwnerReferencesUnread,
-        objects: usize,
+        objects_left: usize,
         action: Action,
         sink: &mut Sink<'_>,
     ) {
-        self.failed += objects;
+        self.failed += objects_left;
         let more = if self.uids.is_empty() { "" } else { " more" };
         sink(Event::general_failure(format!(
             "{unread}; nothing{more} was {action}"
@@ -92,7 +92,7 @@ impl Execution<'_> {
     /// and deletes these waves.
     /// `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is called once, with the
     /// objects that have lost owner references.
-    pub(super) async fn detach_and_delete(
+    pub(super) async fn remove_owner_references_and_delete(
         &self,
         waves: &Waves<'_>,
         desired_uids: HashSet<String>,
@@ -106,14 +106,15 @@ impl Execution<'_> {
             Err(unread) => {
                 on_detached(&BTreeSet::new(), sink);
                 let objects = waves.deletes.iter().map(Vec::len).sum();
-                deleted.report_owner_references_unread(&unread, objects, waves.action, sink);
+                deleted.fail_remaining_with_owner_references_unread(&unread, objects, waves.action, sink);
                 return Err(Stopped);
             }
         };
         let mut judge = self.deletion_judge(&dependents, desired_uids);
         let detachments = self.needed_detachments(&dependents, &waves.owners);
         let freshness = Freshness::default();
-        let detaching = self.detach_all(&detachments, &mut judge, &freshness, driver, sink);
+        let detaching =
+            self.carry_out_allowed_detachments(&detachments, &mut judge, &freshness, driver, sink);
         let detached = detaching.await;
         on_detached(&detached, sink);
         deleted.attached = dependents.without(&detached);
@@ -131,7 +132,7 @@ impl Execution<'_> {
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
-        let graph = self.plan.delete_graph(waves.deletes.iter().cloned());
+        let graph = self.plan.build_delete_graph(waves.deletes.iter().cloned());
         let work = Deletes {
             execution: self,
             waves,
@@ -146,7 +147,7 @@ impl Execution<'_> {
         driver.run(&graph, &work, sink).await;
         let (unread, objects) = (work.unread.take(), work.without_outcome.get());
         let Some(unread) = unread else { return Ok(()) };
-        deleted.report_owner_references_unread(&unread, objects, waves.action, sink);
+        deleted.fail_remaining_with_owner_references_unread(&unread, objects, waves.action, sink);
         Err(Stopped)
     }
 }
@@ -206,7 +207,7 @@ impl<'r> Work for Deletes<'r, '_> {
 
     async fn perform(&self, action: &DeleteAction<'r>) -> Answer {
         match action {
-            DeleteAction::Delete(live) => self.delete(live).await,
+            DeleteAction::Delete(live) => self.delete_if_still_allowed(live).await,
             DeleteAction::ListContents(containers) => {
                 self.note_containers_that_gained_objects(containers).await;
                 Answer::Listed
@@ -223,7 +224,7 @@ impl<'r> Work for Deletes<'r, '_> {
         }
     }
 
-    fn known_answer(&self, action: &DeleteAction<'r>) -> Option<Answer> {
+    fn answer_known_without_waiting(&self, action: &DeleteAction<'r>) -> Option<Answer> {
         match action {
             // An object that was kept will not be gone.
             DeleteAction::AwaitGone(live) if self.deleted.borrow().kept_objects.contains(live) => {
@@ -256,7 +257,7 @@ impl<'r> Work for Deletes<'r, '_> {
             (DeleteAction::Delete(live), Answer::AppliedUnderOtherGroup) => {
                 let outcome = ObjectOutcome {
                     reason: "applied under another API group".to_owned(),
-                    ..untouched_outcome(live)
+                    ..skipped_outcome_without_reason(live)
                 };
                 // The object is not counted as kept: the record covers it under its other API group, so the record may
                 // be narrowed. It is noted as kept, so that its namespace or CRD is not deleted.
@@ -308,20 +309,24 @@ impl<'r> Work for Deletes<'r, '_> {
 
 impl Deletes<'_, '_> {
     /// Deletes an object, unless it is a container of an object that was kept, or one that has gained objects.
-    async fn delete(&self, live: &Live) -> Answer {
+    async fn delete_if_still_allowed(&self, live: &Live) -> Answer {
         // The first attempt was postponed because a webhook could not be called.
         let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         if is_begun_again {
             self.freshness.mark_outdated();
         }
-        if !self.refresh_dependents_if_outdated().await {
+        if !self.could_reread_dependents_if_outdated().await {
             return Answer::Unread;
         }
         let judge = Rc::clone(&self.judge.borrow());
         if judge.is_desired(live) {
             return Answer::AppliedUnderOtherGroup;
         }
-        let holds_kept = self.deleted.borrow().kept_objects.outcome_of_container(live);
+        let holds_kept = self
+            .deleted
+            .borrow()
+            .kept_objects
+            .outcome_if_container_holds_kept(live);
         let kept = holds_kept.or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned());
         if let Some(outcome) = kept {
             return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
@@ -346,7 +351,7 @@ impl Deletes<'_, '_> {
 
     /// Reads the owner references again if the run has waited since the last read. Returns `false` if they cannot be
     /// read, now or in an earlier call.
-    async fn refresh_dependents_if_outdated(&self) -> bool {
+    async fn could_reread_dependents_if_outdated(&self) -> bool {
         let reread = async || match self
             .execution
             .reread_dependents_if_deleting(self.waves.parent)
@@ -412,7 +417,7 @@ impl Deletes<'_, '_> {
         let not_gone = match self.execution.dependencies {
             Some(waits) => {
                 waits
-                    .wait_until_gone(objects, &mut |event| (sink.borrow_mut())(event))
+                    .wait_and_list_not_gone(objects, &mut |event| (sink.borrow_mut())(event))
                     .await
             }
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),

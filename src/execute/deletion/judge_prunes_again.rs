@@ -32,7 +32,7 @@ impl Execution<'_> {
         if total == 0 {
             return Ok(self.plan.clone());
         }
-        let places = self.places_of_members();
+        let places = self.scope_of_planned_objects();
         let concurrency = self.writing.concurrency;
         let listed = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS).await;
         let members = match listed {
@@ -75,7 +75,7 @@ impl Execution<'_> {
     /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself
     /// has changed; it does not fail if the object is kept because of other objects.
     fn report_kept(&self, skip: &Skip, pruned: &mut DeleteResults, sink: &mut Sink<'_>) {
-        let skipped = delete::untouched_outcome(&skip.live);
+        let skipped = delete::skipped_outcome_without_reason(&skip.live);
         let is_kept_for_others = matches!(
             skip.reason,
             SkipReason::Needed { .. }
@@ -99,7 +99,7 @@ impl Execution<'_> {
 
     /// Returns the kinds and namespaces of desired objects, of prunes and of skipped objects. Each kind is listed in
     /// the version in which the plan read it, if the plan read it.
-    fn places_of_members(&self) -> ListTargets {
+    fn scope_of_planned_objects(&self) -> ListTargets {
         let members = self.desired.members.iter();
         let desired = members.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter().map(|skip| &skip.live);
@@ -117,7 +117,7 @@ impl Execution<'_> {
                 .entry(known.group_kind())
                 .and_modify(|resource| *resource = Arc::clone(known));
         }
-        places.add_resources(resources.into_values());
+        places.add_resources_of_new_kinds(resources.into_values());
         places
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A run may take minutes. Objects that are created in a namespace in that time would be deleted with the namespace,
 //! although the plan has not judged them; the same holds for custom resources and their CRD. `plan::data_loss` decides
-//! what counts as a loss, `plan::delete_graph` and `deletes` which containers of a run are listed.
+//! what counts as a loss, `plan::build_delete_graph` and `deletes` which containers of a run are listed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::execute::deletion::delete::DeleteContext;
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::plan::{SkipReason, is_container};
+use crate::plan::{SkipReason, is_namespace_or_crd};
 use crate::read::{self, ContentsError, KindWait};
 
 impl DeleteContext<'_> {
@@ -23,7 +23,10 @@ impl DeleteContext<'_> {
         &self,
         objects: impl Iterator<Item = &Live>,
     ) -> Vec<ObjectOutcome> {
-        let containers: Vec<Live> = objects.filter(|live| is_container(live)).cloned().collect();
+        let containers: Vec<Live> = objects
+            .filter(|live| is_namespace_or_crd(live))
+            .cloned()
+            .collect();
         if containers.is_empty() {
             return Vec::new();
         }
@@ -36,7 +39,9 @@ impl DeleteContext<'_> {
             }
         };
         let kept = containers.iter().filter_map(|live| {
-            let reason = self.judge.reason_to_keep_filled(live, contents.get(&live.key)?)?;
+            let reason = self
+                .judge
+                .reason_to_keep_container_with_contents(live, contents.get(&live.key)?)?;
             Some(match &reason {
                 // No object is known to be lost, but some kinds cannot be listed any more: that is a failure.
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
@@ -55,7 +60,7 @@ impl DeleteContext<'_> {
         // Discovery is fetched again: a namespace may hold objects of a kind that was created since the plan.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::without_report();
-        let contents = read::list_contents_of_containers(
+        let contents = read::list_contents_of_namespaces_and_crds(
             self.server,
             &mut discovery,
             containers,

@@ -17,9 +17,11 @@ impl Execution<'_> {
     /// Prunes, unless an object could not be applied or the run has to stop.
     pub async fn prune_unless_stopped(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let Some(ending) = self.ending_if_it_must_stop(run_state) else {
-            return self.prune_in_order(run_state, sink).await;
+            return self.prune_regular_then_last(run_state, sink).await;
         };
-        run_state.applied.report_held_unchanged(&BTreeSet::new(), sink);
+        run_state
+            .applied
+            .report_held_and_revise_detached(&BTreeSet::new(), sink);
         if ending == Ending::Incomplete && self.plan.count_prunes() > 0 {
             sink(Event::Warning(format!(
                 "nothing was pruned: {} could not be applied; the next successful run prunes",
@@ -34,7 +36,7 @@ impl Execution<'_> {
     ///
     /// A run that has waited before a prune also waits in the end until the pruned objects are gone: until then it does
     /// not narrow the record.
-    async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
+    async fn prune_regular_then_last(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = DeleteResults::default();
         let mut has_waited = false;
         let mut plan_judged_again: Option<Plan> = None;
@@ -51,7 +53,11 @@ impl Execution<'_> {
                     return execution.end_without_prune(waited, order, run_state, sink);
                 }
             }
-            if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
+            if order == PruneOrder::Last
+                && !execution
+                    .may_begin_last_prunes_after_wait(&mut pruned, sink)
+                    .await
+            {
                 break;
             }
             if has_waited {
@@ -70,7 +76,9 @@ impl Execution<'_> {
             }
         }
         // The first wave of prunes reports the held objects. If no prune was left, they are reported here.
-        run_state.applied.report_held_unchanged(&BTreeSet::new(), sink);
+        run_state
+            .applied
+            .report_held_and_revise_detached(&BTreeSet::new(), sink);
         run_state.kept = pruned.kept;
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
@@ -106,7 +114,11 @@ impl Execution<'_> {
 
     /// Waits until all regular prunes are gone, if the run waits, and returns whether the last prunes may begin. An
     /// object that is pruned last may be the controller that removes the finalizers of the others.
-    async fn wait_for_regular_prunes(&self, pruned: &mut DeleteResults, sink: &mut Sink<'_>) -> bool {
+    async fn may_begin_last_prunes_after_wait(
+        &self,
+        pruned: &mut DeleteResults,
+        sink: &mut Sink<'_>,
+    ) -> bool {
         if self.plan.last_prunes.is_empty() {
             return true;
         }
@@ -144,7 +156,9 @@ impl Execution<'_> {
         run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        run_state.applied.report_held_unchanged(&BTreeSet::new(), sink);
+        run_state
+            .applied
+            .report_held_and_revise_detached(&BTreeSet::new(), sink);
         if waited == EndOfWait::Interrupted {
             return Ending::Interrupted;
         }
@@ -194,8 +208,9 @@ impl Execution<'_> {
             parent: Some(self.parent_resource),
         };
         let uids = applied.uids.clone();
-        let on_detached = |detached: &_, sink: &mut Sink<'_>| applied.report_held_unchanged(detached, sink);
-        self.detach_and_delete(&waves, uids, pruned, driver, on_detached, sink)
+        let on_detached =
+            |detached: &_, sink: &mut Sink<'_>| applied.report_held_and_revise_detached(detached, sink);
+        self.remove_owner_references_and_delete(&waves, uids, pruned, driver, on_detached, sink)
             .await
     }
 }

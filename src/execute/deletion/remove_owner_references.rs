@@ -22,7 +22,7 @@ use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
 use crate::model::message::Message;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Dependent, Dependents, Detachment, Judge};
 use crate::read::METADATA;
@@ -54,7 +54,7 @@ pub fn warn_of_detached_objects<'d>(
     };
     sink(Event::Warning(format!(
         "{verb} owner references to pruned objects, so the garbage collector keeps: {}",
-        listed(kept)
+        first_names_and_more(kept)
     )));
 }
 
@@ -78,7 +78,7 @@ impl Execution<'_> {
     /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They
     /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it. If one has
     /// to wait for a webhook, the owner references of the others are outdated.
-    pub(super) async fn detach_all<'d>(
+    pub(super) async fn carry_out_allowed_detachments<'d>(
         &self,
         detachments: &'d [Detachment],
         judge: &mut Judge<'_>,
@@ -99,7 +99,7 @@ impl Execution<'_> {
             Some(reason) => {
                 let key = &answer.detachment.dependent.key;
                 sink(Event::general_failure(
-                    reason.with_prefix(format_args!("{key}: ")),
+                    reason.with_subject_prefix(format_args!("{key}: ")),
                 ));
             }
         };
@@ -143,14 +143,14 @@ impl Execution<'_> {
                     }
                     let error = label_error_in(&reply, dependent.part_of.as_deref());
                     return ended(
-                        error.map(|error| error.with_prefix("owner references were removed, but ")),
+                        error.map(|error| error.with_subject_prefix("owner references were removed, but ")),
                     );
                 }
                 // The answer is about another object, so this object is read again.
                 Ok(_) => {}
                 // An object that is gone needs no detachment.
                 Err(error) if error.is_missing_object() => return ended(None),
-                Err(error) if error.is(StatusCode::CONFLICT) => {}
+                Err(error) if error.has_status_code(StatusCode::CONFLICT) => {}
                 Err(error) => {
                     return Detached {
                         webhook: UnreachableWebhook::from_error(&error),

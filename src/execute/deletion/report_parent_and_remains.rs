@@ -8,8 +8,8 @@ use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::model::text::listed;
-use crate::plan::{ParentDisposition, parent_disposition};
+use crate::model::text::first_names_and_more;
+use crate::plan::{ParentDisposition, decide_parent_disposition};
 use crate::read::LiveParent;
 
 /// The reason to report for a parent that another client deleted during the run, while its set still had members.
@@ -21,18 +21,18 @@ pub fn describe_what_is_left<'l>(objects: impl Iterator<Item = &'l Live>, unlist
         .group_kinds
         .iter()
         .map(|kind| format!("objects of kind {kind}"));
-    listed(objects.map(|live| live.key.to_string()).chain(kinds))
+    first_names_and_more(objects.map(|live| live.key.to_string()).chain(kinds))
 }
 
 /// Returns the reason to keep a parent that records the kinds in `unlisted`, whose members a list may not show.
 pub fn describe_unlisted_kinds(unlisted: &Record) -> String {
-    let kinds = listed(&unlisted.group_kinds);
+    let kinds = first_names_and_more(&unlisted.group_kinds);
     format!("members may remain that no list of members shows: objects of kind {kinds}")
 }
 
 /// Reports a failure, with its `consequence` for the set, if there are kinds in `unlisted`, whose members a list may
 /// not show.
-pub fn end_with_unlisted_kinds(
+pub fn fail_if_kinds_unlisted(
     parent: &ObjectKey,
     unlisted: &Record,
     consequence: &str,
@@ -56,7 +56,7 @@ pub fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
 
 /// Returns the names of objects, joined in one line.
 pub fn join_names(objects: &[Live]) -> String {
-    listed(objects.iter().map(|live| &live.key))
+    first_names_and_more(objects.iter().map(|live| &live.key))
 }
 
 /// Predicts what becomes of the parent once its set has no members. Content of the field managers in `managers` does
@@ -66,7 +66,7 @@ pub fn predict_disposition(
     parent: &LiveParent,
     managers: &BTreeSet<String>,
 ) -> (ParentDisposition, Event) {
-    let disposition = parent_disposition(set, &parent.live, &parent.content_writers, managers);
+    let disposition = decide_parent_disposition(set, &parent.live, &parent.content_writers, managers);
     let event = match &disposition {
         ParentDisposition::Goes => outcome_event(&parent.live, Action::Deleted, String::new()),
         ParentDisposition::Stays(why) => outcome_event(&parent.live, Action::Skipped, why.to_string()),

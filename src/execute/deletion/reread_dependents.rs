@@ -59,12 +59,12 @@ impl Execution<'_> {
     /// Finds the current dependents of prunes; those of the plan if there are no prunes.
     pub(super) async fn reread_dependents_if_deleting(
         &self,
-        parent: Option<&Arc<Resource>>,
+        parent_resource: Option<&Arc<Resource>>,
     ) -> Result<Dependents, OwnerReferencesUnread> {
         if self.plan.count_prunes() == 0 {
             return Ok(self.plan.dependents.clone());
         }
-        self.reread_dependents(parent, Vec::new()).await
+        self.reread_dependents(parent_resource, Vec::new()).await
     }
 
     /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
@@ -72,19 +72,19 @@ impl Execution<'_> {
     /// them are applied. Namespaces in which pruned objects cannot have dependents are not read.
     pub async fn reread_dependents(
         &self,
-        parent: Option<&Arc<Resource>>,
+        parent_resource: Option<&Arc<Resource>>,
         mut unlabeled: Vec<(ObjectKey, Arc<Resource>)>,
     ) -> Result<Dependents, OwnerReferencesUnread> {
         let namespaces = DependentNamespaces::for_prunes(self.plan);
-        unlabeled.retain(|(key, _)| namespaces.holds(key.namespace.as_deref()));
+        unlabeled.retain(|(key, _)| namespaces.may_hold_dependents(key.namespace.as_deref()));
         let finding = read::find_existing(self.server, &unlabeled, self.writing.concurrency);
         let others = finding
             .await
             .map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })?;
         let (members, parent, container_owners) = try_join3(
             self.list_members_in(&namespaces),
-            self.read_parent_in(&namespaces, parent),
-            self.read_owners_of_containers(parent),
+            self.read_parent_if_in(&namespaces, parent_resource),
+            self.read_owners_of_staying_containers(parent_resource),
         )
         .await?;
         let observed = Observed {
@@ -117,7 +117,7 @@ impl Execution<'_> {
         let mut kinds: BTreeSet<GroupKind> = BTreeSet::new();
         let mut resources = Vec::new();
         for (key, resource) in desired.chain(kept) {
-            if namespaces.holds(key.namespace.as_deref()) {
+            if namespaces.may_hold_dependents(key.namespace.as_deref()) {
                 places.namespaces.extend(key.namespace.clone());
                 if kinds.insert(key.group_kind.clone()) {
                     resources.push(Arc::clone(resource));
@@ -126,8 +126,8 @@ impl Execution<'_> {
         }
         // A kind that the plan has read is listed in the same version. `resources` adds only kinds that are missing.
         let known = self.state.places.resources.iter();
-        places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
-        places.add_resources(resources);
+        places.add_resources_of_new_kinds(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
+        places.add_resources_of_new_kinds(resources);
         let members = list_labeled_objects(
             self.server,
             self.set,
@@ -140,13 +140,15 @@ impl Execution<'_> {
     }
 
     /// Reads the parent, if it is in one of these namespaces: it may be a dependent of a prune, too.
-    async fn read_parent_in(
+    async fn read_parent_if_in(
         &self,
         namespaces: &DependentNamespaces<'_>,
-        parent: Option<&Arc<Resource>>,
+        parent_resource: Option<&Arc<Resource>>,
     ) -> Result<Option<Dependent>, OwnerReferencesUnread> {
         let key = &self.set.parent;
-        let Some(resource) = parent.filter(|_| namespaces.holds(key.namespace.as_deref())) else {
+        let Some(resource) =
+            parent_resource.filter(|_| namespaces.may_hold_dependents(key.namespace.as_deref()))
+        else {
             return Ok(None);
         };
         let answer = read::read_parent(self.server, resource, key).await;
@@ -158,12 +160,18 @@ impl Execution<'_> {
     }
 
     /// Reads the owners of namespaces and CRDs that contain the parent, a desired object or a kept object.
-    async fn read_owners_of_containers(
+    async fn read_owners_of_staying_containers(
         &self,
-        parent: Option<&Arc<Resource>>,
+        parent_resource: Option<&Arc<Resource>>,
     ) -> Result<BTreeMap<ObjectKey, Owners>, OwnerReferencesUnread> {
-        let containers = plan::find_staying_containers_of_plan(self.set, parent, self.desired, self.plan);
-        let owners = read::read_owners_of_containers(self.server, &containers, &BTreeMap::new()).await;
+        let containers = plan::find_containers_of_staying_objects_in_plan(
+            self.set,
+            parent_resource,
+            self.desired,
+            self.plan,
+        );
+        let owners =
+            read::read_owners_of_namespaces_and_crds(self.server, &containers, &BTreeMap::new()).await;
         owners.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }
 }

@@ -1,6 +1,6 @@
 //! Deletes a whole set: its members in reverse order, then the parent, and last its containers.
 //!
-//! Members are deleted wave by wave, as when `apply` prunes. `finish_deletion` then deletes the parent and its
+//! Members are deleted wave by wave, as when `apply` prunes. `delete_parent_or_narrow_record` then deletes the parent and its
 //! containers (`delete_parent_and_containers`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -9,7 +9,7 @@ use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
-use crate::execute::deletion::delete::untouched_outcome;
+use crate::execute::deletion::delete::skipped_outcome_without_reason;
 use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::dry_run::Prediction;
@@ -66,8 +66,12 @@ impl<'a> Execution<'a> {
                 Some(KnownParent::from_read_to_take_out(parent.object.clone()))
             }
             Some(parent) => {
-                let begun =
-                    writing.begin_to_take_out(parent.object.clone(), recorded, RunOperation::Delete, sink);
+                let begun = writing.try_to_begin_taking_out(
+                    parent.object.clone(),
+                    recorded,
+                    RunOperation::Delete,
+                    sink,
+                );
                 Some(begun.await?)
             }
         };
@@ -81,18 +85,24 @@ impl Execution<'_> {
     /// # Panics
     ///
     /// If the plan has refusals.
-    pub async fn delete_members(&self, run: &mut RunOnParent<'_>, sink: &mut Sink<'_>) -> MembersDeleted {
-        run.count_changes_while_renewing(sink, async |sink| self.delete_all_members(sink).await)
-            .await
+    pub async fn delete_members_while_renewing_entry(
+        &self,
+        run: &mut RunOnParent<'_>,
+        sink: &mut Sink<'_>,
+    ) -> MembersDeleted {
+        run.count_changes_while_renewing(sink, async |sink| {
+            self.delete_members_except_parent_containers(sink).await
+        })
+        .await
     }
 
-    async fn delete_all_members(&self, sink: &mut Sink<'_>) -> MembersDeleted {
+    async fn delete_members_except_parent_containers(&self, sink: &mut Sink<'_>) -> MembersDeleted {
         let plan = self.plan;
         assert!(
             plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        self.report_skips(sink);
+        self.report_kept_objects(sink);
         let waves = plan.prune_waves();
         let waves = Waves {
             deletes: waves
@@ -109,7 +119,14 @@ impl Execution<'_> {
         let mut deleted = DeleteResults::default();
         let mut driver = self.driver();
         let deleting = self
-            .detach_and_delete(&waves, HashSet::new(), &mut deleted, &mut driver, |_, _| {}, sink)
+            .remove_owner_references_and_delete(
+                &waves,
+                HashSet::new(),
+                &mut deleted,
+                &mut driver,
+                |_, _| {},
+                sink,
+            )
             .await;
         let ending = match self.end_with_failed_deletes(deleted.failed, sink) {
             Ending::Done if deleting.is_err() => Ending::Incomplete,
@@ -121,7 +138,7 @@ impl Execution<'_> {
     /// Reports what the deletion would do, by server dry runs if the user requests them.
     pub async fn report_predicted_set_deletion(&self, sink: &mut Sink<'_>) -> Ending {
         self.announce_deletion(sink);
-        self.report_skips(sink);
+        self.report_kept_objects(sink);
         let members = self
             .plan
             .all_prunes()
@@ -195,7 +212,7 @@ impl Execution<'_> {
     }
 
     /// Returns the UIDs of containers that are kept because an object in them has a keep annotation.
-    pub(super) fn containers_of_kept(&self) -> BTreeSet<String> {
+    pub(super) fn uids_of_containers_with_kept_objects(&self) -> BTreeSet<String> {
         let skips = self.plan.skips.iter();
         let containers = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
         containers.map(|skip| skip.live.uid.clone()).collect()
@@ -205,7 +222,7 @@ impl Execution<'_> {
     fn deletion_outcomes_if_ended_early(&self) -> Vec<ObjectOutcome> {
         let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
-            ..untouched_outcome(&skip.live)
+            ..skipped_outcome_without_reason(&skip.live)
         });
         let members = self.plan.all_prunes();
         let (parent_containers, members): (Vec<&Live>, Vec<&Live>) =
@@ -214,9 +231,9 @@ impl Execution<'_> {
             .state
             .parent
             .iter()
-            .map(|parent| untouched_outcome(&parent.live));
-        let deleted = members.into_iter().map(untouched_outcome);
-        let deleted_last = parent_containers.into_iter().map(untouched_outcome);
+            .map(|parent| skipped_outcome_without_reason(&parent.live));
+        let deleted = members.into_iter().map(skipped_outcome_without_reason);
+        let deleted_last = parent_containers.into_iter().map(skipped_outcome_without_reason);
         skipped.chain(deleted).chain(parent).chain(deleted_last).collect()
     }
 
@@ -232,7 +249,7 @@ impl Execution<'_> {
     }
 
     /// Returns the parent's containers that this run deletes.
-    pub fn parent_containers(&self) -> impl Iterator<Item = &Live> {
+    pub fn parent_containers_to_delete(&self) -> impl Iterator<Item = &Live> {
         let prunes = self.plan.all_prunes();
         prunes.filter(|live| self.is_parent_container(live))
     }

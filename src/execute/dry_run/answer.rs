@@ -15,7 +15,7 @@ pub(super) fn may_be_schema_violation(error: &ApiError) -> bool {
         StatusCode::UNPROCESSABLE_ENTITY,
         StatusCode::INTERNAL_SERVER_ERROR,
     ];
-    codes.into_iter().any(|code| error.is(code))
+    codes.into_iter().any(|code| error.has_status_code(code))
 }
 
 /// Returns whether the error of a dry run says nothing about what the run would do. A refusal says something: the
@@ -69,7 +69,7 @@ pub(super) fn parse_object(reply: &Reply) -> Option<Value> {
 }
 
 /// Returns the object without the times in its managed fields, which every apply changes.
-pub(super) fn without_times(object: &Value) -> Value {
+pub(super) fn without_managed_field_times(object: &Value) -> Value {
     let mut object = object.clone();
     let entries = object
         .pointer_mut("/metadata/managedFields")

@@ -132,7 +132,7 @@ impl Execution<'_> {
                     let error = error
                         .kind
                         .to_object_message()
-                        .with_words_before(CANNOT_BE_DELETED);
+                        .with_words_before_text_and_group(CANNOT_BE_DELETED);
                     return Prediction {
                         predicted: found.clone(),
                         live: found,

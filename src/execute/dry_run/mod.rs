@@ -11,7 +11,9 @@ mod request;
 pub mod run;
 
 pub use answer::is_denial_by_admission;
-use answer::{is_inconclusive, may_be_schema_violation, merged_with_manifest, parse_object, without_times};
+use answer::{
+    is_inconclusive, may_be_schema_violation, merged_with_manifest, parse_object, without_managed_field_times,
+};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
 
@@ -22,7 +24,7 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
-use crate::execute::label_in_answer::{label_error, read_label};
+use crate::execute::label_in_answer::{label_error, read_part_of_label};
 use crate::execute::members::apply::TERMINATING;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::schedule::drive::WriteAnswer;
@@ -134,7 +136,7 @@ impl Execution<'_> {
         if prediction.as_ref().is_some_and(|parent| parent.error.is_some()) {
             return Ok(prediction);
         }
-        Ok(match self.find_denial_of_begin().await {
+        Ok(match self.find_denial_of_first_parent_write().await {
             None => prediction,
             error => Some(ParentPrediction {
                 error,
@@ -146,16 +148,18 @@ impl Execution<'_> {
     /// Sends a dry run of the first write of the run, which writes to the parent that the run begins; returns the error
     /// if admission denies that write. Sends nothing if the run does not make this write, if the parent is created from
     /// its manifest (the dry run of the manifest shows the denial), or if its namespace does not exist yet.
-    async fn find_denial_of_begin(&self) -> Option<Message> {
-        let begins =
-            self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.needs_to_begin(parent));
+    async fn find_denial_of_first_parent_write(&self) -> Option<Message> {
+        let begins = self.plan.refusals.is_empty()
+            && self
+                .parent()
+                .is_none_or(|parent| self.has_to_write_parent_first(parent));
         let is_created_by_manifest = self.parent().is_none() && self.desired.parent.is_some();
         if !begins || is_created_by_manifest || self.lacks_namespace_of(&self.set.parent) {
             return None;
         }
         let parent = self.parent_writing();
         parent
-            .denial_message_of_record_write(self.parent(), &self.plan.record_during)
+            .predict_denial_of_record_write(self.parent(), &self.plan.record_during)
             .await
     }
 
@@ -179,7 +183,10 @@ impl Execution<'_> {
         let parent = self.parent_writing();
         let dry_run = async || parent.dry_run_manifest(manifest).await;
         Ok(Some(
-            match self.dry_run_and_read_live(&mut live, manifest, dry_run).await {
+            match self
+                .dry_run_until_live_matches(&mut live, manifest, dry_run)
+                .await
+            {
                 Ok(reply) => ParentPrediction {
                     live,
                     predicted: parse_object(&reply),
@@ -204,7 +211,7 @@ impl Execution<'_> {
         );
         let asks_server = self.writing.dry_run != DryRun::Client;
         let mut prediction = match &apply.live_membership {
-            LiveMembership::Terminating if !self.awaits_deletion(object) => {
+            LiveMembership::Terminating if !self.waits_to_recreate_terminating(object) => {
                 Prediction::failed(subject, self.terminating_error(object))
             }
             LiveMembership::Terminating if asks_server => {
@@ -220,7 +227,7 @@ impl Execution<'_> {
         let mut seen = BTreeSet::new();
         prediction.warnings.retain(|warning| seen.insert(warning.clone()));
         if prediction.outcome.action != Action::Recreated && !prediction.outcome.taken_in {
-            self.give_reason(apply, &mut prediction.outcome);
+            self.set_reason_from_plan(apply, &mut prediction.outcome);
         }
         prediction
     }
@@ -246,12 +253,12 @@ impl Execution<'_> {
                 Err(error) => return Prediction::from_error(subject, &error),
             },
         };
-        let dry_run = async || self.send_dry_run(object, live_membership).await;
+        let dry_run = async || self.send_apply_dry_run(object, live_membership).await;
         let mut after_migration = None;
-        let reply = match self.dry_run_and_read_live(&mut live, object, dry_run).await {
+        let reply = match self.dry_run_until_live_matches(&mut live, object, dry_run).await {
             Ok(reply) => reply,
             // The server validates the dry run by the former schema of a CRD that the run changes.
-            Err(error) if may_be_schema_violation(&error) && self.is_redefined(object).await => {
+            Err(error) if may_be_schema_violation(&error) && self.is_kind_redefined_by_run(object).await => {
                 return self
                     .predict_by_merge(object, subject, live_membership, live)
                     .await;
@@ -262,7 +269,7 @@ impl Execution<'_> {
                     .await
                 else {
                     return self
-                        .predict_refused(object, subject, live_membership, live, &error)
+                        .predict_recreation_or_refusal(object, subject, live_membership, live, &error)
                         .await;
                 };
                 after_migration = parse_object(&reply);
@@ -280,7 +287,8 @@ impl Execution<'_> {
         let action = match (&live, &predicted) {
             _ if reply.status == StatusCode::CREATED => Action::Created,
             (Some(live), Some(predicted))
-                if !is_migrated && without_times(live) == without_times(predicted) =>
+                if !is_migrated
+                    && without_managed_field_times(live) == without_managed_field_times(predicted) =>
             {
                 Action::Unchanged
             }
@@ -292,11 +300,11 @@ impl Execution<'_> {
         subject.uid = uid.and_then(Value::as_str).map(str::to_owned);
         let mut outcome = ObjectOutcome::new(subject, action);
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
-            self.mark_if_taken_in(object, live_membership, live, predicted, &mut outcome);
+            self.mark_if_predicted_taken_in(object, live_membership, live, predicted, &mut outcome);
         }
         let error = predicted
             .as_ref()
-            .and_then(|predicted| error_in_prediction(object, predicted));
+            .and_then(|predicted| find_failure_in_predicted_object(object, predicted));
         if let Some(error) = error {
             outcome.action = Action::Failed;
             outcome.error = Some(error.into());
@@ -310,7 +318,7 @@ impl Execution<'_> {
     }
 
     /// Predicts an object whose update the server refuses: it is recreated, or fails.
-    async fn predict_refused(
+    async fn predict_recreation_or_refusal(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -370,7 +378,7 @@ impl Execution<'_> {
         };
         let mut outcome = ObjectOutcome::new(subject, action);
         if let Some(live) = &live {
-            self.mark_if_taken_in(object, live_membership, live, &predicted, &mut outcome);
+            self.mark_if_predicted_taken_in(object, live_membership, live, &predicted, &mut outcome);
         }
         Prediction {
             warnings: vec![format!("not validated by the server: {reason}")],
@@ -419,11 +427,11 @@ impl Prediction {
 
 /// Returns the error with which an apply that ends in this object fails: the object is being deleted, or the server
 /// changes its label.
-fn error_in_prediction(object: &DesiredObject, predicted: &Value) -> Option<Message> {
+fn find_failure_in_predicted_object(object: &DesiredObject, predicted: &Value) -> Option<Message> {
     if predicted["metadata"]["deletionTimestamp"].is_string() {
         return Some(TERMINATING.into());
     }
-    label_error(object.part_of().as_deref(), read_label(predicted))
+    label_error(object.part_of().as_deref(), read_part_of_label(predicted))
 }
 
 fn subject_of(live: &Live) -> Subject {

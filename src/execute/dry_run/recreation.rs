@@ -33,21 +33,29 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        error: &ApiError,
-        refused: Message,
+        update_error: &ApiError,
+        refusal_message: Message,
     ) -> Result<Prediction, Message> {
-        let reason = refused.text.clone();
-        let old = match self.judge_recreation(object, subject.uid.as_deref(), error).await {
+        let reason = refusal_message.text.clone();
+        let old = match self
+            .judge_recreation(object, subject.uid.as_deref(), update_error)
+            .await
+        {
             Ok(old) => old,
-            Err(not_recreated) => return Err(not_recreated.into_refused_update_message(refused)),
+            Err(not_recreated) => return Err(not_recreated.into_refused_update_message(refusal_message)),
         };
         if let Some(denial) = self.find_denial_of_deletion(&old.live).await {
             let reason = format!("{CANNOT_BE_DELETED}{}", denial.kind);
-            return Err(NotRecreated::delete_failed(object, reason).into_refused_update_message(refused));
+            return Err(
+                NotRecreated::from_delete_error(object, reason).into_refused_update_message(refusal_message)
+            );
         }
         let live = read::read_object(self.server, &object.resource, &object.key)
             .await
-            .map_err(|error| NotRecreated::get_failed(object, &error).into_refused_update_message(refused))?;
+            .map_err(|update_error| {
+                NotRecreated::from_read_error(object, &update_error)
+                    .into_refused_update_message(refusal_message)
+            })?;
         Ok(self.predict_recreated(object, subject, live, reason).await)
     }
 

@@ -12,7 +12,7 @@ use super::answer::parse_object;
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
-use crate::plan::defined_kind;
+use crate::plan::kind_defined_by_crd;
 
 /// The kinds of which dry runs have shown whether the run changes their CRDs. Each CRD is sent once.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl RedefinedKinds {
 impl Execution<'_> {
     /// Returns whether this run changes the spec of the CRD of the object's kind. One dry run of the CRD serves all
     /// objects of the kind.
-    pub(super) async fn is_redefined(&self, object: &DesiredObject) -> bool {
+    pub(super) async fn is_kind_redefined_by_run(&self, object: &DesiredObject) -> bool {
         let kind = &object.key.group_kind;
         let cell = self.redefined_kinds.cell_of(kind);
         *cell.get_or_init(|| self.changes_spec_of_crd(kind)).await
@@ -37,15 +37,18 @@ impl Execution<'_> {
     /// kind counts as unchanged, and the errors of its objects are reported.
     async fn changes_spec_of_crd(&self, kind: &GroupKind) -> bool {
         let mut applies = self.plan.all_applies();
-        let apply_of_crd =
-            applies.find(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind));
+        let apply_of_crd = applies
+            .find(|apply| kind_defined_by_crd(&self.desired.members[apply.index]).as_ref() == Some(kind));
         let Some(apply) = apply_of_crd else {
             return false;
         };
         let crd = &self.desired.members[apply.index];
         let mut live = None;
-        let dry_run = async || self.send_dry_run(crd, &apply.live_membership).await;
-        let reply = self.dry_run_and_read_live(&mut live, crd, dry_run).await.ok();
+        let dry_run = async || self.send_apply_dry_run(crd, &apply.live_membership).await;
+        let reply = self
+            .dry_run_until_live_matches(&mut live, crd, dry_run)
+            .await
+            .ok();
         let predicted = reply.as_ref().and_then(parse_object);
         let spec_of = |crd: Option<Value>| Some(crd?.get("spec")?.clone());
         spec_of(live) != spec_of(predicted)

@@ -26,7 +26,7 @@ impl Execution<'_> {
     ///
     /// Otherwise, what another client wrote between the read and the dry run would show as a difference. After the last
     /// attempt, the versions may differ.
-    pub(super) async fn dry_run_and_read_live(
+    pub(super) async fn dry_run_until_live_matches(
         &self,
         live: &mut Option<Value>,
         object: &DesiredObject,
@@ -53,7 +53,7 @@ impl Execution<'_> {
 
     /// Sends the dry run of an apply. If it conflicts only with former owners, it is sent again by force: the run takes
     /// these fields, too.
-    pub(super) async fn send_dry_run(
+    pub(super) async fn send_apply_dry_run(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -62,11 +62,13 @@ impl Execution<'_> {
             .prepare_apply_with_live_fields(object, live_membership)
             .await?;
         let object = with_live.as_ref().map_or(object, |with_live| &with_live.object);
-        match self.server.send(self.member_request(object, None)).await {
-            Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
-                self.server.send(self.forced_member_request(object, None)).await
+        match self.server.send(self.apply_request(object, None)).await {
+            Err(error) if self.conflicts_only_with_former_owners(&error, live_membership) => {
+                self.server.send(self.forced_apply_request(object, None)).await
             }
-            answer => answer.map_err(|error| self.leave_out_former_owners(error, live_membership)),
+            answer => {
+                answer.map_err(|error| self.leave_out_former_owners_unless_alone(error, live_membership))
+            }
         }
     }
 
@@ -101,7 +103,7 @@ impl Execution<'_> {
         error: &ApiError,
     ) -> Option<Reply> {
         let is_of_version = is_refusal_of_unusable_version(error);
-        if !error.is(StatusCode::UNPROCESSABLE_ENTITY) && !is_of_version {
+        if !error.has_status_code(StatusCode::UNPROCESSABLE_ENTITY) && !is_of_version {
             return None;
         }
         if live.is_none() {
@@ -139,7 +141,7 @@ impl Execution<'_> {
         let manifest =
             ignore::desired_body_with_live_values(object, &migrated, former.manager, Purpose::Send).value();
         let mut applied = merged_with_manifest(live, &manifest);
-        ownership::replace_own_entry(&mut applied["metadata"], &former, &manifest);
+        ownership::replace_own_entry_and_keep_former(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);
         let without = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
         self.dry_run_patch(object, live, &without).await.ok()

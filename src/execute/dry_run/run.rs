@@ -28,17 +28,19 @@ impl Execution<'_> {
         if self.parent().is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        for time in self.plan.apply_time_lines(self.desired) {
+        for time in self.plan.describe_applies_after_dependencies(self.desired) {
             sink(Event::Note(time));
         }
-        if let Some(objects) = self.list_possibly_recreated() {
+        if let Some(objects) = self.list_recreatable_in_client_dry_run() {
             sink(Event::Note(format!("{RECREATED_IF}: {objects}")));
         }
         let parent = self.predict_parent_or_error().await;
         let error = parent.as_ref().and_then(|parent| parent.error.clone());
         let mut has_failure = error.is_some();
         if let Some(error) = error {
-            sink(Event::general_failure(error.with_prefix("the set's parent: ")));
+            sink(Event::general_failure(
+                error.with_subject_prefix("the set's parent: "),
+            ));
         }
         let mut on_prediction = |prediction: Prediction, sink: &mut Sink<'_>| {
             has_failure |= prediction.report_and_check_failure(sink);
@@ -46,7 +48,7 @@ impl Execution<'_> {
         let ending = self
             .predict_run(parent.as_ref(), |_| false, &mut on_prediction, sink)
             .await;
-        self.warn_of_unpruned(sink);
+        self.warn_if_pruning_is_disabled(sink);
         if !has_failure {
             let judge = self.deletion_judge(&self.plan.dependents, HashSet::new());
             let detachments = self.plan.dependents.detachments.iter();
@@ -99,10 +101,10 @@ impl Execution<'_> {
                     return Prediction::failed(subject, TERMINATING);
                 }
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
-                self.mark_if_taken_in(object, live_membership, &found, &found, &mut outcome);
+                self.mark_if_predicted_taken_in(object, live_membership, &found, &found, &mut outcome);
                 Prediction::from_outcome(outcome)
             }
-            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+            Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => {
                 Prediction::from_outcome(ObjectOutcome::new(subject, Action::Created))
             }
             Err(error) => Prediction::failed(subject, error.kind.to_string()),

@@ -8,7 +8,7 @@ use crate::execute::ParentWriting;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::set::ParentObject;
-use crate::plan::{ParentStatus, judge_parent_for_deletion, member_scope, recorded_kinds};
+use crate::plan::{ParentStatus, determine_member_scope, judge_parent_for_deletion, recorded_kinds};
 use crate::read::{self, KindWait, ListError, ListTargets, METADATA_LIST, list_labeled_objects};
 
 impl ParentRelease<'_> {
@@ -21,7 +21,7 @@ impl ParentRelease<'_> {
         };
         let (new_parent, old_set) = (joined.parent, self.writing.set);
         let concurrency = new_parent.writing.concurrency;
-        for targets in joined.recorded_places_after_move(&self.remaining.places) {
+        for targets in joined.list_recorded_scopes_after_move(&self.remaining.places) {
             let (server, new_set) = (new_parent.server, new_parent.set);
             let listed = list_labeled_objects(server, new_set, &targets, concurrency, METADATA_LIST).await;
             let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
@@ -57,16 +57,16 @@ impl ParentRelease<'_> {
             let find_undiscovered =
                 |discovery: &Discovery| recorded_kinds::find_undiscovered(&applyset_record.kinds, discovery);
             let wait = KindWait::without_report();
-            read::settle_missing_kinds(server, &mut discovery, find_undiscovered, &wait).await?;
+            read::await_or_judge_missing_kinds(server, &mut discovery, find_undiscovered, &wait).await?;
         }
-        let scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
+        let scope = determine_member_scope(set, &parent_status, &Desired::default(), &discovery)?;
         // Kinds whose members a list may not show stay in the record.
         self.unlisted = self.unlisted.union(&scope.record_to_keep);
         let ListTargets {
             resources,
             namespaces,
         } = scope.places;
-        self.remaining.places.add_resources(resources);
+        self.remaining.places.add_resources_of_new_kinds(resources);
         self.remaining.places.namespaces.extend(namespaces);
         self.listed_reading = parent.reading.clone();
         Ok(())

@@ -32,8 +32,8 @@ use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
-use crate::plan::{MemberScopeUnknown, ParentDisposition, Remains, SkipReason, parent_disposition};
-use crate::read::{self, ListError, LiveParent, UnsettledError};
+use crate::plan::{MemberScopeUnknown, ParentDisposition, Remains, SkipReason, decide_parent_disposition};
+use crate::read::{self, ListError, LiveParent, UndeterminedKindError};
 
 /// The aim of a run for the parent of a set that it takes objects out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub enum ReleaseError {
     #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
     Discovery(#[from] DiscoveryError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
-    Unsettled(#[from] UnsettledError),
+    Unsettled(#[from] UndeterminedKindError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
     MemberScope(#[from] MemberScopeUnknown),
 }
@@ -148,11 +148,11 @@ impl ParentRelease<'_> {
         let parent = match self.writing.read().await? {
             None => return self.recreate_parent_if_anything_left(sink).await,
             Some(parent) if parent.uid != uid || parent.reading == Reading::NoRecord => {
-                return self.end_with_another_object(parent, sink).await;
+                return self.record_on_object_in_parents_place(parent, sink).await;
             }
             Some(parent) => parent,
         };
-        self.known.replace(parent);
+        self.known.replace_and_note_other_runs(parent);
         let listing = self
             .remaining
             .list_and_await_deletions(&ParentDisposition::Goes, sink);
@@ -181,8 +181,10 @@ impl ParentRelease<'_> {
                     let is_to_be_sent_again = match error.failed_request() {
                         None => false,
                         Some(request) => {
-                            let pause = notes
-                                .work_while_reporting(webhooks.pause_after(request, webhook_failures), sink);
+                            let pause = notes.work_while_reporting(
+                                webhooks.may_retry_after_pause(request, webhook_failures),
+                                sink,
+                            );
                             self.writing.work_while_renewing(self.known, pause).await
                         }
                     };
@@ -213,14 +215,18 @@ impl ParentRelease<'_> {
         let Some(parent) = read::read_live_parent(server, resource, &set.parent).await? else {
             return self.recreate_parent_if_anything_left(sink).await.map(Some);
         };
-        self.known.replace(parent.object.clone());
+        self.known.replace_and_note_other_runs(parent.object.clone());
         if parent.live.uid != uid
             || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
         {
-            return self.end_with_another_object(parent.object, sink).await.map(Some);
+            return self
+                .record_on_object_in_parents_place(parent.object, sink)
+                .await
+                .map(Some);
         }
         self.add_scope_of_other_runs(&parent.object).await?;
-        let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
+        let disposition =
+            decide_parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
         let listing = self.remaining.list_and_await_deletions(&disposition, sink);
         let listed = self.writing.work_while_renewing(self.known, listing).await;
         let mut found = listed.map_err(ReleaseError::RemainingNotListed)?;
@@ -235,7 +241,7 @@ impl ParentRelease<'_> {
         if has_anything_left && self.aim == ParentAim::Delete {
             return self.keep_parent_for_remaining(found, None, sink).await.map(Some);
         }
-        self.refuse_beside_another_run(&parent.object, sink)?;
+        self.refuse_beside_adding_run(&parent.object, sink)?;
         self.add_containers_that_stay(&mut found, &disposition);
         // Another client may be about to label objects, and copies keep the label of the set.
         let is_uncertain = self.aim == ParentAim::RemoveRecord
@@ -252,9 +258,10 @@ impl ParentRelease<'_> {
             if interrupt.is_requested() {
                 return Ok(Some(ParentOutcome::Untouched));
             }
-            self.delete_parent(&parent, sink).await?
+            self.delete_parent_unless_changed(&parent, sink).await?
         } else {
-            self.remove_record(&parent, &disposition, sink).await?
+            self.remove_record_unless_changed(&parent, &disposition, sink)
+                .await?
         };
         if written.is_some() {
             self.known.forget_entry();
@@ -263,7 +270,7 @@ impl ParentRelease<'_> {
     }
 
     /// Refuses to end a set to which another run may still add members.
-    fn refuse_beside_another_run(
+    fn refuse_beside_adding_run(
         &self,
         parent: &ParentObject,
         sink: &mut Sink<'_>,
@@ -305,7 +312,7 @@ impl ParentRelease<'_> {
     }
 
     /// Deletes the parent as it was read; `None` if it has changed since.
-    async fn delete_parent(
+    async fn delete_parent_unless_changed(
         &self,
         parent: &LiveParent,
         sink: &mut Sink<'_>,
@@ -324,7 +331,7 @@ impl ParentRelease<'_> {
         sink(outcome_event(live, Action::Deleted, reason));
         let going = match left {
             DeletedParent::Terminating | DeletedParent::TerminatingBefore => {
-                self.reread_deleted_parent(live).await
+                self.reread_deleted_parent_if_awaited(live).await
             }
             DeletedParent::Gone | DeletedParent::GoneBefore => None,
         };
@@ -335,7 +342,7 @@ impl ParentRelease<'_> {
 
     /// Reads the parent again that this run has deleted and that finalizers hold; `None` if it is gone, or if the run
     /// reports in another way what remains. If it cannot be read, returns it as it was read last.
-    async fn reread_deleted_parent(&self, live: &Live) -> Option<Live> {
+    async fn reread_deleted_parent_if_awaited(&self, live: &Live) -> Option<Live> {
         if self.remaining.terminating_objects == TerminatingObjects::Reported {
             return None;
         }
@@ -347,7 +354,7 @@ impl ParentRelease<'_> {
 
     /// Removes the record from a parent that is kept as an ordinary object; `None` if it has changed since. The reason
     /// is reported if the parent was to be deleted.
-    async fn remove_record(
+    async fn remove_record_unless_changed(
         &self,
         parent: &LiveParent,
         disposition: &ParentDisposition,

@@ -23,7 +23,7 @@ impl ParentRelease<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
         self.known.forget_entry();
-        let found = self.list_without_parent(sink).await?;
+        let found = self.list_remaining_after_parent_is_gone(sink).await?;
         if !self.has_anything_left(&found) {
             if self.aim == ParentAim::Delete {
                 self.report_parent(Action::Deleted, GONE_ALREADY, sink);
@@ -36,12 +36,12 @@ impl ParentRelease<'_> {
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
         }
-        Ok(self.kept(found, None, None))
+        Ok(self.build_kept_outcome(found, None, None))
     }
 
     /// Ends a run that finds an ordinary object in the parent's place, or the parent of another set of this name: what
     /// is left is recorded on it, if it may be a parent. An ordinary object is not taken over.
-    pub(super) async fn end_with_another_object(
+    pub(super) async fn record_on_object_in_parents_place(
         &mut self,
         object: ParentObject,
         sink: &mut Sink<'_>,
@@ -58,11 +58,11 @@ impl ParentRelease<'_> {
         }
         // They hold the object, so the run does not delete them: the list shows them as left.
         self.remaining.parent_containers.clear();
-        let found = self.list_without_parent(sink).await?;
+        let found = self.list_remaining_after_parent_is_gone(sink).await?;
         if self.has_anything_left(&found) {
             self.widen_record(Some(object), &found, sink).await?;
             if is_ordinary {
-                return Ok(self.kept(found, None, None));
+                return Ok(self.build_kept_outcome(found, None, None));
             }
         }
         Ok(if is_ordinary {
@@ -77,7 +77,10 @@ impl ParentRelease<'_> {
     }
 
     /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
-    async fn list_without_parent(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
+    async fn list_remaining_after_parent_is_gone(
+        &self,
+        sink: &mut Sink<'_>,
+    ) -> Result<RemainingList, ReleaseError> {
         let found = self
             .remaining
             .list_and_await_deletions(&ParentDisposition::Goes, sink)
@@ -96,7 +99,10 @@ impl ParentRelease<'_> {
             manifest: None,
             ..self.writing
         };
-        match writing.widen(current, &self.record_of(found), sink).await {
+        match writing
+            .widen_record_or_create_parent(current, &self.build_record_of_everything_left(found), sink)
+            .await
+        {
             Ok(()) => Ok(()),
             Err(error) => {
                 let parent_containers = self.remaining.parent_containers.iter().copied();
@@ -117,7 +123,7 @@ impl ParentRelease<'_> {
         owned: Option<ObjectKey>,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
-        let mut record = self.record_of(&found);
+        let mut record = self.build_record_of_everything_left(&found);
         if !self.known.is_shared
             && !self
                 .known
@@ -125,17 +131,25 @@ impl ParentRelease<'_> {
                 .has_tooling_and_record(&self.writing.set.tooling, &record)
         {
             let places = &self.remaining.places;
-            let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
+            let unlabeled = self
+                .writing
+                .find_unlabeled_and_warn(places, &record, sink)
+                .await?;
             record = record.union(&unlabeled);
         }
         if self.aim == ParentAim::Delete && owned.is_none() {
             let reason = self.describe_remaining(&found.remains);
             self.report_parent(Action::Skipped, &reason, sink);
         }
-        Ok(self.kept(found, owned, Some(record)))
+        Ok(self.build_kept_outcome(found, owned, Some(record)))
     }
 
-    fn kept(&self, found: RemainingList, owned: Option<ObjectKey>, record: Option<Record>) -> ParentOutcome {
+    fn build_kept_outcome(
+        &self,
+        found: RemainingList,
+        owned: Option<ObjectKey>,
+        record: Option<Record>,
+    ) -> ParentOutcome {
         ParentOutcome::Kept(Box::new(KeptParent {
             found,
             owned,
@@ -160,7 +174,7 @@ impl ParentRelease<'_> {
 
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
     /// cannot be listed.
-    fn record_of(&self, found: &RemainingList) -> Record {
+    fn build_record_of_everything_left(&self, found: &RemainingList) -> Record {
         let parent_containers = self.remaining.parent_containers.iter().copied();
         let keys = found.all().chain(parent_containers).map(|live| &live.key);
         Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)

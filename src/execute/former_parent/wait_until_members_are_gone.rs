@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, waiting_note, with_reasons};
+use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, describe_why_it_still_exists, waiting_note};
 use crate::execute::{Interrupt, Sink};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::plan::{self, ParentDisposition, Remains};
 use crate::read::{ListError, ListTarget, ListTargets, list_labeled_objects};
 
@@ -116,7 +116,7 @@ impl RemainingLister<'_> {
     /// garbage collector is to delete it after an owner that the run has deleted.
     fn takes_long(&self, live: &Live) -> bool {
         if live.presence == Presence::Terminating {
-            return plan::is_container(live);
+            return plan::is_namespace_or_crd(live);
         }
         let mut owners = live.owners.iter();
         owners.any(|owner| self.deleted.contains(&owner.uid))
@@ -163,19 +163,19 @@ pub fn describe_members_not_gone(
                 None => live.key.to_string(),
             }
         });
-        obstacles.push(format!("still members: {}", listed(named)));
+        obstacles.push(format!("still members: {}", first_names_and_more(named)));
     }
     if !remains.going.is_empty() {
         obstacles.push(format!(
             "still being deleted: {}",
-            listed(remains.going.iter().map(with_reasons))
+            first_names_and_more(remains.going.iter().map(describe_why_it_still_exists))
         ));
     }
     (!obstacles.is_empty()).then(|| obstacles.join("; "))
 }
 
 /// Reports the members that should be gone and are not as a failure of the run.
-pub fn end_with_members_not_gone(
+pub fn report_members_not_gone(
     remains: &Remains,
     set: &Set,
     appliers: &BTreeSet<String>,

@@ -5,7 +5,7 @@
 //! nothing, because the server checks permissions before it resolves the path. So if the user may not list the kind,
 //! the condition is enough; if the user may not read the CRD either, it is enough that discovery lists the kind. An
 //! apply
-//! that still comes too early gets a 404 and is sent again (`Execution::apply_once_served`).
+//! that still comes too early gets a 404 and is sent again (`Execution::apply_until_served_with_new_schema`).
 
 use std::time::Duration;
 
@@ -157,8 +157,8 @@ impl ServedCheck<'_> {
                     }
                     self.crd = CrdState::Established;
                 }
-                Err(error) if error.is(StatusCode::FORBIDDEN) => self.crd = CrdState::Forbidden,
-                Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => self.crd = CrdState::Forbidden,
+                Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => {
                     return Ok(CheckResult::NotYet("it does not exist".to_owned()));
                 }
                 Err(error) => return Err(error),
@@ -167,10 +167,10 @@ impl ServedCheck<'_> {
         let collection = format!("{}?limit=1", self.resource.path(self.namespace, None));
         match self.server.get(&collection, "application/json").await {
             Ok(_) => Ok(CheckResult::Served),
-            Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(CheckResult::NotYet(
+            Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => Ok(CheckResult::NotYet(
                 "the server returns 404 for its path".to_owned(),
             )),
-            Err(error) if error.is(StatusCode::FORBIDDEN) => match self.crd {
+            Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => match self.crd {
                 CrdState::Established => Ok(CheckResult::Served),
                 CrdState::NotEstablished | CrdState::Forbidden => self.check_discovery().await,
             },
@@ -185,7 +185,7 @@ impl ServedCheck<'_> {
         let list: Value = match self.server.get_list(&path, "application/json").await {
             Ok(reply) => reply.json_or_null(),
             // The version has no served kind yet.
-            Err(error) if error.is(StatusCode::NOT_FOUND) => Value::Null,
+            Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => Value::Null,
             Err(error) => return Err(error),
         };
         let mut resources = list["resources"].as_array().into_iter().flatten();

@@ -48,7 +48,7 @@ impl NewAndChangedKinds {
         let new_kinds = self.new.borrow();
         let deadline = new_kinds.get(&object.key.group_kind);
         is_not_yet_served(object)
-            && error.is(StatusCode::NOT_FOUND)
+            && error.has_status_code(StatusCode::NOT_FOUND)
             && !error.is_missing_object()
             && deadline.is_some_and(|deadline| Instant::now() < *deadline)
     }
@@ -56,7 +56,7 @@ impl NewAndChangedKinds {
 
 impl Execution<'_> {
     /// Waits until the server serves the kind of this object, whose CRD the run has created.
-    pub async fn await_kind(
+    pub async fn note_and_await_new_kind(
         &self,
         object: &DesiredObject,
         kinds: &NewAndChangedKinds,
@@ -81,7 +81,7 @@ impl Execution<'_> {
 
     /// Applies a member. Applies it again as long as the server does not serve its new kind, or validates by the former
     /// schema of its changed CRD.
-    pub async fn apply_once_served(
+    pub async fn apply_until_served_with_new_schema(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -92,13 +92,15 @@ impl Execution<'_> {
         let mut was_created = false;
         let mut expected = expected.clone();
         loop {
-            let mut answer = self.apply_and_migrate(object, live_membership, &expected).await;
+            let mut answer = self
+                .apply_and_migrate_managed_fields(object, live_membership, &expected)
+                .await;
             if let Ok(reply) = &mut answer {
                 // The next apply expects the object as this one has written it: another set may take it meanwhile. If
                 // this apply expected nothing, neither does the next one.
                 if expected != Expected::Any {
-                    let written = Seen::from_version(&reply.json_or_null());
-                    expected = self.expectation_of_version(&written.uid, &written.resource_version);
+                    let written = Seen::from_uid_and_version(&reply.json_or_null());
+                    expected = self.expect_version_if_sendable(&written.uid, &written.resource_version);
                 }
                 // Only the first answer shows that the object did not exist before: its status is that of all answers.
                 was_created |= reply.status == StatusCode::CREATED;

@@ -25,7 +25,7 @@ use crate::execute::Execution;
 use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::kinds::await_served::{PATIENCE, pause_unless_stopped};
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
-use crate::manifest::desired::{DesiredObject, defined_kind};
+use crate::manifest::desired::{DesiredObject, kind_defined_by_crd};
 use crate::model::identity::GroupKind;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
@@ -62,11 +62,11 @@ enum UsedSchema {
 
 impl ChangedCrd {
     /// Creates the change of a CRD. `former` is the CRD before this run applies it, `object` its manifest.
-    fn new(kind: GroupKind, former: Value, object: &DesiredObject) -> Self {
+    fn new(kind: GroupKind, former: Value, crd_manifest: &DesiredObject) -> Self {
         Self {
             kind,
             former,
-            new: object.object.value(),
+            new: crd_manifest.object.value(),
             since: Instant::now(),
             is_new_schema_used: AtomicBool::new(false),
             has_changed_spec: OnceCell::new(),
@@ -93,7 +93,7 @@ impl ChangedCrd {
 
     /// Returns whether the server used the former schema for an apply with this answer.
     pub fn reply_shows_former_schema(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
-        self.schema_used_in_reply(object, reply, manager) == UsedSchema::Former
+        self.note_schema_used_in_reply(object, reply, manager) == UsedSchema::Former
     }
 
     /// Returns the field sets that the former and the new schema give this object.
@@ -114,7 +114,7 @@ impl ChangedCrd {
         manager: &str,
     ) -> UsedSchema {
         let error = match answer {
-            Ok(reply) => return self.schema_used_in_reply(object, reply, manager),
+            Ok(reply) => return self.note_schema_used_in_reply(object, reply, manager),
             Err(error) => error,
         };
         match error.status() {
@@ -130,7 +130,7 @@ impl ChangedCrd {
         }
     }
 
-    fn schema_used_in_reply(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> UsedSchema {
+    fn note_schema_used_in_reply(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> UsedSchema {
         let (former, new) = self.field_sets(object);
         let answer = reply.json_or_null();
         if former.was_used_in_answer(&answer["metadata"], manager, &new) {
@@ -146,21 +146,21 @@ impl ChangedCrd {
 impl Execution<'_> {
     /// Reads a CRD right before this run applies it, if this run also applies objects of its kind; `None` for all other
     /// objects. Also `None` if the CRD cannot be read: the run then does not wait for its new schema.
-    pub async fn read_crd_before_apply(&self, object: &DesiredObject) -> Option<ChangedCrd> {
-        let kind = defined_kind(object)?;
+    pub async fn read_live_crd_before_its_apply(&self, crd_manifest: &DesiredObject) -> Option<ChangedCrd> {
+        let kind = kind_defined_by_crd(crd_manifest)?;
         let mut members = self.desired.members.iter();
         let of_kind = members.find(|member| member.key.group_kind == kind && !is_not_yet_served(member))?;
-        let former = read::read_definition_if_allowed(self.server, &of_kind.resource)
+        let former = read::read_crd_if_allowed(self.server, &of_kind.resource)
             .await
             .ok()??;
-        Some(ChangedCrd::new(kind, former, object))
+        Some(ChangedCrd::new(kind, former, crd_manifest))
     }
 
     /// Returns whether this run has changed the spec of the object's CRD. If the CRD cannot be read, the run assumes
     /// so, and at worst applies the object again in vain.
     pub async fn has_changed_spec(&self, object: &DesiredObject, changed_crd: &ChangedCrd) -> bool {
         let comparing = changed_crd.has_changed_spec.get_or_init(|| async {
-            let current = read::read_definition_if_allowed(self.server, &object.resource).await;
+            let current = read::read_crd_if_allowed(self.server, &object.resource).await;
             !matches!(current, Ok(Some(crd)) if crd["spec"] == changed_crd.former["spec"])
         });
         *comparing.await
@@ -184,7 +184,7 @@ impl Execution<'_> {
     async fn await_new_schema(&self, object: &DesiredObject, changed_crd: &ChangedCrd) {
         while !self.interrupt.is_requested() && changed_crd.since.elapsed() < PATIENCE {
             // Forced, because a conflict would not show which schema the server used.
-            let mut request = self.forced_member_request(object, None);
+            let mut request = self.forced_apply_request(object, None);
             request.path.push_str("&dryRun=All");
             let answer = tokio::select! {
                 () = self.interrupt.wait_until_requested() => return,

@@ -53,7 +53,9 @@ impl Execution<'_> {
         );
         let mut reply = match (begun, &apply.live_membership) {
             (Some(begun), _) => self.create_after_own_delete(object, subject, begun, kinds).await,
-            (None, LiveMembership::Terminating) => self.apply_terminating(object, subject, kinds).await,
+            (None, LiveMembership::Terminating) => {
+                self.recreate_terminating_or_fail(object, subject, kinds).await
+            }
             (None, membership) => self.apply_or_recreate(object, subject, membership, kinds).await,
         };
         reply.outcome.source = Some(object.position.clone());
@@ -61,20 +63,20 @@ impl Execution<'_> {
         let mut seen = BTreeSet::new();
         reply.warnings.retain(|warning| seen.insert(warning.clone()));
         if reply.outcome.action != Action::Recreated && !reply.outcome.taken_in {
-            self.give_reason(apply, &mut reply.outcome);
+            self.set_reason_from_plan(apply, &mut reply.outcome);
         }
         reply
     }
 
     /// Gives the outcome of a changed member the reason for which the plan applies it.
-    pub fn give_reason(&self, apply: &Apply, outcome: &mut ObjectOutcome) {
+    pub fn set_reason_from_plan(&self, apply: &Apply, outcome: &mut ObjectOutcome) {
         let LiveMembership::Member {
             reason: Some(reason), ..
         } = &apply.live_membership
         else {
             return;
         };
-        outcome.reason = match self.possible_recreation_note(&self.desired.members[apply.index]) {
+        outcome.reason = match self.client_dry_run_recreation_note(&self.desired.members[apply.index]) {
             Some(note) => format!("{reason}; {note}"),
             None => reason.to_string(),
         };
@@ -82,16 +84,17 @@ impl Execution<'_> {
 
     /// Applies a member that is being deleted. If the user chose to recreate it, the run waits until it is gone and
     /// creates it, since an earlier run may have deleted it to recreate it. Otherwise, the member fails.
-    async fn apply_terminating(
+    async fn recreate_terminating_or_fail(
         &self,
         object: &DesiredObject,
         subject: Subject,
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
-        if !self.awaits_deletion(object) {
+        if !self.waits_to_recreate_terminating(object) {
             return failed_reply(subject, self.terminating_error(object));
         }
-        self.create_again(object, subject, None, kinds).await
+        self.wait_until_gone_and_create(object, subject, None, kinds)
+            .await
     }
 
     /// Applies a member that is not being deleted, and recreates it if the server refuses the update and the user chose
@@ -111,7 +114,7 @@ impl Execution<'_> {
         let expected = self.expectation_for(object, live_membership);
         match self.apply_as_read(object, live_membership, expected, kinds).await {
             Ok(applied) => {
-                self.interpret_reply(object, subject, live_membership, &applied, kinds)
+                self.judge_answer_and_former_membership(object, subject, live_membership, &applied, kinds)
                     .await
             }
             Err(Unapplied::Failed(error)) if self.recreates_after_error(object, live_membership, &error) => {
@@ -134,13 +137,13 @@ impl Execution<'_> {
         };
         // Only the label matters here, and not the conflicts. If the dry run fails, so does the apply, which reports the
         // failure.
-        let request = execution.forced_member_request(object, None);
+        let request = execution.forced_apply_request(object, None);
         let reply = self.server.send(request).await.ok()?;
         label_error_in(&reply, object.part_of().as_deref())
     }
 
     /// Makes the reply to a successful apply, from its answer and from what the object was before.
-    pub async fn interpret_reply(
+    pub async fn judge_answer_and_former_membership(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -176,7 +179,8 @@ impl Execution<'_> {
             && reply.outcome.action != Action::Unchanged
             && reply.outcome.error.is_none()
         {
-            self.mark_by_former_membership(object, applied, &mut reply).await;
+            self.correct_outcome_by_former_membership(object, applied, &mut reply)
+                .await;
         }
         if was_created_by_others {
             reply
@@ -221,7 +225,7 @@ impl Execution<'_> {
     /// Applies an object, and moves the fields of client-side apply to our field manager. If the plan knows of such
     /// fields, or if they prevent the apply, they move before the apply; otherwise, they move after it, and the object
     /// is applied again. Returns the answer to the first apply that succeeded, which shows whether the object existed.
-    pub async fn apply_and_migrate(
+    pub async fn apply_and_migrate_managed_fields(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -230,7 +234,7 @@ impl Execution<'_> {
         if *expected == Expected::Absent {
             // An apply with this expectation creates the object or fails, so there are no fields to take over.
             let object = with_version_of_no_object(object);
-            let request = self.member_request(&object, None);
+            let request = self.apply_request(&object, None);
             return self.server.send(request).await;
         }
         let has_to_migrate_first = match live_membership {
@@ -255,7 +259,7 @@ impl Execution<'_> {
                 .await?;
         }
         let reply = match self
-            .send_replacing_versions_if_refused(object, live_membership, &mut lock)
+            .send_replacing_unusable_api_versions(object, live_membership, &mut lock)
             .await
         {
             Err(error) if self.is_resolved_by_migration(&error, live_membership) => {
@@ -284,7 +288,9 @@ impl Execution<'_> {
         };
         let written = reply.json_or_null();
         // An object that this apply has just created has no fields of other managers.
-        if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
+        if reply.status != StatusCode::CREATED
+            && ownership::has_fields_of_client_side_apply(&written["metadata"])
+        {
             self.migrate_and_apply_again(object, live_membership, &written)
                 .await?;
         }
@@ -318,7 +324,7 @@ impl Execution<'_> {
                     (&with_live.object, Some(lock.as_ref().unwrap_or(&with_live.seen)))
                 }
             };
-            let answer = self.send_apply(object_to_send, live_membership, lock_to_send);
+            let answer = self.send_apply_and_force_if_allowed(object_to_send, live_membership, lock_to_send);
             let error = match answer.await {
                 Err(error) if has_version_as_read => return Err(error),
                 Err(error)
@@ -329,17 +335,17 @@ impl Execution<'_> {
                     error
                 }
                 Ok(reply) if matches!(body, Body::WithLiveFields(_)) => {
-                    return Ok(reply.with_earlier_attempts(earlier_attempts));
+                    return Ok(reply.add_earlier_attempts(earlier_attempts));
                 }
                 answer => return answer,
             };
-            earlier_attempts = earlier_attempts.or(error.earlier_attempts);
+            earlier_attempts = earlier_attempts.combine_with(error.earlier_attempts);
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.is_of_saved_plan()) {
                 let now = read::read_object(self.server, &object.resource, &object.key).await?;
                 let mut next_lock = preconditions.object_if_unchanged(seen, now.as_ref());
                 if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
-                    next_lock = self.find_own_write(object, seen, now.as_ref()).await;
+                    next_lock = self.find_own_write_by_dry_run(object, seen, now.as_ref()).await;
                 }
                 if next_lock.is_none() {
                     return Err(error);
@@ -351,7 +357,12 @@ impl Execution<'_> {
 
     /// Returns what to remember of the live object as it is `now`, if the difference to what was `seen` is a write of
     /// this run whose answer was lost: a dry run of the same apply changes nothing. `None` if others wrote it.
-    async fn find_own_write(&self, object: &DesiredObject, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
+    async fn find_own_write_by_dry_run(
+        &self,
+        object: &DesiredObject,
+        seen: &Seen,
+        now: Option<&Value>,
+    ) -> Option<Seen> {
         let preconditions = &self.plan.preconditions;
         let now = preconditions
             .seen_after_write(now?)
@@ -364,7 +375,7 @@ impl Execution<'_> {
             writing: &dry_run,
             ..*self
         };
-        let request = execution.member_request(object, Some(&now));
+        let request = execution.apply_request(object, Some(&now));
         let answer = self.server.send(request).await.ok()?;
         let predicted = preconditions.seen_after_write(&answer.json().ok()?)?;
         (predicted.digest == now.digest).then_some(now)
@@ -381,6 +392,6 @@ impl Execution<'_> {
             return false;
         }
         let object = reply.json_or_null();
-        ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
+        ownership::was_created_and_not_changed_by(&object["metadata"], &self.writing.field_manager)
     }
 }

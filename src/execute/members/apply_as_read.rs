@@ -84,7 +84,7 @@ impl Execution<'_> {
             | LiveMembership::OfAnotherSet {
                 uid,
                 resource_version,
-            } => self.expectation_of_version(uid, resource_version),
+            } => self.expect_version_if_sendable(uid, resource_version),
             LiveMembership::NotAMember if lock.is_none() && exported.is_empty() => Expected::Absent,
             LiveMembership::NotAMember | LiveMembership::Terminating => Expected::Any,
         }
@@ -98,7 +98,7 @@ impl Execution<'_> {
     }
 
     /// Returns the expectation that the object still has this version; `Any` if the body of an apply may not carry one.
-    pub fn expectation_of_version(&self, uid: &str, resource_version: &str) -> Expected {
+    pub fn expect_version_if_sendable(&self, uid: &str, resource_version: &str) -> Expected {
         if !self.may_send_version_as_read() {
             return Expected::Any;
         }
@@ -112,7 +112,7 @@ impl Execution<'_> {
     /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly.
     ///
     /// A controller may write the status of the object all the time, and change its version by that. So the last
-    /// attempt expects no version; `mark_by_former_membership` then reads what the object was before that attempt.
+    /// attempt expects no version; `correct_outcome_by_former_membership` then reads what the object was before that attempt.
     pub async fn apply_as_read(
         &self,
         object: &DesiredObject,
@@ -129,7 +129,7 @@ impl Execution<'_> {
                 expected = Expected::Any;
             }
             let answer = self
-                .apply_once_served(object, &membership, &expected, kinds)
+                .apply_until_served_with_new_schema(object, &membership, &expected, kinds)
                 .await;
             let error = match answer {
                 Err(error)
@@ -142,13 +142,13 @@ impl Execution<'_> {
                 answer => {
                     let reply = answer.map_err(Unapplied::Failed)?;
                     return Ok(AppliedAs {
-                        reply: reply.with_earlier_attempts(earlier_attempts),
+                        reply: reply.add_earlier_attempts(earlier_attempts),
                         membership,
                         expected,
                     });
                 }
             };
-            earlier_attempts = earlier_attempts.or(error.earlier_attempts);
+            earlier_attempts = earlier_attempts.combine_with(error.earlier_attempts);
             let found = read::read_metadata(self.server, &object.resource, &object.key)
                 .await
                 .map_err(Unapplied::Failed)?;
@@ -157,7 +157,7 @@ impl Execution<'_> {
                 (membership, expected) = (LiveMembership::NotAMember, Expected::Absent);
                 continue;
             };
-            let current = self.expectation_of_version(&live.uid, &live.resource_version);
+            let current = self.expect_version_if_sendable(&live.uid, &live.resource_version);
             if expected == current {
                 // The object was as expected, so another attempt helps only if the conflict is not about a field.
                 if !is_version_conflict(&error) {
@@ -222,7 +222,7 @@ impl Execution<'_> {
 /// conflict, also for one about fields, and for managed fields in a version that cannot hold the object: the server
 /// merges the manifest into the live object, and finds these faults, before it compares the version.
 fn may_mean_object_changed(error: &ApiError) -> bool {
-    error.is(StatusCode::CONFLICT) || is_refusal_of_unusable_version(error)
+    error.has_status_code(StatusCode::CONFLICT) || is_refusal_of_unusable_version(error)
 }
 
 /// Returns the object with a resourceVersion that no object has: an apply creates it, or fails with a conflict.

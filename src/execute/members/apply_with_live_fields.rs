@@ -41,7 +41,7 @@ impl ApplyWithLiveFields {
             ownership::with_live_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
         let body = with_metadata.or_else(|| (!object.ignored.is_empty()).then_some(with_ignored_fields))?;
         Some(Self {
-            seen: Seen::from_version(live),
+            seen: Seen::from_uid_and_version(live),
             object: DesiredObject {
                 object: body,
                 ..object.clone()
@@ -52,7 +52,10 @@ impl ApplyWithLiveFields {
 
 /// Reads what [`ApplyWithLiveFields::from_live_if_needed`] needs of the live object: only its metadata, unless the set
 /// ignores fields.
-pub async fn read_live_fields(server: &ApiServer, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
+pub async fn read_live_metadata_or_object(
+    server: &ApiServer,
+    object: &DesiredObject,
+) -> Result<Option<Value>, ApiError> {
     if object.ignored.is_empty() {
         read::read_metadata(server, &object.resource, &object.key).await
     } else {
@@ -86,7 +89,7 @@ pub async fn is_field_conflict_after_change(
     let Ok(now) = read::read_metadata(server, &object.resource, &object.key).await else {
         return false;
     };
-    let now = now.map(|live| Seen::from_version(&live));
+    let now = now.map(|live| Seen::from_uid_and_version(&live));
     now.is_none_or(|now| now.uid != seen.uid || now.resource_version != seen.resource_version)
 }
 
@@ -123,7 +126,7 @@ impl Execution<'_> {
         if !apply_may_remove_record(object, live_membership, manager) && object.ignored.is_empty() {
             return Ok(None);
         }
-        let Some(mut live) = read_live_fields(self.server, object).await? else {
+        let Some(mut live) = read_live_metadata_or_object(self.server, object).await? else {
             return Ok(None);
         };
         if !object.ignored.is_empty() {
@@ -142,7 +145,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
-        attempts: u32,
+        attempt_number: u32,
     ) -> Result<Body, ApiError> {
         if object.ignored.is_empty() {
             let with_live = self
@@ -150,7 +153,7 @@ impl Execution<'_> {
                 .await?;
             return Ok(with_live.map_or(Body::Manifest, Body::WithLiveFields));
         }
-        if attempts == 1 {
+        if attempt_number == 1 {
             if let Some(listed) = self.state.with_live_fields.get(&object.key)
                 && lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
             {

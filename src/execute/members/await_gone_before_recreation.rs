@@ -21,16 +21,16 @@ impl Execution<'_> {
     pub(super) async fn wait_until_gone(
         &self,
         object: &DesiredObject,
-        uid: Option<&str>,
+        deleted_uid: Option<&str>,
     ) -> Result<(), Message> {
-        let stops_with = match uid {
+        let stops_with = match deleted_uid {
             Some(_) => StopsWith::Timeout,
             None => StopsWith::Interrupt,
         };
         let mut wait = WaitUntilGone::begin(self.interrupt, stops_with);
-        let mut uid = uid.map(str::to_owned);
+        let mut deleted_uid = deleted_uid.map(str::to_owned);
         while let Some(live) = self.read_if_terminating(object).await? {
-            if *uid.get_or_insert_with(|| live.uid.clone()) != live.uid {
+            if *deleted_uid.get_or_insert_with(|| live.uid.clone()) != live.uid {
                 break;
             }
             let report = || self.wait_notes.add(waiting_note([&live]));

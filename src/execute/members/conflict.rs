@@ -43,7 +43,7 @@ fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, l
         .field_conflicts()
         .map(|cause| to_field_conflict(cause, object, manifest, live))
         .collect();
-    let hint = match write_ignore_rule(object, &conflicts) {
+    let hint = match build_ignore_rule(object, &conflicts) {
         Some(rule) => {
             format!("{WAYS_OUT}, or leave them to their owners with --ignore FILE and this rule: {rule}")
         }
@@ -65,7 +65,7 @@ fn to_field_conflict(
     manifest: &Value,
     live: &Value,
 ) -> FieldConflict {
-    let owner = cause.owner();
+    let owner = cause.owner_as_written();
     let in_manifest = find_at_path(manifest, &cause.field);
     let both = find_at_path(live, &cause.field).zip(in_manifest.as_ref());
     let values = both.filter(|_| !object.is_secret());
@@ -78,7 +78,7 @@ fn to_field_conflict(
         place: position.to_string(),
         field: cause.field.clone(),
         owner: owner.to_owned(),
-        since: read_last_write_of(live, owner),
+        since: find_time_of_last_write(live, owner),
         values: values.map(|((_, live), (_, manifest))| [shorten(live), shorten(manifest)]),
         pointer: in_manifest
             .map(|(segments, _)| Pointer::from_segments(segments))
@@ -103,7 +103,7 @@ fn describe(conflict: &FieldConflict) -> String {
 
 /// Writes the rule for `--ignore` that leaves the fields to their owners, on one line; `None` if no field can be
 /// ignored.
-fn write_ignore_rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
+fn build_ignore_rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
     let pointers = conflicts.iter().filter_map(|conflict| conflict.pointer.as_ref());
     let paths: Vec<String> = pointers.map(ToString::to_string).collect();
     let mut target = json!({"kind": object.key.group_kind.kind, "name": regex::escape(&object.key.name)});
@@ -120,8 +120,8 @@ fn write_ignore_rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Opt
 
 /// Reads the time of the last write of a field manager, whose name `owner` has in quotes. `None` if the manager has
 /// several entries, because the time of each is then only that of a part of its fields.
-fn read_last_write_of(live: &Value, owner: &str) -> Option<String> {
-    let (manager, _) = parse_json_value(owner)?;
+fn find_time_of_last_write(live: &Value, quoted_manager: &str) -> Option<String> {
+    let (manager, _) = parse_leading_json_value(quoted_manager)?;
     let entries = live["metadata"]["managedFields"].as_array()?;
     let mut of_manager = entries.iter().filter(|entry| entry["manager"] == manager);
     let time = of_manager.next()?["time"].as_str()?.to_owned();
@@ -166,7 +166,7 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
     };
     // A set of scalars: `[="value"]`.
     if let Some(rest) = rest.strip_prefix('=') {
-        let (value, path) = parse_json_value(rest)?;
+        let (value, path) = parse_leading_json_value(rest)?;
         let index = items.iter().position(|item| *item == value)?;
         return find_in_item(index, path.strip_prefix(']')?);
     }
@@ -197,7 +197,7 @@ fn parse_keys(mut rest: &str) -> Option<(Vec<(&str, Value)>, &str)> {
     let mut keys = Vec::new();
     loop {
         let (key, after_key) = rest.split_once('=')?;
-        let (value, after_value) = parse_json_value(after_key)?;
+        let (value, after_value) = parse_leading_json_value(after_key)?;
         keys.push((key, value));
         match after_value.strip_prefix(',') {
             Some(next) => rest = next,
@@ -207,7 +207,7 @@ fn parse_keys(mut rest: &str) -> Option<(Vec<(&str, Value)>, &str)> {
 }
 
 /// Parses one JSON value at the beginning of a text. Returns the value, and the text after it.
-fn parse_json_value(text: &str) -> Option<(Value, &str)> {
+fn parse_leading_json_value(text: &str) -> Option<(Value, &str)> {
     let mut values = Deserializer::from_str(text).into_iter::<Value>();
     let value = values.next()?.ok()?;
     Some((value, &text[values.byte_offset()..]))

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::ApiError;
 use crate::manifest::desired::DesiredObject;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 
 /// The refusal of managed fields in an apply (apimachinery, `managedfields/internal/structuredmerge.go`).
 const MANAGED_FIELDS: &str = "metadata.managedFields must be nil";
@@ -38,7 +38,7 @@ pub(super) fn exported_fields_hint(error: &ApiError, object: &DesiredObject) -> 
     (!fields.is_empty()).then(|| {
         format!(
             "remove {} from the manifest: `kubectl get` exports what only the server may set",
-            listed(fields)
+            first_names_and_more(fields)
         )
     })
 }

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, ApiErrorKind, query};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, encode_query};
 use crate::event::Action;
 use crate::execute::Execution;
 use crate::execute::members::apply::{MemberReply, parse_answer_to_write};
@@ -36,7 +36,7 @@ enum FormerMembership {
 impl Execution<'_> {
     /// Turns the outcome into a failure if the object belonged to another set when it was applied, and marks the
     /// outcome as taken in if the object was in no set.
-    pub(super) async fn mark_by_former_membership(
+    pub(super) async fn correct_outcome_by_former_membership(
         &self,
         object: &DesiredObject,
         applied: &AppliedAs,
@@ -69,7 +69,7 @@ impl Execution<'_> {
             // An earlier attempt of this run has created the object, and its answer was lost.
             Ok(FormerMembership::NoSet) if reply.outcome.action == Action::Created => return,
             Ok(FormerMembership::NoSet) => {
-                return self.mark_taken_in(object, &applied.reply, &mut reply.outcome);
+                return self.mark_taken_in_or_failed(object, &applied.reply, &mut reply.outcome);
             }
             Ok(FormerMembership::OtherSet(id)) => error_of_object_taken_from_set(&id),
             // The object may have been taken from another set, so it fails.
@@ -89,16 +89,16 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         uid: &str,
-        version: &str,
+        written_version: &str,
     ) -> Result<FormerMembership, ApiError> {
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
-        let Some(version_before) = version_before(version) else {
-            let reason = format!("resourceVersion {version:?} is not a number");
-            return Err(ApiError::unreadable(collection, reason));
+        let Some(version_before) = version_before(written_version) else {
+            let reason = format!("resourceVersion {written_version:?} is not a number");
+            return Err(ApiError::for_invalid_answer(collection, reason));
         };
         let path = format!(
             "{collection}?{}",
-            query(&[
+            encode_query(&[
                 ("fieldSelector", &format!("metadata.name={}", object.key.name)),
                 ("resourceVersion", &version_before.to_string()),
                 ("resourceVersionMatch", "Exact"),
@@ -110,7 +110,7 @@ impl Execution<'_> {
             Value::Array(items) => items.as_slice(),
             // Go writes an empty slice as null.
             Value::Null if list["metadata"]["resourceVersion"].is_string() => &[],
-            _ => return Err(ApiError::unreadable(path, "it is not a list")),
+            _ => return Err(ApiError::for_invalid_answer(path, "it is not a list")),
         };
         let mut found = items.iter().map(|item| &item["metadata"]);
         let Some(metadata) = found.find(|metadata| metadata["uid"] == *uid) else {

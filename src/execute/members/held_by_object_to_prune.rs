@@ -10,7 +10,7 @@ use crate::execute::members::conflict::failed_apply_message;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::plan::loses_data;
 
 /// Words in the server's messages for something that another object of the kind holds: a port or an address of a
@@ -65,7 +65,7 @@ fn hint_to_delete(holders: &[&ObjectKey]) -> String {
         .map(|key| format!("`kubectl delete {}`", key.shell_arguments()));
     format!(
         "delete the object that holds it, if this run would prune it: {}; then run the same command again",
-        listed(commands)
+        first_names_and_more(commands)
     )
 }
 

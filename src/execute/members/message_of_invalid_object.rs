@@ -43,8 +43,8 @@ const DELETED_WITH_CONTENTS: [&str; 4] = [
 
 /// Returns the message about an object that the server finds invalid; `None` if the server's own message is as good.
 /// That is so for a short message without a field, such as that of an admission policy.
-pub fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
-    let causes: Vec<&StatusCause> = status.causes().collect();
+pub fn explain_unless_already_clear(status: &Status, object: &DesiredObject) -> Option<Message> {
+    let causes: Vec<&StatusCause> = status.causes_with_field().collect();
     let has_immutable_field = causes
         .iter()
         .any(|cause| is_about_immutable_field(&cause.message));
@@ -64,7 +64,7 @@ pub fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Messag
         })),
     };
     Some(if has_immutable_field {
-        with_way_out(message, object)
+        with_immutable_field_hint(message, object)
     } else {
         message
     })
@@ -82,7 +82,7 @@ fn explain_cause(cause: &StatusCause, object: &DesiredObject) -> Message {
     }
     let line =
         find_nearest_line(object, &cause.field).map_or_else(String::new, |line| format!(" (line {line})"));
-    shorten(&cause.message).with_prefix(format_args!("{}{line}: ", cause.field))
+    shorten(&cause.message).with_subject_prefix(format_args!("{}{line}: ", cause.field))
 }
 
 /// Returns the line of the field. If the manifest does not have the field, returns the line of the nearest field around
@@ -147,15 +147,15 @@ fn split_after_value(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Adds the hint for a field that cannot change: to recreate the object, or to keep the value.
-fn with_way_out(message: Message, object: &DesiredObject) -> Message {
-    match kind_to_recreate(object) {
+fn with_immutable_field_hint(message: Message, object: &DesiredObject) -> Message {
+    match kind_for_recreation_hint(object) {
         Some(kind) => message.with_recreation_hint(kind),
         None => message.with_hint("keep the old value, or give the object another name"),
     }
 }
 
 /// Returns the kind of the object, if a hint may suggest to recreate objects of that kind.
-pub fn kind_to_recreate(object: &DesiredObject) -> Option<RecreatableKind> {
+pub fn kind_for_recreation_hint(object: &DesiredObject) -> Option<RecreatableKind> {
     let kind = &object.key.group_kind;
     (!DELETED_WITH_CONTENTS.contains(&kind.kind.as_str())).then(|| RecreatableKind {
         kind: kind.clone(),

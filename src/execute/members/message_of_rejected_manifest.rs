@@ -73,7 +73,7 @@ pub fn rejection_message(error: &ApiError, object: &DesiredObject) -> Message {
     message.with_hint(format!(
         "check the fields with `kubectl explain {}{}{version}`",
         resource.plural,
-        parent_path(&first.path)
+        parent_path_for_kubectl_explain(&first.path)
     ))
 }
 
@@ -85,10 +85,10 @@ fn explain_other_rejection(error: &ApiError, object: &DesiredObject) -> Message 
     if let Some(hint) = exported_fields::exported_fields_hint(error, object) {
         return status.explain().with_hint(hint);
     }
-    let message =
-        message_of_invalid_object::invalid_message(status, object).unwrap_or_else(|| status.explain());
+    let message = message_of_invalid_object::explain_unless_already_clear(status, object)
+        .unwrap_or_else(|| status.explain());
     if is_refusal_of_unusable_version(error) {
-        message.with_hint(unusable_version_hint(object))
+        message.with_hint(unusable_managed_fields_hint(object))
     } else {
         message
     }
@@ -96,7 +96,7 @@ fn explain_other_rejection(error: &ApiError, object: &DesiredObject) -> Message 
 
 /// Returns the hint for managed fields in a version that cannot hold the object. The run has not rewritten them,
 /// usually because the user may not read the CRD.
-fn unusable_version_hint(object: &DesiredObject) -> String {
+fn unusable_managed_fields_hint(object: &DesiredObject) -> String {
     let namespace = object.key.namespace.as_ref();
     let flag = namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"));
     let (kind, name) = (object.resource.group_resource(), &object.key.name);
@@ -178,7 +178,7 @@ fn without_go_notation(text: &str) -> String {
 }
 
 /// Returns the path without its last field and without selectors, as `kubectl explain` takes it.
-fn parent_path(path: &str) -> String {
+fn parent_path_for_kubectl_explain(path: &str) -> String {
     let mut parent = String::new();
     let mut depth = 0;
     for character in path.trim_start_matches('.').chars() {
@@ -295,7 +295,7 @@ mod tests {
             (".spec.ports[port=80,protocol=\"a.b\"].protcol", ".spec.ports"),
             ("spce", ""),
         ] {
-            assert_eq!(parent_path(path), parent);
+            assert_eq!(parent_path_for_kubectl_explain(path), parent);
         }
     }
 }

@@ -30,11 +30,11 @@ impl Execution<'_> {
     /// Changes `lock` to the version that the object has after a change of its managed fields, if `lock` is the version
     /// that this run has read. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and finds
     /// the new version by itself. `changed` is the object after the change; `None` if nothing changed.
-    fn renew_lock(&self, lock: &mut Option<Seen>, changed: Option<&Value>) {
-        if let Some(changed) = changed
+    fn renew_lock(&self, lock: &mut Option<Seen>, changed_object: Option<&Value>) {
+        if let Some(changed_object) = changed_object
             && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
         {
-            *lock = Some(Seen::from_version(changed));
+            *lock = Some(Seen::from_uid_and_version(changed_object));
         }
     }
 
@@ -48,7 +48,7 @@ impl Execution<'_> {
     ) -> Result<(), ApiError> {
         // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
         // was read, so the server then refuses it, and the caller judges the object again.
-        let migrating = self.migrate(object, |live| {
+        let migrating = self.migrate_field_ownership_if_expected(object, |live| {
             self.may_still_write_live_object(live, live_membership, lock.as_ref())
         });
         let migrated = migrating.await?;
@@ -59,7 +59,7 @@ impl Execution<'_> {
     /// Moves the fields of a live object that client-side apply owns to our field manager, if the live object
     /// `is_expected`. In a Secret, fields that were applied as `stringData` move to `data`. Returns the object after
     /// that, with its metadata alone; `None` if nothing moved.
-    pub async fn migrate(
+    pub async fn migrate_field_ownership_if_expected(
         &self,
         object: &DesiredObject,
         is_expected: impl Fn(&Value) -> bool,
@@ -99,8 +99,11 @@ impl Execution<'_> {
         written: &Value,
     ) -> Result<(), ApiError> {
         let uid = &written["metadata"]["uid"];
-        let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
-        let mut migrated = self.migrate(object, is_as_applied).await?;
+        let is_as_applied =
+            |live: &Value| live["metadata"]["uid"] == *uid && self.set.is_named_by_label_of(live);
+        let mut migrated = self
+            .migrate_field_ownership_if_expected(object, is_as_applied)
+            .await?;
         if !self.may_send_version_as_read() {
             let lock = self.plan.preconditions.seen_after_write(written);
             return self
@@ -118,7 +121,7 @@ impl Execution<'_> {
                 self.server.get(&path, METADATA).await?.json_or_null()
             };
             let is_taken = !is_as_applied(&live);
-            let lock = Seen::from_version(if is_taken { written } else { &live });
+            let lock = Seen::from_uid_and_version(if is_taken { written } else { &live });
             match self
                 .send_with_conflict_retries(object, live_membership, Some(&lock))
                 .await
@@ -131,7 +134,7 @@ impl Execution<'_> {
 
     /// Applies the object. If the server refuses that because managed fields name a version that cannot hold it, the
     /// entries are replaced, and the object is applied once more.
-    pub(super) async fn send_replacing_versions_if_refused(
+    pub(super) async fn send_replacing_unusable_api_versions(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -143,7 +146,7 @@ impl Execution<'_> {
         if !answer.as_ref().is_err_and(is_refusal_of_unusable_version) {
             return answer;
         }
-        self.patch_unusable_versions(object, live_membership, lock)
+        self.replace_unusable_versions_and_renew_lock(object, live_membership, lock)
             .await?;
         // Another run may have replaced the entries first, and changed the object's version by that. Then the server
         // refuses the apply with a conflict, and the caller judges the object again.
@@ -154,7 +157,7 @@ impl Execution<'_> {
     /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied, and
     /// renews the lock. Only the object that the plan knows is written, and only if this run may still write it
     /// (`may_still_write_live_object`).
-    async fn patch_unusable_versions(
+    async fn replace_unusable_versions_and_renew_lock(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -164,7 +167,7 @@ impl Execution<'_> {
             |live: &Value| self.may_still_write_live_object(live, live_membership, lock.as_ref());
         let to_patch = async |metadata: &Value| {
             let entries = self.managed_fields_in_usable_versions(object, metadata).await?;
-            Ok(entries.map(|entries| ownership::replacement_patch(&entries, metadata)))
+            Ok(entries.map(|entries| ownership::patch_to_replace_managed_fields(&entries, metadata)))
         };
         let written = self.patch_live_metadata(object, is_expected, to_patch).await?;
         self.renew_lock(lock, written.as_ref());
@@ -184,8 +187,8 @@ impl Execution<'_> {
         let is_in_no_set = live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
         has_uid
             && match live_membership {
-                LiveMembership::Member { .. } => self.set.holds(live),
-                LiveMembership::NotAMember => is_in_no_set || self.set.holds(live),
+                LiveMembership::Member { .. } => self.set.is_named_by_label_of(live),
+                LiveMembership::NotAMember => is_in_no_set || self.set.is_named_by_label_of(live),
                 LiveMembership::OfAnotherSet { .. } => true,
                 LiveMembership::Terminating => false,
             }
@@ -228,7 +231,7 @@ impl Execution<'_> {
             let body = Bytes::from(patch.to_string());
             let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body);
             match self.server.send(request).await {
-                Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
+                Err(error) if attempts < ATTEMPTS && error.has_status_code(StatusCode::CONFLICT) => {}
                 // It is patched, whatever the answer says.
                 reply => return reply.map(|reply| reply.json().ok()),
             }

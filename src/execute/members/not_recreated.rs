@@ -41,7 +41,7 @@ pub enum NotRecreated {
 
 impl NotRecreated {
     /// Returns the reason if a dry run of the creation failed.
-    pub fn not_creatable(object: &DesiredObject, error: &ApiError) -> Self {
+    pub fn from_creation_dry_run_error(object: &DesiredObject, error: &ApiError) -> Self {
         let reason = format!("a dry run of its creation failed: {}", error.kind);
         if let Some(webhook) = UnreachableWebhook::from_error(error) {
             return Self::Unreachable { webhook, reason };
@@ -50,12 +50,12 @@ impl NotRecreated {
     }
 
     /// Returns the reason if a read failed.
-    pub fn get_failed(object: &DesiredObject, error: &ApiError) -> Self {
+    pub fn from_read_error(object: &DesiredObject, error: &ApiError) -> Self {
         Self::for_failed_request(object, "get", error.kind.to_string(), Self::Unread)
     }
 
     /// Returns the reason if the delete failed.
-    pub fn delete_failed(object: &DesiredObject, reason: String) -> Self {
+    pub fn from_delete_error(object: &DesiredObject, reason: String) -> Self {
         Self::for_failed_request(object, "delete", reason, Self::Undeleted)
     }
 
@@ -88,7 +88,7 @@ impl NotRecreated {
     }
 
     /// Returns the webhook that could not be called, if that is the reason: the recreation is then tried again later.
-    pub fn webhook(&self) -> Option<&UnreachableWebhook> {
+    pub fn unreachable_webhook(&self) -> Option<&UnreachableWebhook> {
         match self {
             Self::Unreachable { webhook, .. } => Some(webhook),
             _ => None,

@@ -25,14 +25,14 @@ use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed_reply};
 use crate::execute::members::apply_as_read::Expected;
 use crate::execute::members::conflict::failed_apply_message;
-use crate::execute::members::message_of_invalid_object::kind_to_recreate;
+use crate::execute::members::message_of_invalid_object::kind_for_recreation_hint;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::message::{Message, recreate_flag};
 use crate::model::resource::Resource;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{
     Dependents, Judge, LiveMembership, Plan, RecreationObstacle, claims_after_recreation, is_not_yet_served,
@@ -98,7 +98,7 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         error: &ApiError,
     ) -> bool {
-        error.is(StatusCode::UNPROCESSABLE_ENTITY)
+        error.has_status_code(StatusCode::UNPROCESSABLE_ENTITY)
             && error.status().is_some_and(|status| status.reason == "Invalid")
             && !matches!(live_membership, LiveMembership::OfAnotherSet { .. })
             && self.is_chosen_to_recreate(object)
@@ -106,7 +106,7 @@ impl Execution<'_> {
 
     /// Returns whether the run waits until an object that is being deleted is gone, and then creates it. The run does
     /// not wait if the whole namespace is being deleted.
-    pub fn awaits_deletion(&self, object: &DesiredObject) -> bool {
+    pub fn waits_to_recreate_terminating(&self, object: &DesiredObject) -> bool {
         self.is_chosen_to_recreate(object) && !self.is_namespace_terminating(object)
     }
 
@@ -116,7 +116,7 @@ impl Execution<'_> {
         if self.is_namespace_terminating(object) || self.plan.preconditions.is_of_saved_plan() {
             return message;
         }
-        match kind_to_recreate(object) {
+        match kind_for_recreation_hint(object) {
             Some(kind) => message.with_hint(format!(
                 "wait for it and create it again with {}",
                 recreate_flag([&kind.kind])
@@ -142,13 +142,13 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        error: &ApiError,
+        update_error: &ApiError,
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
-        let refused = failed_apply_message(self.server, object, error).await;
+        let refused = failed_apply_message(self.server, object, update_error).await;
         let reason = refused.text.clone();
         let begun = match self
-            .delete_to_recreate(object, subject.uid.as_deref(), error)
+            .delete_to_recreate(object, subject.uid.as_deref(), update_error)
             .await
         {
             Ok(old) => BegunRecreation {
@@ -158,7 +158,7 @@ impl Execution<'_> {
             },
             Err(not_recreated) => {
                 return MemberReply {
-                    webhook: not_recreated.webhook().cloned(),
+                    webhook: not_recreated.unreachable_webhook().cloned(),
                     ..failed_reply(subject, not_recreated.into_refused_update_message(refused))
                 };
             }
@@ -175,7 +175,9 @@ impl Execution<'_> {
         begun: BegunRecreation,
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
-        let mut reply = self.create_again(object, subject, Some(&begun.uid), kinds).await;
+        let mut reply = self
+            .wait_until_gone_and_create(object, subject, Some(&begun.uid), kinds)
+            .await;
         if reply.outcome.action == Action::Recreated {
             reply.outcome.reason.clone_from(&begun.reason);
             reply.outcome.claims = begun.claims;
@@ -196,11 +198,13 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         uid: Option<&str>,
-        error: &ApiError,
+        update_error: &ApiError,
     ) -> Result<ObjectToRecreate, NotRecreated> {
         let mut uid = uid.map(str::to_owned);
         for _ in 0..JUDGEMENTS {
-            let old = self.judge_recreation(object, uid.as_deref(), error).await?;
+            let old = self
+                .judge_recreation(object, uid.as_deref(), update_error)
+                .await?;
             if self.delete_if_as_judged(object, &old).await? == DeleteEnd::Deleted {
                 return Ok(old);
             }
@@ -216,14 +220,14 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         uid: Option<&str>,
-        error: &ApiError,
+        update_error: &ApiError,
     ) -> Result<ObjectToRecreate, NotRecreated> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
         match self.server.send(self.creation_dry_run_request(object)).await {
             Err(exists) if is_already_exists(&exists) => {}
-            Err(invalid) => return Err(NotRecreated::not_creatable(object, &invalid)),
+            Err(invalid) => return Err(NotRecreated::from_creation_dry_run_error(object, &invalid)),
             Ok(_) => return Err(NotRecreated::Changed("it no longer exists")),
         }
         if let Some(obstacle) = RecreationObstacle::from_manifest(object) {
@@ -231,14 +235,14 @@ impl Execution<'_> {
         }
         let found = read::read_object(self.server, &object.resource, &object.key)
             .await
-            .map_err(|error| NotRecreated::get_failed(object, &error))?;
+            .map_err(|update_error| NotRecreated::from_read_error(object, &update_error))?;
         let gone = NotRecreated::Changed("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
         if preconditions.is_of_saved_plan() && !preconditions.admits(&object.key, &found) {
             return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
         }
-        if let Some(obstacle) = self.obstacle_of_fields_of_others(object, &found, error) {
+        if let Some(obstacle) = self.obstacle_if_others_own_refused_fields(object, &found, update_error) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
         let reset = ignore::ignored_fields_lost_by_recreation(object, &found, &self.writing.field_manager);
@@ -254,7 +258,7 @@ impl Execution<'_> {
         let plan = self.plan.with_only_delete_of(&live);
         let deletion = Execution { plan: &plan, ..*self };
         let reread = deletion
-            .reread_dependents(Some(self.parent_resource), self.list_newcomers())
+            .reread_dependents(Some(self.parent_resource), self.list_desired_not_yet_members())
             .await;
         let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
         let old = ObjectToRecreate {
@@ -271,7 +275,7 @@ impl Execution<'_> {
 
     /// Lists the desired objects that were not members when the plan was made, and are served. They may not have the
     /// label of the set yet.
-    fn list_newcomers(&self) -> Vec<(ObjectKey, Arc<Resource>)> {
+    fn list_desired_not_yet_members(&self) -> Vec<(ObjectKey, Arc<Resource>)> {
         let newcomers = self.plan.all_applies().filter(|apply| {
             matches!(
                 apply.live_membership,
@@ -287,7 +291,7 @@ impl Execution<'_> {
 
     /// Returns an obstacle if other managers alone own every field because of which the server refused the update. The
     /// manifest may be valid then, and the new object would lose the values of these fields.
-    fn obstacle_of_fields_of_others(
+    fn obstacle_if_others_own_refused_fields(
         &self,
         object: &DesiredObject,
         live: &Value,
@@ -301,8 +305,11 @@ impl Execution<'_> {
         let appliers = self.policy.appliers.iter();
         let managers = appliers.chain([field_manager]).chain(former_manager);
         let ours: BTreeSet<&str> = managers.map(String::as_str).chain([CLIENT_SIDE_APPLY]).collect();
-        let fields = error.status()?.causes().map(|cause| cause.field.as_str());
-        RecreationObstacle::from_faults(fields, &object.object.value(), live, &ours)
+        let fields = error
+            .status()?
+            .causes_with_field()
+            .map(|cause| cause.field.as_str());
+        RecreationObstacle::from_refused_fields_of_others(fields, &object.object.value(), live, &ours)
     }
 
     /// Deletes the object if it is as it was judged, and also what it owns, unless the new object adopts that.
@@ -345,21 +352,21 @@ impl Execution<'_> {
         };
         match (outcome.action, outcome.error) {
             (Action::Recreated, _) => Ok(DeleteEnd::Deleted),
-            (_, Some(error)) => Err(NotRecreated::delete_failed(object, error.text)),
+            (_, Some(error)) => Err(NotRecreated::from_delete_error(object, error.text)),
             (_, None) => Err(NotRecreated::Undeleted(outcome.reason)),
         }
     }
 
     /// Waits until the object with this UID is gone, and creates it again. Without a `uid`, waits for the object that
     /// is being deleted. If another client creates the object first, it is applied like any object that exists.
-    pub async fn create_again(
+    pub async fn wait_until_gone_and_create(
         &self,
         object: &DesiredObject,
         subject: Subject,
-        uid: Option<&str>,
+        deleted_uid: Option<&str>,
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
-        if let Err(message) = self.wait_until_gone(object, uid).await {
+        if let Err(message) = self.wait_until_gone(object, deleted_uid).await {
             return failed_reply(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
@@ -370,7 +377,7 @@ impl Execution<'_> {
         match applied {
             Ok(applied) => {
                 let mut reply = self
-                    .interpret_reply(object, subject, &membership, &applied, kinds)
+                    .judge_answer_and_former_membership(object, subject, &membership, &applied, kinds)
                     .await;
                 if reply.outcome.action == Action::Created {
                     reply.outcome.action = Action::Recreated;
@@ -405,18 +412,18 @@ impl Execution<'_> {
 
     /// Returns the words with which a client dry run marks an object that may be recreated; `None` for all other
     /// objects. Also `None` in all other runs: there, the server's answer shows whether it refuses the update.
-    pub fn possible_recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
+    pub fn client_dry_run_recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
         let is_predicted = self.writing.dry_run == DryRun::Client
             && self.policy.may_recreate(object, &self.plan.preconditions);
         is_predicted.then_some(RECREATED_IF)
     }
 
     /// Lists the changed members that a client dry run reports as possibly recreated; `None` if there are none.
-    pub fn list_possibly_recreated(&self) -> Option<String> {
+    pub fn list_recreatable_in_client_dry_run(&self) -> Option<String> {
         let changed = self.plan.changed_members(self.desired);
-        let recreatable = changed.filter(|object| self.possible_recreation_note(object).is_some());
+        let recreatable = changed.filter(|object| self.client_dry_run_recreation_note(object).is_some());
         let keys: Vec<&ObjectKey> = recreatable.map(|object| &object.key).collect();
-        (!keys.is_empty()).then(|| listed(keys))
+        (!keys.is_empty()).then(|| first_names_and_more(keys))
     }
 }
 
@@ -424,5 +431,5 @@ fn is_already_exists(error: &ApiError) -> bool {
     let has_reason = error
         .status()
         .is_some_and(|status| status.reason == "AlreadyExists");
-    error.is(StatusCode::CONFLICT) && has_reason
+    error.has_status_code(StatusCode::CONFLICT) && has_reason
 }

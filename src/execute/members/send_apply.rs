@@ -33,14 +33,15 @@ struct FormerOwners {
 impl FormerOwners {
     /// The part-of label is never taken because of its manager: another set that uses this manager may hold the object.
     fn is_forced(&self, cause: &StatusCause) -> bool {
-        if cause.field == part_of_field() {
+        if cause.field == path_of_part_of_label() {
             return self.takes_label;
         }
         cause.manager().is_some_and(|name| self.forced.contains(&name))
     }
 
     fn is_migrated(&self, cause: &StatusCause) -> bool {
-        cause.field != part_of_field() && cause.manager().is_some_and(|name| self.migrated.contains(&name))
+        cause.field != path_of_part_of_label()
+            && cause.manager().is_some_and(|name| self.migrated.contains(&name))
     }
 
     fn has(&self, cause: &StatusCause) -> bool {
@@ -51,53 +52,54 @@ impl FormerOwners {
 impl Execution<'_> {
     /// Sends the apply of a member. If it conflicts only with managers from which this run takes fields, some of them
     /// by force, it is sent again by force, bound to a version that has no other conflicts.
-    pub(super) async fn send_apply(
+    pub(super) async fn send_apply_and_force_if_allowed(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
-        let error = match self.server.send(self.member_request(object, lock)).await {
+        let error = match self.server.send(self.apply_request(object, lock)).await {
             Err(error) if self.has_to_force(&error, live_membership) => error,
             answer => {
-                return answer.map_err(|error| self.leave_out_former_owners(error, live_membership));
+                return answer
+                    .map_err(|error| self.leave_out_former_owners_unless_alone(error, live_membership));
             }
         };
         let attempts = error.earlier_attempts;
-        if lock.is_some() || !self.may_be_bound(object) {
-            let reply = self.server.send(self.forced_member_request(object, lock)).await?;
-            return Ok(reply.with_earlier_attempts(attempts));
+        if lock.is_some() || !self.may_bind_apply_to_version(object) {
+            let reply = self.server.send(self.forced_apply_request(object, lock)).await?;
+            return Ok(reply.add_earlier_attempts(attempts));
         }
         let read = read::read_object(self.server, &object.resource, &object.key).await;
         let Ok(Some(live)) = read else {
             return Err(error);
         };
-        let lock = Seen::from_version(&live);
+        let lock = Seen::from_uid_and_version(&live);
         // The first answer may be about an older version than the one to which the forced apply is bound.
-        let bound = Box::pin(self.send_apply(object, live_membership, Some(&lock)));
-        Ok(bound.await?.with_earlier_attempts(attempts))
+        let bound = Box::pin(self.send_apply_and_force_if_allowed(object, live_membership, Some(&lock)));
+        Ok(bound.await?.add_earlier_attempts(attempts))
     }
 
     /// Returns whether an apply of this object can be bound to a version by this run. A body that has a version is bound
     /// already, and that version must not be replaced. With kubectl's field manager, the server would copy the version
     /// into the annotation of client-side apply.
-    fn may_be_bound(&self, object: &DesiredObject) -> bool {
+    fn may_bind_apply_to_version(&self, object: &DesiredObject) -> bool {
         self.writing.field_manager != KUBECTL_FIELD_MANAGER
             && !object.object.metadata().contains_key("resourceVersion")
     }
 
     /// Returns the request that applies a member. With a `lock`, the apply fails unless the live object has the UID and
     /// resourceVersion of the lock.
-    pub fn member_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
-        self.member_request_with(&self.writing.conflicts, object, lock)
+    pub fn apply_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
+        self.apply_request_with_conflicts(&self.writing.conflicts, object, lock)
     }
 
     /// Returns the request that applies a member and takes the fields of other managers.
-    pub fn forced_member_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
-        self.member_request_with(&Conflicts::Forced, object, lock)
+    pub fn forced_apply_request(&self, object: &DesiredObject, lock: Option<&Seen>) -> ApiRequest {
+        self.apply_request_with_conflicts(&Conflicts::Forced, object, lock)
     }
 
-    fn member_request_with(
+    fn apply_request_with_conflicts(
         &self,
         conflicts: &Conflicts,
         object: &DesiredObject,
@@ -125,14 +127,18 @@ impl Execution<'_> {
     }
 
     /// Returns whether all fields in conflict belong to managers from which this run takes fields.
-    pub fn is_conflict_with_former_owner(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
+    pub fn conflicts_only_with_former_owners(
+        &self,
+        error: &ApiError,
+        live_membership: &LiveMembership,
+    ) -> bool {
         let former = self.former_owners(error, live_membership);
         conflicts_only_with(error, |cause| former.has(cause))
     }
 
     /// Returns whether this run takes all fields in conflict, and some of them by force.
     fn has_to_force(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
-        self.is_conflict_with_former_owner(error, live_membership)
+        self.conflicts_only_with_former_owners(error, live_membership)
             && !self.is_resolved_by_migration(error, live_membership)
     }
 
@@ -149,9 +155,13 @@ impl Execution<'_> {
     }
 
     /// Returns the error without the conflicts about fields that this run takes, unless there are no others.
-    pub fn leave_out_former_owners(&self, mut error: ApiError, live_membership: &LiveMembership) -> ApiError {
+    pub fn leave_out_former_owners_unless_alone(
+        &self,
+        mut error: ApiError,
+        live_membership: &LiveMembership,
+    ) -> ApiError {
         let former = self.former_owners(&error, live_membership);
-        leave_out_conflicts(&mut error, |cause| former.has(cause));
+        leave_out_conflicts_unless_all_taken(&mut error, |cause| former.has(cause));
         error
     }
 
@@ -171,7 +181,7 @@ impl Execution<'_> {
                 let causes = error.status().into_iter().flat_map(Status::field_conflicts);
                 let appliers = causes.filter(|cause| {
                     let is_ours = cause.manager().as_deref() == Some(&*self.writing.field_manager);
-                    cause.field == part_of_field() && (cause.is_applied() || is_ours)
+                    cause.field == path_of_part_of_label() && (cause.is_applied_by_owner() || is_ours)
                 });
                 former.forced.extend(appliers.filter_map(StatusCause::manager));
                 // Forced, and not migrated: the fields of client-side apply move only once the object is in this set.
@@ -198,7 +208,7 @@ pub fn conflicts_only_with(error: &ApiError, is_taken: impl Fn(&StatusCause) -> 
 }
 
 /// Removes the conflicts of an error that are `is_taken`, unless there are no others.
-pub fn leave_out_conflicts(error: &mut ApiError, is_taken: impl Fn(&StatusCause) -> bool) {
+pub fn leave_out_conflicts_unless_all_taken(error: &mut ApiError, is_taken: impl Fn(&StatusCause) -> bool) {
     if !conflicts_only_with(error, &is_taken)
         && let Some(status) = error.status_mut()
     {
@@ -208,7 +218,7 @@ pub fn leave_out_conflicts(error: &mut ApiError, is_taken: impl Fn(&StatusCause)
 }
 
 /// Returns the path of the part-of label, in the syntax of the server.
-fn part_of_field() -> String {
+fn path_of_part_of_label() -> String {
     format!(".metadata.labels.{PART_OF_LABEL}")
 }
 
@@ -223,5 +233,6 @@ pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
 
 /// Returns whether another attempt may succeed: the conflict is about the object's version, not about a field.
 pub fn is_version_conflict(error: &ApiError) -> bool {
-    error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
+    error.has_status_code(StatusCode::CONFLICT)
+        && error.status().is_some_and(|status| !status.is_field_conflict())
 }

@@ -10,7 +10,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, Refusal, Unowned, taken_in_reason};
+use crate::plan::{LiveMembership, Refusal, Unowned, describe_later_prune_of_existing_object};
 
 /// Error for an object that was taken in despite `--only-new-or-owned`.
 const PRECONDITION_IGNORED: &str =
@@ -18,11 +18,16 @@ const PRECONDITION_IGNORED: &str =
 
 impl Execution<'_> {
     /// Marks the outcome of an object that an apply has taken in; `reply` is the answer to that apply.
-    pub(super) fn mark_taken_in(&self, object: &DesiredObject, reply: &Reply, outcome: &mut ObjectOutcome) {
+    pub(super) fn mark_taken_in_or_failed(
+        &self,
+        object: &DesiredObject,
+        reply: &Reply,
+        outcome: &mut ObjectOutcome,
+    ) {
         outcome.action = Action::Configured;
         outcome.taken_in = true;
         outcome.reason = String::new();
-        self.mark_with_reason(object, &reply.json_or_null(), outcome);
+        self.set_taken_in_with_reason(object, &reply.json_or_null(), outcome);
         if self.policy.unowned == Unowned::Refused {
             outcome.action = Action::Failed;
             outcome.error = Some(PRECONDITION_IGNORED.into());
@@ -32,18 +37,20 @@ impl Execution<'_> {
     /// In a dry run: marks the outcome as taken in if the run would take in the object, or as failed if the policy
     /// forbids that. `found` is the live object, `becomes` what the run would make of it. An object with a part-of
     /// label is in a set, so it is not taken in.
-    pub fn mark_if_taken_in(
+    pub fn mark_if_predicted_taken_in(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
-        found: &Value,
-        becomes: &Value,
+        live: &Value,
+        predicted: &Value,
         outcome: &mut ObjectOutcome,
     ) {
-        let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
+        let is_in_a_set = live["metadata"]["labels"][PART_OF_LABEL].is_string();
         if *live_membership == LiveMembership::NotAMember && !is_in_a_set {
             match self.policy.unowned {
-                Unowned::TakenIn | Unowned::Shown => self.mark_with_reason(object, becomes, outcome),
+                Unowned::TakenIn | Unowned::Shown => {
+                    self.set_taken_in_with_reason(object, predicted, outcome);
+                }
                 Unowned::Refused => {
                     outcome.action = Action::Failed;
                     outcome.error = Some(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT).into());
@@ -52,11 +59,11 @@ impl Execution<'_> {
         }
     }
 
-    fn mark_with_reason(&self, object: &DesiredObject, becomes: &Value, outcome: &mut ObjectOutcome) {
+    fn set_taken_in_with_reason(&self, object: &DesiredObject, becomes: &Value, outcome: &mut ObjectOutcome) {
         let Some(live) = Live::from_object(becomes, &object.resource) else {
             return;
         };
         outcome.taken_in = true;
-        outcome.reason = taken_in_reason(object, &live, self.set, self.policy);
+        outcome.reason = describe_later_prune_of_existing_object(object, &live, self.set, self.policy);
     }
 }

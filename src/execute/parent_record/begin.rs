@@ -61,7 +61,7 @@ impl KnownParent {
     pub fn from_read(parent: ParentObject) -> Self {
         Self {
             is_shared: parent.is_being_added_to(),
-            runs_before: history_with_abandoned_runs(&parent, ""),
+            runs_before: history_with_abandoned_marked(&parent, ""),
             parent,
             run: None,
             renewed: Moment::now(),
@@ -92,7 +92,7 @@ impl KnownParent {
 
     /// Returns what the parent said when the scope was determined that the plan has listed. `read` is what it said when
     /// the plan was made.
-    pub fn reading_of_listed_scope(&self, reading_of_plan: &Reading) -> Reading {
+    pub fn latest_listed_reading(&self, reading_of_plan: &Reading) -> Reading {
         // If no other run was at work, this run has widened the record itself, by nothing that the plan has not listed.
         // Otherwise the other run may have recorded more than the plan has listed.
         if self.is_shared {
@@ -109,7 +109,7 @@ impl KnownParent {
     }
 
     /// Replaces the known parent by one that was read again, and notes whether another run was at work in between.
-    pub fn replace(&mut self, found: ParentObject) {
+    pub fn replace_and_note_other_runs(&mut self, found: ParentObject) {
         self.is_shared |= is_written_by_other_run(&self.parent, &found, self.entry_id());
         self.parent = found;
     }
@@ -125,7 +125,7 @@ impl ParentWriting<'_> {
     /// # Errors
     ///
     /// The parent has changed into one that this run may not write, or the entry of an exclusive run cannot be written.
-    pub async fn begin_to_take_out(
+    pub async fn try_to_begin_taking_out(
         &self,
         parent: ParentObject,
         recorded: &Record,
@@ -191,17 +191,17 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<KnownParent, ParentWriteError> {
         let id = run.id.clone();
-        let begun = self.write_entry(parent, needed, run, sink).await;
+        let begun = self.write_entry_and_widen_record(parent, needed, run, sink).await;
         if !matches!(begun, Ok(_) | Err(ParentWriteError::Refused(_))) {
             // The entry may have been written although the answer was lost. The run ends here and has written no
             // member, so its entry is removed.
-            self.withdraw(&id, sink).await;
+            self.withdraw_entry(&id, sink).await;
         }
         begun
     }
 
     /// Writes the entry of a run and a record that covers `needed`. `parent` is the parent as it was read.
-    async fn write_entry(
+    async fn write_entry_and_widen_record(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,
@@ -216,13 +216,13 @@ impl ParentWriting<'_> {
             .is_some_and(|parent| parent.adding_runs_beside(&run.id).next().is_some());
         let runs_before = parent
             .as_ref()
-            .map(|parent| history_with_abandoned_runs(parent, &run.id));
+            .map(|parent| history_with_abandoned_marked(parent, &run.id));
         let uid = parent.as_ref().map(|parent| parent.uid.clone());
         let writer = WritingRun {
             id: &run.id,
             only_uid: uid.as_deref().filter(|_| run.takes_out),
         };
-        let written = self.decide_and_write(parent, is_shared, &writer, sink, |read| {
+        let written = self.decide_and_write_with_retries(parent, is_shared, &writer, sink, |read| {
             let mut history = read.history;
             if self.writing.exclusive != Exclusive::No && !history.is_running(&run.id) {
                 if let Some(other) = history.running_beside(&run.id).next() {
@@ -234,7 +234,7 @@ impl ParentWriting<'_> {
                     return Err(ParentWriteError::Refused(vec![Refusal::SetChanged { parent }]));
                 }
             }
-            history.add(run.clone());
+            history.add_or_replace_running(run.clone());
             Ok(RecordAndHistory {
                 record: read.record.union(needed),
                 history,
@@ -259,7 +259,7 @@ impl ParentWriting<'_> {
     ///
     /// Runs that count as abandoned get that result, and are reported. Returns the parent as written, and whether
     /// another run that may add members was at work since `parent` was read (`is_shared` if that is known already).
-    pub(super) async fn decide_and_write(
+    pub(super) async fn decide_and_write_with_retries(
         &self,
         mut parent: Option<ParentObject>,
         mut is_shared: bool,
@@ -282,7 +282,7 @@ impl ParentWriting<'_> {
                 record: record_of_status(&status),
                 history: parent
                     .as_ref()
-                    .map(|parent| history_with_abandoned_runs(parent, writer.id))
+                    .map(|parent| history_with_abandoned_marked(parent, writer.id))
                     .unwrap_or_default(),
                 is_shared,
                 is_overtaken: attempt > 0,
@@ -331,9 +331,9 @@ impl ParentWriting<'_> {
     }
 
     /// Reports the runs that counted as abandoned when the parent was read, except the one with the id `own`.
-    fn report_abandoned_runs(&self, parent: Option<&ParentObject>, own: &str, sink: &mut Sink<'_>) {
+    fn report_abandoned_runs(&self, parent: Option<&ParentObject>, own_id: &str, sink: &mut Sink<'_>) {
         let abandoned = parent.into_iter().flat_map(|parent| &parent.abandoned);
-        for run in abandoned.filter(|run| !run.has_id(own)) {
+        for run in abandoned.filter(|run| !run.has_id(own_id)) {
             let began = run.describe_beginning(self.server.now());
             sink(Event::Note(format!(
                 "{run}, which began {began}, never ended; it is now listed as abandoned"
@@ -362,18 +362,18 @@ fn is_written_already(parent: &ParentObject, new_annotations: &Value) -> bool {
 /// Returns whether, between these two states of the parent, another run that may add members has begun or ended, or
 /// another client has written the record or replaced the parent. `own` is the id of this run's entry. Other fields of
 /// the parent do not count: a run that may have written a member leaves its entry or a wider record.
-fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
+fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own_id: &str) -> bool {
     let others =
-        |parent: &ParentObject| History::from_annotations(&parent.annotations).into_other_adding_runs(own);
+        |parent: &ParentObject| History::from_annotations(&parent.annotations).into_other_adding_runs(own_id);
     before.uid != found.uid || before.reading != found.reading || others(before) != others(found)
 }
 
 /// Returns the history of the parent. Runs that counted as abandoned when the parent was read get that result in it,
 /// except this run, which has the id `own`.
-pub(super) fn history_with_abandoned_runs(parent: &ParentObject, own: &str) -> History {
+pub(super) fn history_with_abandoned_marked(parent: &ParentObject, own_id: &str) -> History {
     let mut history = History::from_annotations(&parent.annotations);
-    for run in parent.abandoned.iter().filter(|run| !run.has_id(own)) {
-        history.abandon(&run.id);
+    for run in parent.abandoned.iter().filter(|run| !run.has_id(own_id)) {
+        history.mark_as_abandoned(&run.id);
     }
     history
 }

@@ -1,6 +1,6 @@
 //! Predicts whether the server denies the write of the parent with which a run begins.
 
-use super::begin::history_with_abandoned_runs;
+use super::begin::history_with_abandoned_marked;
 use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
 use crate::execute::dry_run::is_denial_by_admission;
 use crate::model::applyset::Record;
@@ -11,7 +11,7 @@ impl ParentWriting<'_> {
     /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the
     /// error if admission denies the write or changes what it wrote; `None` for other errors, which the prediction of
     /// the members reports, too.
-    pub async fn denial_message_of_record_write(
+    pub async fn predict_denial_of_record_write(
         &self,
         parent: Option<&ParentObject>,
         needed: &Record,
@@ -35,7 +35,7 @@ impl ParentWriting<'_> {
         let target = RecordAndHistory {
             record: needed.clone(),
             history: parent
-                .map(|parent| history_with_abandoned_runs(parent, ""))
+                .map(|parent| history_with_abandoned_marked(parent, ""))
                 .unwrap_or_default(),
         };
         let target = self.build_annotations(&target, parent)?;
@@ -44,7 +44,7 @@ impl ParentWriting<'_> {
             Some(parent) => self.update_request((&parent.uid, &parent.resource_version), &target, &dry_run),
             None => self.creation_request(&target, &dry_run),
         };
-        self.written_from_answer(self.server.send(request).await, &target)?;
+        self.check_answer(self.server.send(request).await, &target)?;
         Ok(())
     }
 }

@@ -31,7 +31,7 @@ impl ParentWriting<'_> {
     pub async fn end_and_report(
         &self,
         known: &mut KnownParent,
-        entry: &ChangeCounter,
+        changes: &ChangeCounter,
         final_record: FinalRecord<'_>,
         ending: Ending,
         sink: &mut Sink<'_>,
@@ -42,8 +42,12 @@ impl ParentWriting<'_> {
         let begun_run = known.run.clone();
         let may_have_added = begun_run.is_some() && !known.takes_out;
         let runs_before = known.runs_before.clone();
-        let ended_run = begun_run.and_then(|run| entry.entry_at_end(self.server, run, ending));
-        match self.end(known, final_record, ended_run, sink).await {
+        let ended_run =
+            begun_run.and_then(|run| changes.build_final_entry_if_changed(self.server, run, ending));
+        match self
+            .write_final_entry_and_record(known, final_record, ended_run, sink)
+            .await
+        {
             Ok(()) => {
                 if may_have_added && ending == Ending::Done {
                     warn_of_runs_that_took_out(&runs_before, &known.parent, sink);
@@ -64,23 +68,23 @@ impl ParentWriting<'_> {
 
     /// Replaces the entry of the run by `run`; removes it if that is `None`, because the run has changed nothing.
     /// Writes the exact record if no other run that may add members was at work; else a record that covers `needed`.
-    pub(super) async fn end(
+    pub(super) async fn write_final_entry_and_record(
         &self,
         known: &mut KnownParent,
         final_record: FinalRecord<'_>,
-        run: Option<Run>,
+        final_entry: Option<Run>,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let parent = Some(known.parent.clone());
         let writer = known.as_writer();
-        let written = self.decide_and_write(parent, known.is_shared, &writer, sink, |read| {
+        let written = self.decide_and_write_with_retries(parent, known.is_shared, &writer, sink, |read| {
             let record = match final_record.exact {
                 Some(exact) if !read.is_shared => exact.clone(),
                 _ => read.record.union(final_record.needed),
             };
             let mut history = read.history.without_running(known.entry_id());
-            if let Some(run) = run.clone() {
-                history.add(run);
+            if let Some(final_entry) = final_entry.clone() {
+                history.add_or_replace_running(final_entry);
             }
             Ok(RecordAndHistory { record, history })
         });
@@ -108,7 +112,7 @@ impl ParentWriting<'_> {
 
     /// Removes the entry with this id, of a run that has written no member. If that fails, the entry stays, and counts
     /// as abandoned later.
-    pub async fn withdraw(&self, id: &str, sink: &mut Sink<'_>) {
+    pub async fn withdraw_entry(&self, id: &str, sink: &mut Sink<'_>) {
         let withdrawing = async {
             let Ok(Some(parent)) = self.read().await else {
                 return;
@@ -117,12 +121,13 @@ impl ParentWriting<'_> {
                 let uid = parent.uid.clone();
                 let only_uid = Some(uid.as_str());
                 let writer = WritingRun { id, only_uid };
-                let written = self.decide_and_write(Some(parent), false, &writer, sink, |read| {
-                    Ok(RecordAndHistory {
-                        record: read.record,
-                        history: read.history.without_running(id),
-                    })
-                });
+                let written =
+                    self.decide_and_write_with_retries(Some(parent), false, &writer, sink, |read| {
+                        Ok(RecordAndHistory {
+                            record: read.record,
+                            history: read.history.without_running(id),
+                        })
+                    });
                 let _ = written.await;
             }
         };
@@ -131,7 +136,7 @@ impl ParentWriting<'_> {
 
     /// Widens the record to cover `needed`, the members that are left after another client has deleted or replaced the
     /// parent of this run. `parent` is the parent that is there now; if there is none, creates one.
-    pub async fn widen(
+    pub async fn widen_record_or_create_parent(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,
@@ -141,7 +146,7 @@ impl ParentWriting<'_> {
             id: "",
             only_uid: None,
         };
-        let written = self.decide_and_write(parent, false, &writer, sink, |read| {
+        let written = self.decide_and_write_with_retries(parent, false, &writer, sink, |read| {
             Ok(RecordAndHistory {
                 record: read.record.union(needed),
                 history: read.history,

@@ -27,23 +27,23 @@ impl Execution<'_> {
     /// lost their part-of label. Waits up to a second until deleted objects are gone.
     ///
     /// `settled` are the UIDs of the members that this run has applied or found unchanged.
-    pub async fn exact_record(
+    pub async fn wait_and_determine_exact_record(
         &self,
-        settled: &HashSet<String>,
+        settled_uids: &HashSet<String>,
         sink: &mut Sink<'_>,
     ) -> Result<Record, ParentWriteError> {
-        let mut remaining = self.record_of_remaining(settled).await?;
+        let mut remaining = self.find_record_of_uncovered_members(settled_uids).await?;
         for pause in PAUSES {
             if remaining == Record::default() || self.interrupt.is_requested() {
                 break;
             }
             tokio::time::sleep(pause).await;
-            remaining = self.record_of_remaining(settled).await?;
+            remaining = self.find_record_of_uncovered_members(settled_uids).await?;
         }
         let exact = self.plan.record_after.union(&remaining);
         let unlabeled = self
             .parent_writing()
-            .record_of_unlabeled(&self.scope_without_pruned_kinds(), &exact, sink)
+            .find_unlabeled_and_warn(&self.scope_without_pruned_kinds(), &exact, sink)
             .await?;
         Ok(exact.union(&unlabeled))
     }
@@ -61,7 +61,7 @@ impl Execution<'_> {
         let after = &self.plan.record_after;
         let parent = self.parent_writing();
         let found = parent
-            .members_without_label(&self.scope_without_pruned_kinds(), after)
+            .list_unlabeled_outside_record(&self.scope_without_pruned_kinds(), after)
             .await?;
         Ok(after.union(&Record::from_members(
             found.iter().map(|live| &live.key),
@@ -72,19 +72,22 @@ impl Execution<'_> {
     /// Lists the part of the scope that the record of the plan does not cover, and returns the record of the objects
     /// that are left there. Settled objects do not count: an object that the server serves under two API groups is
     /// listed under its old group, too.
-    async fn record_of_remaining(&self, settled: &HashSet<String>) -> Result<Record, ParentWriteError> {
+    async fn find_record_of_uncovered_members(
+        &self,
+        settled_uids: &HashSet<String>,
+    ) -> Result<Record, ParentWriteError> {
         let mut remaining = Record::default();
         let own = self.set.parent.namespace.as_deref();
         // Two parts: kinds that the record does not name, and namespaces that it does not name, for the other kinds.
         for places in self
             .scope_without_pruned_kinds()
-            .outside_of_record(&self.plan.record_after, own)
+            .outside_recorded_kinds_and_namespaces(&self.plan.record_after, own)
         {
             let concurrency = self.writing.concurrency;
             let members = list_labeled_objects(self.server, self.set, &places, concurrency, METADATA_LIST)
                 .await
                 .map_err(|(_, error)| ParentWriteError::NotListed(error))?;
-            let unsettled = members.iter().filter(|live| !settled.contains(&live.uid));
+            let unsettled = members.iter().filter(|live| !settled_uids.contains(&live.uid));
             let keys = unsettled.map(|live| &live.key);
             remaining = remaining.union(&Record::from_members(keys, &self.set.parent));
         }
@@ -111,7 +114,7 @@ impl Execution<'_> {
         Record::from_members(keys, &self.set.parent)
     }
 
-    /// Returns the scope without the kinds of pruned CRDs, which may not be served any more. `record_of_remaining`
+    /// Returns the scope without the kinds of pruned CRDs, which may not be served any more. `find_record_of_uncovered_members`
     /// reads the CRDs instead.
     fn scope_without_pruned_kinds(&self) -> ListTargets {
         let pruned_kinds: BTreeSet<&GroupKind> = self

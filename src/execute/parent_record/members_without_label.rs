@@ -13,14 +13,14 @@ use crate::read::{self, ListError, ListTarget, ListTargets};
 impl ParentWriting<'_> {
     /// Finds members without their label in those collections of `places` that the new record (`target`) does not
     /// cover. Warns of these members, and returns their record.
-    pub async fn record_of_unlabeled(
+    pub async fn find_unlabeled_and_warn(
         &self,
         places: &ListTargets,
-        target: &Record,
+        new_record: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<Record, ParentWriteError> {
         let parent = &self.set.parent;
-        let listed = self.members_without_label(places, target).await;
+        let listed = self.list_unlabeled_outside_record(places, new_record).await;
         let found = listed.map_err(|(_, error)| ParentWriteError::NotListed(error))?;
         if !found.is_empty() {
             let consequence = format!(
@@ -34,14 +34,15 @@ impl ParentWriting<'_> {
     }
 
     /// Lists members without their label in those of the collections `places` that `target` does not cover.
-    pub(super) async fn members_without_label(
+    pub(super) async fn list_unlabeled_outside_record(
         &self,
         places: &ListTargets,
-        target: &Record,
+        new_record: &Record,
     ) -> Result<Vec<Live>, (ListTarget, ListError)> {
         let concurrency = self.writing.concurrency;
-        let list = async |places| read::members_without_label(self.server, places, concurrency).await;
-        let [kinds, namespaces] = &places.outside_of_record(target, self.set.parent.namespace.as_deref());
+        let list = async |places| read::list_objects_with_lost_label(self.server, places, concurrency).await;
+        let [kinds, namespaces] =
+            &places.outside_recorded_kinds_and_namespaces(new_record, self.set.parent.namespace.as_deref());
         let (mut found, found_in_namespaces) = try_join(list(kinds), list(namespaces)).await?;
         found.extend(found_in_namespaces);
         Ok(found)

@@ -11,10 +11,10 @@ use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::members::apply::ATTEMPTS;
 use crate::execute::members::apply_with_live_fields::{
-    ApplyWithLiveFields, is_field_conflict_after_change, read_live_fields,
+    ApplyWithLiveFields, is_field_conflict_after_change, read_live_metadata_or_object,
 };
 use crate::execute::members::send_apply::{
-    FORCE, conflicts_only_with, is_version_conflict, leave_out_conflicts, with_preconditions,
+    FORCE, conflicts_only_with, is_version_conflict, leave_out_conflicts_unless_all_taken, with_preconditions,
 };
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
@@ -45,7 +45,7 @@ impl ParentWriting<'_> {
         // This write has no resourceVersion as a precondition, so another run may have written the record before it:
         // `replace` compares the answer with the parent that this run knows.
         let (found, _) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
-        known.replace(found);
+        known.replace_and_note_other_runs(found);
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl ParentWriting<'_> {
         preconditions: &Preconditions,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, ParentWriteError> {
-        let parameters = self.member_parameters();
+        let parameters = self.build_apply_parameters();
         let forced = [&parameters[..], &[FORCE]].concat();
         // Whether an apply has failed because of fields that this run takes, so that the next one is bound to a version.
         let mut has_conflict = false;
@@ -82,13 +82,13 @@ impl ParentWriting<'_> {
                 let live = read::read_object(self.server, &object.resource, &object.key).await?;
                 seen = live
                     .as_ref()
-                    .map(Seen::from_version)
+                    .map(Seen::from_uid_and_version)
                     .filter(|seen| seen.uid == uid);
             }
             let Some(seen) = seen else {
                 let parameters = if has_conflict { &forced } else { &parameters };
                 let request = manifest_request(sent, with_uid(sent, uid).body(), parameters);
-                match self.send(request, sink).await {
+                match self.send_until_webhooks_answer(request, sink).await {
                     Err(error) if !has_conflict && self.takes_fields_in_conflict(&error) => {
                         has_conflict = true;
                         continue;
@@ -97,23 +97,25 @@ impl ParentWriting<'_> {
                         return Err(ParentWriteError::Replaced);
                     }
                     Err(error) if is_version_conflict(&error) => continue,
-                    reply => return Ok(reply.map_err(|error| self.leave_out_taken(error))?),
+                    reply => return Ok(reply.map_err(|error| self.leave_out_taken_fields(error))?),
                 }
             };
             let body = with_preconditions(sent, &seen).body();
             let mut answer = self
-                .send(manifest_request(sent, body.clone(), &parameters), sink)
+                .send_until_webhooks_answer(manifest_request(sent, body.clone(), &parameters), sink)
                 .await;
             if answer
                 .as_ref()
                 .is_err_and(|error| self.takes_fields_in_conflict(error))
             {
-                answer = self.send(manifest_request(sent, body, &forced), sink).await;
+                answer = self
+                    .send_until_webhooks_answer(manifest_request(sent, body, &forced), sink)
+                    .await;
             }
             match answer {
                 Err(error) if is_version_conflict(&error) => {}
                 Err(error) if is_field_conflict_after_change(self.server, object, &seen, &error).await => {}
-                reply => return Ok(reply.map_err(|error| self.leave_out_taken(error))?),
+                reply => return Ok(reply.map_err(|error| self.leave_out_taken_fields(error))?),
             }
         }
         Err(ParentWriteError::Contended)
@@ -136,11 +138,11 @@ impl ParentWriting<'_> {
         if manager == MEMBER_FIELD_MANAGER && object.ignored.is_empty() {
             return Ok(None);
         }
-        let live = read_live_fields(self.server, object).await?;
+        let live = read_live_metadata_or_object(self.server, object).await?;
         Ok(live.and_then(|live| ApplyWithLiveFields::from_live_if_needed(&live, object, manager)))
     }
 
-    pub(super) fn member_parameters(&self) -> Vec<(&str, &str)> {
+    pub(super) fn build_apply_parameters(&self) -> Vec<(&str, &str)> {
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         if self.writing.conflicts == Conflicts::Forced {
             parameters.push(FORCE);
@@ -158,14 +160,14 @@ impl ParentWriting<'_> {
         cause.manager().is_some_and(|manager| named.contains(&manager))
     }
 
-    fn leave_out_taken(&self, mut error: ApiError) -> ApiError {
-        leave_out_conflicts(&mut error, |cause| self.takes_field(cause));
+    fn leave_out_taken_fields(&self, mut error: ApiError) -> ApiError {
+        leave_out_conflicts_unless_all_taken(&mut error, |cause| self.takes_field(cause));
         error
     }
 
     /// Sends a dry run of the parent's own manifest, and returns the answer: the parent as it would be.
     pub async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
-        let mut parameters = self.member_parameters();
+        let mut parameters = self.build_apply_parameters();
         parameters.push(("dryRun", "All"));
         let with_live = self.manifest_with_live_fields(manifest).await?;
         let manifest = with_live.as_ref().map_or(manifest, |with_live| &with_live.object);
@@ -178,7 +180,7 @@ impl ParentWriting<'_> {
                 parameters.push(FORCE);
                 self.server.send(dry_run(&parameters)).await
             }
-            answer => answer.map_err(|error| self.leave_out_taken(error)),
+            answer => answer.map_err(|error| self.leave_out_taken_fields(error)),
         }
     }
 }

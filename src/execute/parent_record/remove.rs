@@ -48,7 +48,7 @@ impl ParentWriting<'_> {
             // The answer is about another object, so the caller reads the parent again.
             Ok(_) => Ok(None),
             Err(error) if error.is_missing_object() => Ok(Some(DeletedParent::GoneBefore)),
-            Err(error) if error.is(StatusCode::CONFLICT) => Ok(None),
+            Err(error) if error.has_status_code(StatusCode::CONFLICT) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -73,12 +73,16 @@ impl ParentWriting<'_> {
             "annotations": nulls(&mut annotations.filter(|key| is_applyset_key(key) || *key == HISTORY_ANNOTATION)),
         }});
         let path = self.resource.path_of(&self.set.parent);
-        let parameters = [("fieldManager", self.field_manager())];
+        let parameters = [("fieldManager", self.field_manager_of_record())];
         let body = Bytes::from(patch.to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
         match self.server.for_lease_writes().send(request).await {
             Ok(_) => Ok(true),
-            Err(error) if is_error_of_overtaken_write(&error) || error.is(StatusCode::NOT_FOUND) => Ok(false),
+            Err(error)
+                if is_error_of_overtaken_write(&error) || error.has_status_code(StatusCode::NOT_FOUND) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }

@@ -58,10 +58,10 @@ impl ParentWriting<'_> {
                     }
                     return pending().await;
                 }
-                Ok(Err(error)) => self.server.note_failed_lease_renewal(&error.to_string()),
+                Ok(Err(error)) => self.server.lose_lease_if_expired(&error.to_string()),
                 Err(_) => self
                     .server
-                    .note_failed_lease_renewal(&format!("no answer within {RENEWAL_LIMIT:?}")),
+                    .lose_lease_if_expired(&format!("no answer within {RENEWAL_LIMIT:?}")),
             }
         }
     }
@@ -81,19 +81,19 @@ impl ParentWriting<'_> {
         };
         let writer = known.as_writer();
         let (parent, is_shared) = self
-            .decide_and_write(found, false, &writer, &mut |_| {}, |read| {
+            .decide_and_write_with_retries(found, false, &writer, &mut |_| {}, |read| {
                 let mut history = read.history;
                 if !history.is_running(&run.id) {
                     return Err(ParentWriteError::EntryLost);
                 }
-                history.add(run.clone());
+                history.add_or_replace_running(run.clone());
                 Ok(RecordAndHistory {
                     record: read.record,
                     history,
                 })
             })
             .await?;
-        known.replace(parent);
+        known.replace_and_note_other_runs(parent);
         known.is_shared |= is_shared;
         known.renewed = before;
         known.run = Some(run);
@@ -169,7 +169,7 @@ mod tests {
     /// Begins a run that does this work, and returns what the work returns.
     async fn run<T>(server: &ApiServer, work: impl AsyncFnOnce() -> T) -> T {
         let (set, secrets) = (set(), resource("Secret", Scope::Namespaced));
-        let writing = WriteSettings::without_manifests("applyset".to_owned(), DryRun::None, 1);
+        let writing = WriteSettings::for_commands_without_manifests("applyset".to_owned(), DryRun::None, 1);
         let parent = ParentWriting {
             server,
             set: &set,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::Sink;
-use crate::execute::parent_record::begin::history_with_abandoned_runs;
+use crate::execute::parent_record::begin::history_with_abandoned_marked;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting, RecordAndHistory, Written};
 use crate::read::METADATA;
 use crate::verify::{Removal, Repair};
@@ -28,13 +28,15 @@ impl ParentWriting<'_> {
     /// The precondition of the write is the resourceVersion of the parent that `verify` read before it listed the
     /// members.
     pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
-        let mut history = history_with_abandoned_runs(&repair.parent, "");
+        let mut history = history_with_abandoned_marked(&repair.parent, "");
         for id in &repair.ended {
-            history.abandon(id);
+            history.mark_as_abandoned(id);
         }
         let mut record = repair.record.clone();
         if !repair.record.covers(&repair.recorded) {
-            let unlabeled = self.record_of_unlabeled(&repair.places, &record, sink).await?;
+            let unlabeled = self
+                .find_unlabeled_and_warn(&repair.places, &record, sink)
+                .await?;
             record = record.union(&unlabeled);
         }
         let target = self.build_annotations(&RecordAndHistory { record, history }, Some(&repair.parent))?;
@@ -61,7 +63,7 @@ impl ParentWriting<'_> {
     async fn remove_keys(
         &self,
         resource_version: &str,
-        target: &Value,
+        expected_annotations: &Value,
         removals: &[Removal],
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
@@ -80,6 +82,9 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
         let body = Bytes::from(json!({"metadata": metadata}).to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.written_from_answer(self.send(request, sink).await, target)
+        self.check_answer(
+            self.send_until_webhooks_answer(request, sink).await,
+            expected_annotations,
+        )
     }
 }

@@ -97,7 +97,7 @@ pub enum ParentWriteError {
 
 impl ParentWriteError {
     /// Returns whether another run is the only reason why this run may not write the parent.
-    pub fn is_of_another_run(&self) -> bool {
+    pub fn is_only_because_of_other_run(&self) -> bool {
         matches!(self, Self::Refused(refusals) if refusals.iter().all(Refusal::is_of_another_run))
     }
 
@@ -141,7 +141,10 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let request = self.update_request((uid, resource_version), new_annotations, &[]);
-        self.written_from_answer(self.send(request, sink).await, new_annotations)
+        self.check_answer(
+            self.send_until_webhooks_answer(request, sink).await,
+            new_annotations,
+        )
     }
 
     /// Returns the request that writes the annotations `target` on the parent that has this UID and this
@@ -150,24 +153,38 @@ impl ParentWriting<'_> {
         &self,
         (uid, resource_version): (&str, &str),
         new_annotations: &Value,
-        more: &[(&str, &str)],
+        more_parameters: &[(&str, &str)],
     ) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["resourceVersion"] = json!(resource_version);
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = new_annotations.clone();
-        let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
-        self.record_request(to_yaml_safe_json(&object), &[&parameters, more].concat())
+        let parameters = [
+            ("fieldManager", self.field_manager_of_record()),
+            ("force", "true"),
+        ];
+        self.record_request(
+            to_yaml_safe_json(&object),
+            &[&parameters, more_parameters].concat(),
+        )
     }
 
     /// Returns the request that creates a parent that has no manifest, with the annotations `target`.
-    pub(super) fn creation_request(&self, new_annotations: &Value, more: &[(&str, &str)]) -> ApiRequest {
+    pub(super) fn creation_request(
+        &self,
+        new_annotations: &Value,
+        more_parameters: &[(&str, &str)],
+    ) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = new_annotations.clone();
         let collection = self.resource.path(self.set.parent.namespace.as_deref(), None);
-        let parameters = [&[("fieldManager", self.field_manager())], more].concat();
+        let parameters = [
+            &[("fieldManager", self.field_manager_of_record())],
+            more_parameters,
+        ]
+        .concat();
         let body = Bytes::from(object.to_string());
         ApiRequest::post(&collection, &parameters, METADATA, body)
     }
@@ -215,7 +232,10 @@ impl ParentWriting<'_> {
     ) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
             let request = self.creation_request(new_annotations, &[]);
-            return self.written_from_answer(self.send(request, sink).await, new_annotations);
+            return self.check_answer(
+                self.send_until_webhooks_answer(request, sink).await,
+                new_annotations,
+            );
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -237,8 +257,12 @@ impl ParentWriting<'_> {
             metadata["annotations"] = json!({});
         }
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
-        let request = manifest_request(manifest, to_yaml_safe_json(&object), &self.member_parameters());
-        let reply = match self.send(request, sink).await {
+        let request = manifest_request(
+            manifest,
+            to_yaml_safe_json(&object),
+            &self.build_apply_parameters(),
+        );
+        let reply = match self.send_until_webhooks_answer(request, sink).await {
             Ok(reply) if reply.status == StatusCode::CREATED => reply,
             // Another client has created it, and may have recorded a set on it. A manifest with `metadata.uid` gets a
             // conflict, too.
@@ -253,7 +277,11 @@ impl ParentWriting<'_> {
     }
 
     /// Sends a write of the parent, and again while a webhook that judges it cannot be called yet.
-    pub(super) async fn send(&self, request: ApiRequest, sink: &mut Sink<'_>) -> Result<Reply, ApiError> {
+    pub(super) async fn send_until_webhooks_answer(
+        &self,
+        request: ApiRequest,
+        sink: &mut Sink<'_>,
+    ) -> Result<Reply, ApiError> {
         let notes = WaitNotes::default();
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         let server = self.server.for_lease_writes();
@@ -267,7 +295,7 @@ impl ParentWriting<'_> {
     ///
     /// The answer lacks the record, the id or the entry of the run. Other runs could then not find the members that
     /// this run is about to write.
-    pub(super) fn written_from_answer(
+    pub(super) fn check_answer(
         &self,
         answer: Result<Reply, ApiError>,
         new_annotations: &Value,
@@ -292,7 +320,7 @@ impl ParentWriting<'_> {
     }
 
     /// Returns the field manager of the record.
-    pub fn field_manager(&self) -> &'static str {
+    pub fn field_manager_of_record(&self) -> &'static str {
         parent_field_manager(&self.set.tooling)
     }
 
@@ -327,5 +355,5 @@ pub(super) fn manifest_request(
 
 /// Returns whether a write failed because another client changed, created or deleted the object first.
 pub(super) fn is_error_of_overtaken_write(error: &ApiError) -> bool {
-    error.is(StatusCode::CONFLICT)
+    error.has_status_code(StatusCode::CONFLICT)
 }

@@ -53,9 +53,9 @@ impl<'a> RunOnParent<'a> {
     }
 
     /// Removes the entry of a run that has written no member and cannot continue.
-    pub async fn withdraw(&self, sink: &mut Sink<'_>) {
+    pub async fn withdraw_entry(&self, sink: &mut Sink<'_>) {
         if let Some(known) = &self.known {
-            self.parent.withdraw(known.entry_id(), sink).await;
+            self.parent.withdraw_entry(known.entry_id(), sink).await;
         }
         self.parent.server.end_lease();
     }

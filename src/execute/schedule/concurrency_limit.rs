@@ -12,7 +12,7 @@ use crate::cluster::apiserver::ApiServer;
 /// even if it has few seats for the user.
 const START: usize = 8;
 /// The limit at the start if the server is far away: a window would take a round trip, so the first windows are left
-/// out. `ApiServer::prepare_for` has opened up to this many connections.
+/// out. `ApiServer::open_connections_for` has opened up to this many connections.
 const START_IF_FAR: usize = 2 * RAISED_IN_ANY_CASE_BELOW;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
 /// even without a queue.
@@ -53,15 +53,15 @@ pub(super) struct ConcurrencyLimit {
 }
 
 /// Returns how many of this number of writes will soon run at once, if the server keeps up.
-pub fn count_soon_under_way(writes: usize) -> usize {
+pub fn estimate_concurrent_writes_at_start(writes: usize) -> usize {
     writes.min(START_IF_FAR)
 }
 
 impl ConcurrencyLimit {
     /// Creates a limit for writes to a server that has answered the reads of the run. The limit never exceeds `max`.
     pub(super) fn for_server(server: &ApiServer, max: usize) -> Self {
-        if server.throttled_answers() == 0 {
-            return Self::new(max, server.fastest_answer());
+        if server.throttled_answer_count() == 0 {
+            return Self::new(max, server.shortest_answer_time());
         }
         // The server has refused even some of the few reads so far.
         Self::starting_with(START / 2, max)
@@ -91,16 +91,16 @@ impl ConcurrencyLimit {
     /// refused by the server and wait to be sent again. They do not load the server now, but they count against the
     /// limit that the user sets. Up to half of the current limit is kept free for them, so that they are not refused
     /// again.
-    pub(super) fn allows(&self, under_way: usize, throttled: usize) -> bool {
+    pub(super) fn allows_one_more(&self, under_way: usize, throttled: usize) -> bool {
         let kept_free = throttled.min(self.limit / 2);
         let on_server = under_way.saturating_sub(throttled);
         under_way < self.max && on_server + kept_free < self.limit
     }
 
     /// Returns how many of this number of writes will soon run at once, if the server keeps up.
-    pub(super) fn soon_under_way(&self, writes: usize) -> usize {
+    pub(super) fn estimate_concurrent_writes(&self, writes: usize) -> usize {
         let highest = if self.was_refused { self.limit } else { self.max };
-        count_soon_under_way(writes).min(highest)
+        estimate_concurrent_writes_at_start(writes).min(highest)
     }
 
     /// Records an answer and its duration.
@@ -117,7 +117,7 @@ impl ConcurrencyLimit {
         if self.answers < window {
             return;
         }
-        if self.limit < RAISED_IN_ANY_CASE_BELOW || !self.has_queued() {
+        if self.limit < RAISED_IN_ANY_CASE_BELOW || !self.is_server_queueing() {
             let doubles = !self.was_refused && self.limit < DOUBLED_UP_TO;
             let next = if doubles {
                 (2 * self.limit).min(DOUBLED_UP_TO)
@@ -130,7 +130,7 @@ impl ConcurrencyLimit {
     }
 
     /// Returns whether the answers of the current window have waited in a queue of the server.
-    fn has_queued(&self) -> bool {
+    fn is_server_queueing(&self) -> bool {
         let answers = u32::try_from(self.answers).unwrap_or(u32::MAX);
         self.total / answers > self.fastest.saturating_mul(SLOWDOWN_BY_QUEUE)
     }
@@ -189,24 +189,24 @@ mod tests {
             let fastest = Some(Duration::from_millis(milliseconds));
             assert_eq!(ConcurrencyLimit::new(most, fastest).limit, start);
         }
-        assert_eq!(count_soon_under_way(300), 32);
+        assert_eq!(estimate_concurrent_writes_at_start(300), 32);
     }
 
     #[test]
     fn connections_are_opened_for_the_writes_that_are_soon_under_way() {
         let mut concurrency_limit = ConcurrencyLimit::new(64, None);
-        assert_eq!(concurrency_limit.soon_under_way(3), 3);
-        assert_eq!(concurrency_limit.soon_under_way(300), 32);
-        assert_eq!(ConcurrencyLimit::new(4, None).soon_under_way(300), 4);
+        assert_eq!(concurrency_limit.estimate_concurrent_writes(3), 3);
+        assert_eq!(concurrency_limit.estimate_concurrent_writes(300), 32);
+        assert_eq!(ConcurrencyLimit::new(4, None).estimate_concurrent_writes(300), 4);
         concurrency_limit.record_refusal(concurrency_limit.limit);
-        assert_eq!(concurrency_limit.soon_under_way(300), 4);
+        assert_eq!(concurrency_limit.estimate_concurrent_writes(300), 4);
     }
 
     #[test]
     fn writes_that_wait_for_capacity_do_not_keep_others_from_starting() {
         let mut concurrency_limit = after_start(64);
-        assert!(concurrency_limit.allows(15, 0));
-        assert!(!concurrency_limit.allows(16, 0));
+        assert!(concurrency_limit.allows_one_more(15, 0));
+        assert!(!concurrency_limit.allows_one_more(16, 0));
         concurrency_limit.record_refusal(concurrency_limit.limit);
         assert_eq!(concurrency_limit.limit, 8);
         for (started, throttled, is_allowed) in [
@@ -220,7 +220,7 @@ mod tests {
             (64, 64, false),
         ] {
             assert_eq!(
-                concurrency_limit.allows(started, throttled),
+                concurrency_limit.allows_one_more(started, throttled),
                 is_allowed,
                 "{started} {throttled}"
             );

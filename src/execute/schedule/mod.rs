@@ -108,10 +108,10 @@ impl Schedule {
         let mut open_barriers = VecDeque::new();
         for (id, node) in graph.nodes() {
             if node.before.is_empty() {
-                schedule.make_ready_or_open(id, &mut open_barriers);
+                schedule.make_action_ready_or_open_barrier(id, &mut open_barriers);
             }
         }
-        schedule.release_or_skip_later(open_barriers);
+        schedule.release_or_skip_successors(open_barriers);
         schedule
     }
 
@@ -140,7 +140,7 @@ impl Schedule {
             ActionEnd::Done => State::Done,
             ActionEnd::Failed | ActionEnd::Stop => State::Failed,
         };
-        let skipped = self.release_or_skip_later(VecDeque::from([id]));
+        let skipped = self.release_or_skip_successors(VecDeque::from([id]));
         self.open_barriers_behind_postponed();
         skipped
     }
@@ -174,7 +174,7 @@ impl Schedule {
 
     /// Releases, opens or skips the nodes that wait for these `ended` ones, and the nodes that wait for those in turn.
     /// Returns the skipped actions. After a stop, nothing is skipped: the other actions just never begin.
-    fn release_or_skip_later(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
+    fn release_or_skip_successors(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         while let Some(id) = ended.pop_front() {
             let is_undone = matches!(self.nodes[id.index()].state, State::Failed | State::Skipped);
@@ -193,7 +193,7 @@ impl Schedule {
                 }
                 self.nodes[later.index()].unended_before -= 1;
                 if self.nodes[later.index()].unended_before == 0 {
-                    self.make_ready_or_open(later, &mut ended);
+                    self.make_action_ready_or_open_barrier(later, &mut ended);
                 }
             }
         }
@@ -201,7 +201,7 @@ impl Schedule {
     }
 
     /// Marks an action as ready to begin. A barrier is opened instead, and added to `ended`.
-    fn make_ready_or_open(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
+    fn make_action_ready_or_open_barrier(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
         let node = &mut self.nodes[id.index()];
         if let Ok(lane) = node.lane {
             node.state = State::Released;
@@ -243,7 +243,7 @@ impl Schedule {
                     let id = node.id;
                     self.nodes[index].state = State::Done;
                     // Nothing is skipped: a barrier cannot fail.
-                    self.release_or_skip_later(VecDeque::from([id]));
+                    self.release_or_skip_successors(VecDeque::from([id]));
                 }
                 Err(_) => {}
             }

@@ -39,9 +39,9 @@ pub(super) struct AnswerEffect<A> {
 }
 
 impl<'a, A> Postponed<'a, A> {
-    /// Creates a collection without actions. The time limits of these webhooks stand still until `start_clock`.
+    /// Creates a collection without actions. The time limits of these webhooks stand still until `start_time_limits`.
     pub(super) fn new(webhooks: StartingWebhooks<'a>) -> Self {
-        webhooks.stop_clock();
+        webhooks.stop_time_limits();
         Self {
             webhooks,
             queues: BTreeMap::new(),
@@ -72,7 +72,7 @@ impl<'a, A> Postponed<'a, A> {
         // If several webhooks cannot be called, the server names only one of them. So if the answer to a probe names
         // another webhook than the probed one, the probed one may still be down: the action stays in its queue.
         let name = probed.unwrap_or_else(|| webhook.name.clone());
-        let is_awaited = self.webhooks.may_wait_for(webhook) && !self.webhooks.is_time_over(&name);
+        let is_awaited = self.webhooks.note_wait_unless_over(webhook) && !self.webhooks.is_time_over(&name);
         if !is_awaited {
             let queue = self.queues.remove(&name);
             let mut ended = queue.map(|queue| queue.waiting).unwrap_or_default();
@@ -145,13 +145,13 @@ impl<'a, A> Postponed<'a, A> {
     }
 
     /// Lets the time limits of the webhooks run.
-    pub(super) fn start_clock(&self) {
-        self.webhooks.start_clock();
+    pub(super) fn start_time_limits(&self) {
+        self.webhooks.start_time_limits();
     }
 
     /// Lets the time limits of the webhooks stand still.
-    pub(super) fn stop_clock(&self) {
-        self.webhooks.stop_clock();
+    pub(super) fn stop_time_limits(&self) {
+        self.webhooks.stop_time_limits();
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) const FIELD_MANAGERS: [&str; 1] = ["helm"];
 const MAX_NEWER: usize = 10;
 
 /// Returns the place of a release: its Secrets.
-pub(super) fn place(release: &str) -> Place {
+pub(super) fn build_place_of_release(release: &str) -> Place {
     Place::Selected {
         group_kind: GroupKind::new("", "Secret"),
         selector: format!("owner=helm,name={release}"),
@@ -39,7 +39,7 @@ pub(super) fn place(release: &str) -> Place {
 }
 
 /// Selects the Secrets whose payload is read: the newest deployed revision, and the revisions above it.
-pub(super) fn select_to_read_whole(secrets: &[Value]) -> Vec<&Value> {
+pub(super) fn select_deployed_and_newer(secrets: &[Value]) -> Vec<&Value> {
     let newer = newer_than_deployed(secrets).into_iter().take(MAX_NEWER);
     newest_deployed(secrets).into_iter().chain(newer).collect()
 }
@@ -47,11 +47,14 @@ pub(super) fn select_to_read_whole(secrets: &[Value]) -> Vec<&Value> {
 /// Reads the objects of the newest deployed revision, without hooks.
 pub(super) fn read_deployed_objects(found: &FoundInventory) -> Result<Vec<ObjectKey>, InventoryError> {
     let Some(deployed) = newest_deployed(&found.objects) else {
-        let newest = found.objects.iter().max_by_key(|secret| version_of(secret));
+        let newest = found
+            .objects
+            .iter()
+            .max_by_key(|secret| read_revision_number(secret));
         let state = newest.map_or_else(String::new, |secret| format!("; {}", describe_revision(secret)));
         return Err(InventoryError::new(format!("it has no deployed revision{state}")));
     };
-    read_objects(found, deployed)
+    read_objects_of_revision(found, deployed)
 }
 
 /// Reads the objects that are only in revisions above the deployed one, as a failed upgrade leaves them. A revision
@@ -63,13 +66,13 @@ pub(super) fn read_objects_only_in_newer_revisions(found: &FoundInventory) -> Ve
     }
     let deployed = newest_deployed(&found.objects);
     let deployed_objects = deployed
-        .and_then(|secret| read_objects(found, secret).ok())
+        .and_then(|secret| read_objects_of_revision(found, secret).ok())
         .unwrap_or_default();
     let unread = newer.split_off(newer.len().min(MAX_NEWER));
     newer.reverse();
     let read = newer.into_iter().filter_map(|secret| {
         let record = describe_revision(secret);
-        let Ok(mut objects) = read_objects(found, secret) else {
+        let Ok(mut objects) = read_objects_of_revision(found, secret) else {
             return Some(RecordedElsewhere {
                 record: format!("{record}, and cannot be read"),
                 objects: Vec::new(),
@@ -92,17 +95,17 @@ fn newest_deployed(secrets: &[Value]) -> Option<&Value> {
     let deployed = secrets
         .iter()
         .filter(|secret| label_of(secret, "status") == "deployed");
-    deployed.max_by_key(|secret| version_of(secret))
+    deployed.max_by_key(|secret| read_revision_number(secret))
 }
 
 /// Returns the revisions above the deployed one, the newest first.
 fn newer_than_deployed(secrets: &[Value]) -> Vec<&Value> {
-    let deployed = newest_deployed(secrets).map(version_of);
+    let deployed = newest_deployed(secrets).map(read_revision_number);
     let mut newer: Vec<&Value> = secrets
         .iter()
-        .filter(|secret| deployed.is_some_and(|deployed| version_of(secret) > deployed))
+        .filter(|secret| deployed.is_some_and(|deployed| read_revision_number(secret) > deployed))
         .collect();
-    newer.sort_by_key(|secret| std::cmp::Reverse(version_of(secret)));
+    newer.sort_by_key(|secret| std::cmp::Reverse(read_revision_number(secret)));
     newer
 }
 
@@ -111,23 +114,26 @@ fn label_of<'s>(secret: &'s Value, key: &str) -> &'s str {
 }
 
 /// Returns the number of the revision. A Secret without a valid one counts as the oldest.
-fn version_of(secret: &Value) -> u64 {
+fn read_revision_number(secret: &Value) -> u64 {
     label_of(secret, "version").parse().unwrap_or(0)
 }
 
 fn describe_revision(secret: &Value) -> String {
     format!(
         "revision {} is {}",
-        version_of(secret),
+        read_revision_number(secret),
         label_of(secret, "status")
     )
 }
 
 /// Reads the objects of one revision, each once. Errors begin with the name of the Secret.
-fn read_objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>, InventoryError> {
+fn read_objects_of_revision(
+    found: &FoundInventory,
+    secret: &Value,
+) -> Result<Vec<ObjectKey>, InventoryError> {
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
     let unusable = |reason: String| InventoryError::new(format!("secret/{name}: {reason}"));
-    let payload = decode_payload(found, name, secret).map_err(unusable)?;
+    let payload = decode_and_check_payload(found, name, secret).map_err(unusable)?;
     let mut seen = BTreeSet::new();
     let mut objects = Vec::new();
     let read = manifest::read_each_manifest(&payload.manifest, |manifest| {
@@ -145,14 +151,18 @@ fn read_objects(found: &FoundInventory, secret: &Value) -> Result<Vec<ObjectKey>
 }
 
 /// Decodes the payload of the Secret called `name`. Its type, name, labels and payload have to agree.
-fn decode_payload(found: &FoundInventory, name: &str, secret: &Value) -> Result<Payload, String> {
+fn decode_and_check_payload(
+    found: &FoundInventory,
+    secret_name: &str,
+    secret: &Value,
+) -> Result<Payload, String> {
     let secret_type = secret["type"].as_str().unwrap_or_default();
     if secret_type != SECRET_TYPE {
         return Err(format!("its type is {secret_type:?}, not {SECRET_TYPE}"));
     }
     let version = label_of(secret, "version");
     let expected = format!("sh.helm.release.v1.{}.v{version}", found.name);
-    if name != expected {
+    if secret_name != expected {
         return Err(format!(
             "its labels say release {} at version {version}, whose name is {expected}",
             label_of(secret, "name")
@@ -293,9 +303,9 @@ mod tests {
             in_state("deployed", 2, MANIFEST),
         ];
         secrets.extend((3..103).map(|version| in_state("failed", version, "kind: [}")));
-        let selected: Vec<u64> = select_to_read_whole(&secrets)
+        let selected: Vec<u64> = select_deployed_and_newer(&secrets)
             .into_iter()
-            .map(version_of)
+            .map(read_revision_number)
             .collect();
         assert_eq!(selected, [2, 102, 101, 100, 99, 98, 97, 96, 95, 94, 93]);
         let elsewhere = read_objects_only_in_newer_revisions(&found(&secrets));
@@ -306,7 +316,7 @@ mod tests {
             elsewhere[0].record
         );
         assert_eq!(elsewhere[1].record, "revision 93 is failed, and cannot be read");
-        assert!(select_to_read_whole(&secrets[..1]).is_empty());
+        assert!(select_deployed_and_newer(&secrets[..1]).is_empty());
     }
 
     #[test]

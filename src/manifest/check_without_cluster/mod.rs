@@ -36,13 +36,13 @@ pub(super) fn to_manifest(source: &Arc<Source>, object: &Node) -> Result<Manifes
     let api_version = or_empty(read_api_version(object));
     let kind = or_empty(read_kind(object));
     let namespace = or_empty(read_namespace(object));
-    let (name, naming) = read_name(object).unwrap_or_else(|fault| {
+    let (name, naming) = read_name_or_generate_name(object).unwrap_or_else(|fault| {
         faults.push(fault);
         Default::default()
     });
     check_labels_and_annotations(object, &mut faults);
     if api_version == "v1" {
-        check_data(object, &kind, &mut faults);
+        check_config_map_or_secret_data(object, &kind, &mut faults);
     }
     if !faults.is_empty() {
         faults.sort_by_key(|(line, _)| *line);
@@ -153,7 +153,7 @@ fn read_kind(object: &Node) -> Result<String, Fault> {
 ///
 /// A hook may have `metadata.generateName` in place of a name. Then the returned name is the prefix with an asterisk,
 /// which stands in messages for what the server adds; [`Naming::Generated`] says that it is not the name of an object.
-fn read_name(object: &Node) -> Result<(String, Naming), Fault> {
+fn read_name_or_generate_name(object: &Node) -> Result<(String, Naming), Fault> {
     let Some(metadata) = object.get("metadata").filter(|value| !value.is_null()) else {
         return Err((line_of(object), Problem::Missing("metadata.name")));
     };
@@ -166,7 +166,7 @@ fn read_name(object: &Node) -> Result<(String, Naming), Fault> {
             .filter(|value| !value.is_null() && value.as_str() != Some(""))
     };
     if let Some(value) = get_unless_empty("name") {
-        return Ok((read_path_segment(value, "metadata.name")?, Naming::Given));
+        return Ok((read_name_for_request_path(value, "metadata.name")?, Naming::Given));
     }
     let Some(prefix) = get_unless_empty("generateName") else {
         return Err((line_of(metadata), Problem::Missing("metadata.name")));
@@ -174,13 +174,16 @@ fn read_name(object: &Node) -> Result<(String, Naming), Fault> {
     if Hook::from_object(&Object::from_fields(object.entries())).is_none() {
         return Err((line_of(prefix), Problem::GenerateName));
     }
-    let name = format!("{}*", read_path_segment(prefix, "metadata.generateName")?);
+    let name = format!(
+        "{}*",
+        read_name_for_request_path(prefix, "metadata.generateName")?
+    );
     Ok((name, Naming::Generated))
 }
 
 /// Returns a string that can be one segment of a request path (`IsPathSegmentName` in
 /// `k8s.io/apimachinery/pkg/api/validate/content`).
-fn read_path_segment(value: &Node, field: &'static str) -> Result<String, Fault> {
+fn read_name_for_request_path(value: &Node, field: &'static str) -> Result<String, Fault> {
     let name = value.as_str().ok_or_else(|| wrong_type(value, field, "string"))?;
     if name == "." || name == ".." || name.contains(['/', '%']) || name.contains(char::is_control) {
         return Err((line_of(value), Problem::Name(name.to_owned())));
@@ -220,7 +223,7 @@ fn check_labels_and_annotations(object: &Node, faults: &mut Vec<Fault>) {
 
 /// Checks the fields of a `ConfigMap` or Secret that hold strings by key. If only the server checked them, it would
 /// refuse the object after the apply has written others.
-fn check_data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
+fn check_config_map_or_secret_data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
     match kind {
         "ConfigMap" => {
             check_map_of_strings(object.get("data"), "data", faults);

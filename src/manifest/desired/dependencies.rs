@@ -36,7 +36,7 @@ pub(super) fn parse_depends_on_annotation(
 }
 
 /// Finds members that must exist before the parent of the set, and depend on members that are applied after the parent.
-pub(super) fn find_dependencies_after_parent(
+pub(super) fn find_prerequisites_with_later_dependencies(
     desired: &Desired,
     parent: &ParentIdentity,
 ) -> Vec<InvalidObject> {
@@ -53,7 +53,7 @@ pub(super) fn find_dependencies_after_parent(
             let text = format!(
                 "{key}: depends on {dependency}, which is applied after it: the set's parent needs {key} first"
             );
-            let problem = Message::new(text).with_hint(hint_to_remove_one());
+            let problem = Message::new(text).with_hint(hint_to_remove_one_dependency());
             Some(InvalidObject::new(member.position.clone(), problem))
         })
         .collect()
@@ -65,12 +65,12 @@ pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity)
     let key = &object.key;
     let is_parent_namespace =
         key.group_kind == GroupKind::new("", "Namespace") && Some(&key.name) == parent.namespace.as_ref();
-    is_parent_namespace || defined_kind(object).as_ref() == Some(&parent.group_kind)
+    is_parent_namespace || kind_defined_by_crd(object).as_ref() == Some(&parent.group_kind)
 }
 
 /// Finds a cycle of dependencies.
 pub(super) fn find_cycle_error(desired: &Desired) -> Option<InvalidObject> {
-    let graph = graph(&desired.members, |_| 0)?;
+    let graph = build_dependency_graph_if_annotated(&desired.members, |_| 0)?;
     let cycle = graph.ranks().err()?;
     let first = *cycle.first()?;
     let path = cycle.iter().chain([&first]);
@@ -84,16 +84,20 @@ pub(super) fn find_cycle_error(desired: &Desired) -> Option<InvalidObject> {
 /// again.
 fn cycle_message<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
     let names: Vec<String> = path.into_iter().map(ToString::to_string).collect();
-    Message::new(format!("dependencies form a cycle: {}", names.join(" -> "))).with_hint(hint_to_remove_one())
+    Message::new(format!("dependencies form a cycle: {}", names.join(" -> ")))
+        .with_hint(hint_to_remove_one_dependency())
 }
 
-fn hint_to_remove_one() -> String {
+fn hint_to_remove_one_dependency() -> String {
     format!("remove one of them from the annotation {DEPENDS_ON}")
 }
 
 /// Returns the graph that orders the members in their waves; `None` if no member has the annotation. Without it, the
 /// waves alone bring namespaces and CRDs before other objects.
-pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) -> Option<DependencyGraph> {
+pub fn build_dependency_graph_if_annotated(
+    members: &[DesiredObject],
+    wave: impl Fn(&DesiredObject) -> usize,
+) -> Option<DependencyGraph> {
     if members.iter().all(|member| member.depends_on.is_empty()) {
         return None;
     }
@@ -101,7 +105,7 @@ pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) 
     let crds: HashMap<GroupKind, usize> = members
         .iter()
         .enumerate()
-        .filter_map(|(index, member)| Some((defined_kind(member)?, index)))
+        .filter_map(|(index, member)| Some((kind_defined_by_crd(member)?, index)))
         .collect();
     let mut graph = DependencyGraph::new(members.iter().map(wave));
     for (index, member) in members.iter().enumerate() {
@@ -120,7 +124,7 @@ pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) 
 }
 
 /// Returns the kind that a CRD defines; `None` for any other object.
-pub fn defined_kind(object: &DesiredObject) -> Option<GroupKind> {
+pub fn kind_defined_by_crd(object: &DesiredObject) -> Option<GroupKind> {
     if object.key.group_kind != GroupKind::custom_resource_definition() {
         return None;
     }

@@ -10,18 +10,18 @@ const LENGTH: usize = 12;
 
 /// Returns a short digest of the members, whatever their order. The values of Secrets do not count,
 /// because a reader of the digest could guess short ones.
-pub fn digest(desired: &Desired) -> String {
+pub fn digest_without_secret_values(desired: &Desired) -> String {
     let mut members: Vec<&DesiredObject> = desired.members.iter().collect();
     members.sort_by(|one, other| one.key.cmp(&other.key));
     let texts = members
         .into_iter()
-        .map(|member| sha256(digested_content(member).to_string()));
+        .map(|member| sha256(content_without_secret_values(member).to_string()));
     let mut digest = sha256(texts.collect::<String>());
     digest.truncate(LENGTH);
     digest
 }
 
-fn digested_content(member: &DesiredObject) -> Value {
+fn content_without_secret_values(member: &DesiredObject) -> Value {
     let object = member.object.value();
     if !member.is_secret() {
         return object;

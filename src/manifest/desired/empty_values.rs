@@ -26,11 +26,11 @@ pub fn remove_empty_metadata(metadata: &mut Map<String, Value>) {
         }
     }
     // The server resets `selfLink`, and never records an owner of it.
-    metadata.retain(|name, value| name != "selfLink" && !is_empty(value));
+    metadata.retain(|name, value| name != "selfLink" && !is_empty_or_zero(value));
 }
 
 /// Returns an object of a built-in kind without the values that mean nothing, except in its metadata.
-pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Object {
+pub(super) fn without_meaningless_empty_values(gvk: &GroupVersionKind, object: Object) -> Object {
     let api_version = gvk.api_version();
     let type_meta = TypeMeta {
         api_version: &api_version,
@@ -49,8 +49,8 @@ pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Ob
         name: "",
     };
     let metadata = fields.remove("metadata");
-    root.remove_empty_fields(&mut fields);
-    if fields.contains_key("aggregationRule") && fields.get("rules").is_some_and(is_empty) {
+    root.remove_meaningless_fields(&mut fields);
+    if fields.contains_key("aggregationRule") && fields.get("rules").is_some_and(is_empty_or_zero) {
         fields.remove("rules");
     }
     fields.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
@@ -71,7 +71,7 @@ struct NestedField<'a> {
 
 impl NestedField<'_> {
     /// Leaves out empty values of the fields of this field.
-    fn remove_empty_fields(self, fields: &mut Map<String, Value>) {
+    fn remove_meaningless_fields(self, fields: &mut Map<String, Value>) {
         let is_manual = fields.get("manualSelector") == Some(&Value::Bool(true));
         fields.retain(|name, value| {
             let field = NestedField {
@@ -80,17 +80,19 @@ impl NestedField<'_> {
                 container: self.name,
                 name,
             };
-            field.clean(value);
+            field.remove_meaningless_values_within(value);
             !field.is_meaningless(value) || (is_manual && field.is_selector_of_job())
         });
     }
 
-    fn clean(self, value: &mut Value) {
+    fn remove_meaningless_values_within(self, value: &mut Value) {
         match value {
             // In a schema a null may be a value, for example in an `enum`.
             Value::Object(_) if self.name == "openAPIV3Schema" => {}
-            Value::Object(fields) => self.remove_empty_fields(fields),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
+            Value::Object(fields) => self.remove_meaningless_fields(fields),
+            Value::Array(items) => items
+                .iter_mut()
+                .for_each(|item| self.remove_meaningless_values_within(item)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
@@ -99,16 +101,16 @@ impl NestedField<'_> {
     fn is_meaningless(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
-            Value::String(text) => text.is_empty() && self.is_replaced(),
-            Value::Object(fields) => fields.values().all(is_empty) && self.is_selector_of_job(),
-            Value::Array(items) => items.is_empty() && self.is_replaced(),
+            Value::String(text) => text.is_empty() && self.is_replaced_if_empty(),
+            Value::Object(fields) => fields.values().all(is_empty_or_zero) && self.is_selector_of_job(),
+            Value::Array(items) => items.is_empty() && self.is_replaced_if_empty(),
             Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
     /// Returns whether an empty value of this field does not stay: the server drops it or puts a default in its place,
     /// or, for `caBundle`, a CA injector fills it in.
-    fn is_replaced(self) -> bool {
+    fn is_replaced_if_empty(self) -> bool {
         match (self.type_meta.kind, self.container, self.name) {
             ("NetworkPolicy", "spec", "policyTypes") => true,
             // In these kinds an empty `protocol` is invalid, so the server is to report it.
@@ -132,7 +134,7 @@ impl NestedField<'_> {
 }
 
 /// Returns whether a value has no content.
-fn is_empty(value: &Value) -> bool {
+fn is_empty_or_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(_) => false,
@@ -151,7 +153,7 @@ mod tests {
 
     fn cleaned(api_version: &str, kind: &str, fields: &Value) -> Value {
         let gvk = GroupVersionKind::from_api_version(api_version, kind);
-        let mut cleaned = without_empty_values(&gvk, Object::from(fields)).value();
+        let mut cleaned = without_meaningless_empty_values(&gvk, Object::from(fields)).value();
         // Every object has some.
         cleaned
             .as_object_mut()

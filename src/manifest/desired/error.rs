@@ -78,7 +78,7 @@ pub(super) fn to_error(objects: Vec<InvalidObject>) -> Error {
                 problem.text = format!("{}: {}", problem.text, counted(alike.len(), "object"));
                 Some(problem.with_details(first_lines_and_more(alike)))
             }
-            _ => Some(problem.with_words_before(&format!("{position}: "))),
+            _ => Some(problem.with_words_before_text_and_group(&format!("{position}: "))),
         }
     });
     let mut messages: Vec<Message> = messages.take(MAX_FAULTS + 1).collect();

@@ -15,8 +15,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub use dependencies::{defined_kind, graph, must_exist_before_parent};
-pub use digest::digest;
+pub use dependencies::{build_dependency_graph_if_annotated, kind_defined_by_crd, must_exist_before_parent};
+pub use digest::digest_without_secret_values;
 pub use empty_values::remove_empty_metadata;
 use error::{InvalidObject, unknown_kind_message};
 use serde_json::{Map, Value};
@@ -122,7 +122,7 @@ impl Desired {
     }
 
     /// Replaces resources that CRDs of the manifests were yet to add by the resources that a later discovery lists.
-    pub fn replace_promised_resources(&mut self, discovery: &Discovery) {
+    pub fn replace_not_yet_served_resources(&mut self, discovery: &Discovery) {
         let objects = self.members.iter_mut().chain(&mut self.parent);
         for object in objects.filter(|object| object.resource.origin == Origin::NotYetServed) {
             if let Lookup::Found(resource) = discovery.find_resource(&object.resource.gvk()) {
@@ -149,7 +149,7 @@ impl Desired {
     }
 
     /// Returns the record of a set with these members: their kinds and namespaces.
-    pub fn record(&self, parent: &ParentIdentity) -> Record {
+    pub fn build_record(&self, parent: &ParentIdentity) -> Record {
         Record::from_members(self.members.iter().map(|member| &member.key), parent)
     }
 }
@@ -183,7 +183,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
         );
         let resource = match resources.get(&gvk) {
             Some(resource) => Arc::clone(resource),
-            None => match find_resource(&manifest, context.discovery)? {
+            None => match find_resource_with_member_verbs(&manifest, context.discovery)? {
                 Ok(resource) => Arc::clone(resources.entry(gvk).or_insert(resource)),
                 Err(problem) => {
                     errors.push(InvalidObject {
@@ -195,7 +195,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
                 }
             },
         };
-        let (mut object, metadata) = to_desired_object(manifest, resource, context.namespace);
+        let (mut object, metadata) = to_desired_object_and_metadata(manifest, resource, context.namespace);
         match seen.entry(object.key.clone()) {
             Entry::Occupied(first) => {
                 let (key, first) = (&object.key, first.get());
@@ -210,20 +210,20 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             }
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                let checked = check_applyset_keys(&object.key, &metadata, context);
+                let checked = refuse_applyset_keys_unless_parent(&object.key, &metadata, context);
                 match checked.and_then(|()| dependencies::parse_depends_on_annotation(&object.key, &metadata))
                 {
                     Err(problem) => errors.push(InvalidObject::new(object.position, problem)),
                     Ok(depends_on) => {
                         object.depends_on = depends_on;
-                        desired.add(object, metadata, context);
+                        desired.add_member_or_parent(object, metadata, context);
                     }
                 }
             }
         }
     }
     if errors.is_empty() {
-        errors.extend(dependencies::find_dependencies_after_parent(
+        errors.extend(dependencies::find_prerequisites_with_later_dependencies(
             &desired,
             context.parent,
         ));
@@ -240,7 +240,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
 }
 
 impl Desired {
-    fn add(
+    fn add_member_or_parent(
         &mut self,
         mut object: DesiredObject,
         mut metadata: Map<String, Value>,
@@ -287,7 +287,7 @@ fn to_hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionConte
 
 /// Checks that an object other than the parent has no ApplySet labels and annotations, except the label by which a CRD
 /// allows its kind as a parent.
-fn check_applyset_keys(
+fn refuse_applyset_keys_unless_parent(
     key: &ObjectKey,
     metadata: &Map<String, Value>,
     context: ResolutionContext,
@@ -318,8 +318,8 @@ pub fn is_served_with_member_verbs(gvk: &GroupVersionKind, discovery: &Discovery
 
 /// Returns why a kind that a CRD defines is not served; `None` if it is served, if no CRD defines it, or if its CRD was
 /// not looked up.
-fn reason_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
-    match discovery.missing_kind(kind) {
+fn reason_defined_kind_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
+    match discovery.judgement_on_missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => Some(&kept.reason),
         _ => None,
     }
@@ -332,12 +332,12 @@ fn reason_not_served<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&
 ///
 /// The outer error ends the run: the CRD of the kind is being deleted, or the server did not answer whether it has the
 /// kind.
-fn find_resource(
+fn find_resource_with_member_verbs(
     manifest: &Manifest,
     discovery: &Discovery,
 ) -> Result<Result<Arc<Resource>, Message>, Error> {
     let (position, kind) = (&manifest.position, manifest.gvk.group_kind());
-    let definition = reason_not_served(&kind, discovery);
+    let definition = reason_defined_kind_not_served(&kind, discovery);
     if let Some(reason @ KeptReason::DefinitionTerminating(_)) = definition {
         let text = format!("{position}: {kind} cannot be applied: {reason}");
         return Err(
@@ -358,7 +358,7 @@ fn find_resource(
             )));
         }
         Lookup::GroupFailed(failure) => {
-            return Err(Error::kind_unknowable(format!(
+            return Err(Error::for_undiscoverable_kind(format!(
                 "{position}: cannot determine whether the server has kind {kind}: {failure}"
             )));
         }
@@ -378,12 +378,12 @@ fn find_resource(
     }
 }
 
-/// Returns the object of a manifest, and the metadata with which it is to be sent. [`Desired::add`] adds labels to the
+/// Returns the object of a manifest, and the metadata with which it is to be sent. [`Desired::add_member_or_parent`] adds labels to the
 /// metadata, and puts it into the object.
 ///
 /// A namespaced object without a namespace gets the default namespace. A cluster-scoped object loses its namespace,
 /// which the server would ignore.
-fn to_desired_object(
+fn to_desired_object_and_metadata(
     manifest: Manifest,
     resource: Arc<Resource>,
     default_namespace: &str,
@@ -392,7 +392,7 @@ fn to_desired_object(
         Scope::Cluster => None,
         Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
     };
-    let object = empty_values::without_empty_values(&manifest.gvk, manifest.object);
+    let object = empty_values::without_meaningless_empty_values(&manifest.gvk, manifest.object);
     let object = string_data::with_string_data_moved(&manifest.gvk, object);
     let mut metadata = object.metadata();
     empty_values::remove_empty_metadata(&mut metadata);

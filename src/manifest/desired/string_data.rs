@@ -23,7 +23,7 @@ pub(super) fn with_string_data_moved(gvk: &GroupVersionKind, object: Object) -> 
     }
     match object.value() {
         Value::Object(fields) => {
-            move_fields_to_data(fields).map_or(object, |fields| Object::from_fields(&fields))
+            move_string_data_to_data(fields).map_or(object, |fields| Object::from_fields(&fields))
         }
         _ => object,
     }
@@ -31,7 +31,7 @@ pub(super) fn with_string_data_moved(gvk: &GroupVersionKind, object: Object) -> 
 
 /// Returns the fields with `data` in place of `stringData`; `None` if there is no `stringData`, or one of the two is
 /// invalid.
-fn move_fields_to_data(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
+fn move_string_data_to_data(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
     let Value::Object(typed) = fields.remove("stringData")? else {
         return None;
     };

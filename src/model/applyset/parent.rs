@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::record::{
-    InvalidValue, find_later_format, parse_group_kinds, parse_group_resources, parse_namespaces,
+    InvalidValue, find_prefix_of_later_format, parse_group_kinds, parse_group_resources, parse_namespaces,
 };
 use super::tooling::InvalidTooling;
 use super::{
@@ -182,7 +182,7 @@ fn find_id_fault(identity: &ParentIdentity, id: Option<&String>) -> Option<Paren
     let Some(found) = id else {
         return Some(ParentFault::IdMissing);
     };
-    if let Some(format) = find_later_format(found, '.') {
+    if let Some(format) = find_prefix_of_later_format(found, '.') {
         return Some(ParentFault::LaterIdFormat(format));
     }
     let expected = ApplySetId::for_parent(identity);
@@ -196,7 +196,7 @@ fn read_tooling(annotations: &Pairs) -> Result<Tooling, ParentFault> {
     let value = annotations
         .get(TOOLING_ANNOTATION)
         .ok_or(ParentFault::ToolingMissing)?;
-    if let Some(format) = find_later_format(value, ':') {
+    if let Some(format) = find_prefix_of_later_format(value, ':') {
         return Err(ParentFault::InvalidValue {
             annotation: TOOLING_ANNOTATION,
             fault: InvalidValue::LaterFormat(format),
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let mut record = Record::default();
-        record.add_place(&GroupKind::new("apps", "Deployment"), Some("bar"), Some("foo"));
+        record.add_kind_and_namespace(&GroupKind::new("apps", "Deployment"), Some("bar"), Some("foo"));
         let to_pairs = |value: Value| serde_json::from_value::<Pairs>(value).expect("a map of strings");
         let read = read_labels_and_annotations(
             &identity(),

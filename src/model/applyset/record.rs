@@ -45,7 +45,7 @@ impl Record {
     pub fn from_members<'k>(members: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
         let mut record = Self::default();
         for key in members {
-            record.add_place(
+            record.add_kind_and_namespace(
                 &key.group_kind,
                 key.namespace.as_deref(),
                 parent.namespace.as_deref(),
@@ -76,7 +76,7 @@ impl Record {
     }
 
     /// Adds the kind and the namespace of one member. The namespace of the parent is never recorded (KEP-3659).
-    pub fn add_place(
+    pub fn add_kind_and_namespace(
         &mut self,
         group_kind: &GroupKind,
         namespace: Option<&str>,
@@ -141,7 +141,7 @@ pub fn parse_group_resources(value: &str) -> Result<BTreeSet<(String, String)>, 
 
 /// Splits a list at its commas, and refuses one of a later format.
 fn split_entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue> {
-    if let Some(format) = find_later_format(value, ':') {
+    if let Some(format) = find_prefix_of_later_format(value, ':') {
         return Err(InvalidValue::LaterFormat(format));
     }
     // `split` gives one empty entry for the empty string, which means no entries.
@@ -150,7 +150,7 @@ fn split_entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue
 
 /// Returns the version prefix of a value of a later format: `v2` of `v2:…` in annotations, and of `v2.…` in labels,
 /// which must not contain a colon. Values of the format of today have no such prefix.
-pub(super) fn find_later_format(value: &str, separator: char) -> Option<String> {
+pub(super) fn find_prefix_of_later_format(value: &str, separator: char) -> Option<String> {
     let (prefix, _) = value.split_once(separator)?;
     let number = prefix.strip_prefix('v')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -261,9 +261,9 @@ mod tests {
     #[test]
     fn the_parents_own_namespace_is_not_recorded() {
         let mut record = Record::default();
-        record.add_place(&GroupKind::new("", "ConfigMap"), Some("home"), Some("home"));
-        record.add_place(&GroupKind::new("", "ConfigMap"), Some("away"), Some("home"));
-        record.add_place(&GroupKind::new("", "Namespace"), None, Some("home"));
+        record.add_kind_and_namespace(&GroupKind::new("", "ConfigMap"), Some("home"), Some("home"));
+        record.add_kind_and_namespace(&GroupKind::new("", "ConfigMap"), Some("away"), Some("home"));
+        record.add_kind_and_namespace(&GroupKind::new("", "Namespace"), None, Some("home"));
         assert_eq!(record.group_kinds_value(), "ConfigMap,Namespace");
         assert_eq!(record.namespaces_value(), "away");
     }

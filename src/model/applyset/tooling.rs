@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::find_later_format;
+use super::record::find_prefix_of_later_format;
 use crate::model::text::{escape_as_one_line, shell_word};
 
 /// `<name>/<version>` of the program that manages a set; a bare name has no version.
@@ -53,7 +53,7 @@ impl Tooling {
         if escape_as_one_line(value) != value {
             return Err(InvalidTooling::NotPrintable(value.to_owned()));
         }
-        if find_later_format(value, ':').is_some() {
+        if find_prefix_of_later_format(value, ':').is_some() {
             return Err(InvalidTooling::LaterFormat(value.to_owned()));
         }
         let (name, version) = match value.rsplit_once('/') {
@@ -72,7 +72,7 @@ impl Tooling {
     /// Returns whether the value has a version, as KEP-3659 asks of tools. A bare name is more likely a mistake of the
     /// user, and so is a placeholder that was copied from documentation (`vX.Y.Z`, `<version>`). Everything else counts
     /// as a version: tools choose their own forms, and [`Self::is_same_program`] compares names alone.
-    pub fn has_version(&self) -> bool {
+    pub fn has_real_version(&self) -> bool {
         let version = self.version.as_deref().unwrap_or_default().trim();
         let number = version.trim_start_matches(['v', 'V']);
         let mut parts = number.split('.');
@@ -84,8 +84,8 @@ impl Tooling {
 
     /// Returns the value for `--tooling` that names the same program, for a hint. If it has no version, one is made up,
     /// since `--tooling` requires one.
-    pub fn tooling_flag_value(&self) -> String {
-        if self.has_version() {
+    pub fn shell_flag_value_with_version(&self) -> String {
+        if self.has_real_version() {
             shell_word(&self.to_string())
         } else {
             shell_word(&format!("{}/v0.0.0", self.name))
@@ -211,9 +211,10 @@ mod tests {
             ("kubectl/$VERSION", false),
         ] {
             let tooling = Tooling::parse(value).expect("a valid value");
-            assert_eq!(tooling.has_version(), expected, "{value}");
+            assert_eq!(tooling.has_real_version(), expected, "{value}");
         }
-        let argument = |value: &str| Tooling::parse(value).map(|tooling| tooling.tooling_flag_value());
+        let argument =
+            |value: &str| Tooling::parse(value).map(|tooling| tooling.shell_flag_value_with_version());
         assert_eq!(argument("kubectl/v1.36.3").as_deref(), Ok("kubectl/v1.36.3"));
         assert_eq!(argument("kubectl").as_deref(), Ok("kubectl/v0.0.0"));
         assert_eq!(argument("my tool/v1").as_deref(), Ok("'my tool/v1'"));

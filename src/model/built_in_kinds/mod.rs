@@ -58,7 +58,7 @@ impl TypeMeta<'_> {
     }
 
     /// Returns whether users choose the keys of maps of this name, as they do in `labels`.
-    pub fn has_chosen_keys(self, name: &str) -> bool {
+    pub fn has_user_chosen_keys(self, name: &str) -> bool {
         self.find_fact("keys", name) == Some("yes")
     }
 
@@ -161,8 +161,8 @@ mod tests {
         };
         assert!(core("Pod").ignores_status());
         assert!(!core("Secret").ignores_status());
-        assert!(core("Service").has_chosen_keys("selector"));
-        assert!(!core("PersistentVolumeClaim").has_chosen_keys("selector"));
+        assert!(core("Service").has_user_chosen_keys("selector"));
+        assert!(!core("PersistentVolumeClaim").has_user_chosen_keys("selector"));
         assert!(core("Secret").is_bytes_field("data", "any"));
         assert!(!core("ConfigMap").is_bytes_field("data", "any"));
         assert!(core("Pod").is_quantity_field("limits", "cpu"));

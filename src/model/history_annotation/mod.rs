@@ -300,12 +300,12 @@ impl History {
     }
 
     /// Turns the run under way that has this id into a past run that was abandoned.
-    pub fn abandon(&mut self, id: &str) {
+    pub fn mark_as_abandoned(&mut self, id: &str) {
         let Some(index) = self.0.iter().position(|run| run.is_running() && run.id == id) else {
             return;
         };
         let run = self.0.remove(index);
-        self.add(Run {
+        self.add_or_replace_running(Run {
             result: RunResult::Abandoned,
             id: String::new(),
             renewed: None,
@@ -322,7 +322,7 @@ impl History {
     }
 
     /// Adds a run. A run under way replaces its older entry, and a past run becomes the first of the past runs.
-    pub fn add(&mut self, run: Run) {
+    pub fn add_or_replace_running(&mut self, run: Run) {
         if run.is_running() {
             self.0.retain(|other| !other.is_running() || other.id != run.id);
             self.0.insert(0, run);
@@ -401,7 +401,7 @@ pub struct Counts {
 
 impl Counts {
     /// Returns each count that is not zero, with the word for its outcome.
-    pub fn named(&self) -> impl Iterator<Item = (usize, &'static str)> {
+    pub fn non_zero_with_words(&self) -> impl Iterator<Item = (usize, &'static str)> {
         [
             (self.created, "created"),
             (self.configured, "configured"),

@@ -36,7 +36,7 @@ fn annotated(value: &str) -> Pairs {
 /// The value of the annotation after this run.
 fn with(run: Run, annotations: &Pairs) -> Option<String> {
     let mut history = History::from_annotations(annotations);
-    history.add(run);
+    history.add_or_replace_running(run);
     history
         .to_annotation_value(annotations)
         .expect("room for runs under way")
@@ -92,7 +92,7 @@ fn other_annotations_leave_less_room_or_none() {
     annotations.insert("note".to_owned(), "x".repeat(most - entry + 1));
     assert_eq!(with(run(2), &annotations), None);
     let mut history = History::default();
-    history.add(running("a"));
+    history.add_or_replace_running(running("a"));
     assert_eq!(history.to_annotation_value(&annotations), Err(NoRoom));
 }
 
@@ -117,8 +117,8 @@ fn what_cannot_be_read_is_dropped() {
 fn runs_under_way_are_never_dropped_for_want_of_room() {
     let mut history = History::default();
     for number in 0..40 {
-        history.add(running(&format!("run-{number}")));
-        history.add(run(number));
+        history.add_or_replace_running(running(&format!("run-{number}")));
+        history.add_or_replace_running(run(number));
     }
     let value = history
         .to_annotation_value(&Pairs::new())
@@ -134,18 +134,18 @@ fn runs_under_way_are_never_dropped_for_want_of_room() {
 #[test]
 fn an_entry_under_way_is_renewed_in_place_and_ends_as_a_past_run() {
     let mut history = History::default();
-    history.add(run(1));
-    history.add(running("a"));
-    history.add(running("b"));
+    history.add_or_replace_running(run(1));
+    history.add_or_replace_running(running("a"));
+    history.add_or_replace_running(running("b"));
     let renewed = Run {
         renewed: Some("2026-11-22T10:04:00Z".to_owned()),
         ..running("a")
     };
-    history.add(renewed.clone());
+    history.add_or_replace_running(renewed.clone());
     assert_eq!(history.running_beside("a").collect::<Vec<_>>(), [&running("b")]);
     assert!(history.is_running("a"));
     let mut ended = history.without_running("a");
-    ended.add(run(2));
+    ended.add_or_replace_running(run(2));
     assert_eq!(ended.into_runs(), [running("b"), run(2), run(1)]);
 }
 
@@ -168,8 +168,8 @@ fn a_run_is_abandoned_ten_minutes_after_its_last_renewal() {
         assert_eq!(run.is_abandoned(now), expected, "{run:?}");
     }
     let mut history = History::default();
-    history.add(run(1));
-    history.add(running("a"));
+    history.add_or_replace_running(run(1));
+    history.add_or_replace_running(running("a"));
     assert_eq!(history.take_abandoned(now), [running("a")]);
     assert_eq!(history.into_runs(), [run(1)]);
 }
@@ -180,7 +180,7 @@ fn what_a_later_version_has_written_is_kept_and_may_be_under_way() {
     let mut history = History::from_annotations(&annotated(&format!("[{later}]")));
     assert!(history.is_running("a"));
     assert_eq!(history.running_beside("").count(), 1);
-    history.add(run(1));
+    history.add_or_replace_running(run(1));
     let value = history
         .to_annotation_value(&Pairs::new())
         .expect("room")
@@ -195,9 +195,9 @@ fn what_a_later_version_has_written_is_kept_and_may_be_under_way() {
 #[test]
 fn an_abandoned_run_is_a_past_run() {
     let mut history = History::default();
-    history.add(run(1));
-    history.add(running("a"));
-    history.abandon("a");
+    history.add_or_replace_running(run(1));
+    history.add_or_replace_running(running("a"));
+    history.mark_as_abandoned("a");
     let abandoned = Run {
         result: RunResult::Abandoned,
         ..run(0)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::objects_outside_inventory_namespace::refuse_inventory;
+pub use self::objects_outside_inventory_namespace::refuse_empty_or_unconfirmed_adoption;
 use super::{OtherParents, Refusal, Risk, describe_label_writers};
 use crate::compare::ownership::Creator;
 use crate::import::Mark;
@@ -178,7 +178,7 @@ impl MembershipSkip {
 
 impl MembershipPlan {
     /// Returns the record that the parent needs before the first label is written.
-    pub fn record_to_write(&self, set: &Set) -> Record {
+    pub fn build_record_of_members(&self, set: &Set) -> Record {
         let live = self.changes.iter().chain(&self.settled);
         Record::from_members(live.map(|live| &live.key), &set.parent)
     }
@@ -205,7 +205,7 @@ impl MembershipPlan {
         let (members, copies): (Vec<&Live>, Vec<&Live>) = self
             .changes
             .iter()
-            .partition(|live| live.has_label_written_by(appliers));
+            .partition(|live| live.has_part_of_label_written_by(appliers));
         (!self.changes.is_empty()).then(|| Refusal::DisbandsSet {
             parent: set.parent.clone(),
             members: members.len(),
@@ -295,7 +295,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
         // This includes an owner reference to the parent of `from`: if the move deletes that parent, the object would
         // be deleted with it.
         MembershipKeepReason::Owned(owner.clone())
-    } else if live.has_label_written_by(appliers) {
+    } else if live.has_part_of_label_written_by(appliers) {
         return MembershipChange::Write(FieldOwnership::Kept);
     } else {
         MembershipKeepReason::CopiedLabel {
@@ -306,7 +306,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
 }
 
 /// Judges one object that is to leave its set.
-pub fn judge_release(live: &Live, set: &Set) -> MembershipChange {
+pub fn judge_disband(live: &Live, set: &Set) -> MembershipChange {
     if live.part_of.as_deref() == Some(set.id.as_str()) {
         MembershipChange::Write(FieldOwnership::Kept)
     } else {
@@ -345,7 +345,7 @@ pub fn plan_adoption(
 pub fn plan_move(
     from: &Set,
     to: &Set,
-    members: &[Live],
+    members_of_both: &[Live],
     requested: Option<Vec<MembershipSkip>>,
     appliers: &BTreeSet<String>,
 ) -> MembershipPlan {
@@ -354,7 +354,7 @@ pub fn plan_move(
         .as_ref()
         .map(|requested| requested.iter().map(|object| object.key.clone()).collect());
     let mut seen = BTreeSet::new();
-    for live in members {
+    for live in members_of_both {
         let is_requested = requested_keys
             .as_ref()
             .is_none_or(|keys| keys.contains(&live.key));
@@ -366,7 +366,7 @@ pub fn plan_move(
             );
         }
     }
-    let found: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
+    let found: BTreeSet<&ObjectKey> = members_of_both.iter().map(|live| &live.key).collect();
     let requested = requested.into_iter().flatten();
     plan.skips
         .extend(requested.filter(|object| !found.contains(&object.key)));
@@ -377,12 +377,12 @@ pub fn plan_move(
 ///
 /// An object whose label is a copy comes last: it may be deleted together with the object that the label was copied
 /// from.
-pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
+pub fn plan_disband(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
     let mut changes: Vec<Live> = members
         .into_iter()
-        .filter(|live| judge_release(live, set) != MembershipChange::Settled)
+        .filter(|live| judge_disband(live, set) != MembershipChange::Settled)
         .collect();
-    changes.sort_by_key(|live| (!live.has_label_written_by(appliers), live.key.clone()));
+    changes.sort_by_key(|live| (!live.has_part_of_label_written_by(appliers), live.key.clone()));
     MembershipPlan {
         changes,
         ..MembershipPlan::default()

@@ -9,7 +9,7 @@ use crate::plan::Refusal;
 /// `trusted_namespace` have to be confirmed. Objects that are members already need no confirmation.
 ///
 /// `inventory` is the inventory as the command line names it.
-pub fn refuse_inventory(
+pub fn refuse_empty_or_unconfirmed_adoption(
     plan: &MembershipPlan,
     inventory: &str,
     trusted_namespace: Option<&str>,
@@ -70,7 +70,7 @@ mod tests {
     }
 
     fn outside(plan: &MembershipPlan, trusted_namespace: Option<&str>) -> Vec<String> {
-        match refuse_inventory(plan, "helm/web", trusted_namespace) {
+        match refuse_empty_or_unconfirmed_adoption(plan, "helm/web", trusted_namespace) {
             None => Vec::new(),
             Some(Refusal::ReachesOutside { objects, .. }) => {
                 objects.iter().map(ToString::to_string).collect()
@@ -118,12 +118,15 @@ mod tests {
         ];
         for (mark, expected) in table {
             let plan = planned(&[("ConfigMap", Some("shop"), mark)]);
-            match refuse_inventory(&plan, "helm/web", Some("shop")) {
+            match refuse_empty_or_unconfirmed_adoption(&plan, "helm/web", Some("shop")) {
                 Some(Refusal::NothingToAdopt { is_unmarked, .. }) => assert_eq!(is_unmarked, expected),
                 other => panic!("{other:?}"),
             }
         }
         let nothing = MembershipPlan::default();
-        assert_eq!(refuse_inventory(&nothing, "helm/web", None), None);
+        assert_eq!(
+            refuse_empty_or_unconfirmed_adoption(&nothing, "helm/web", None),
+            None
+        );
     }
 }

@@ -224,7 +224,7 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
     let mut stranger = live("ConfigMap", Some("shop"), "c");
     stranger.part_of = Some(OTHER.to_owned());
     let members = vec![copy.clone(), own.clone(), stranger];
-    let plan = plan_release(&set(), members, &policy().appliers);
+    let plan = plan_disband(&set(), members, &policy().appliers);
     assert_eq!(plan.changes, [own, copy]);
     let forgets = plan
         .refuse_unconfirmed_disband(&set(), &policy().appliers)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::graph::{ActionId, Barrier, EdgeKind, Graph};
 use super::{Apply, Plan, is_not_yet_served};
-use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
+use crate::manifest::desired::{Desired, DesiredObject, kind_defined_by_crd};
 use crate::model::containers::Containers;
 use crate::model::identity::{GroupKind, ObjectKey};
 
@@ -24,14 +24,14 @@ pub enum ApplyAction<'p> {
 
 impl Plan {
     /// Returns the graph that applies these steps. `current` are the objects that were Current before the run.
-    pub fn apply_graph<'p>(
+    pub fn build_apply_graph<'p>(
         &'p self,
         steps: impl IntoIterator<Item = &'p Vec<Apply>>,
         desired: &'p Desired,
         current: BTreeSet<ObjectKey>,
     ) -> Graph<ApplyAction<'p>> {
         let members = self.all_applies().map(|apply| &desired.members[apply.index]);
-        let crds = members.filter_map(|member| Some((defined_kind(member)?, &member.key)));
+        let crds = members.filter_map(|member| Some((kind_defined_by_crd(member)?, &member.key)));
         let mut builder = Builder {
             current_before_run: current,
             desired,
@@ -72,7 +72,7 @@ struct Builder<'p> {
 
 impl<'p> Builder<'p> {
     fn add_step(&mut self, step: &'p [Apply]) {
-        self.add_waits_for_schemas(step);
+        self.add_waits_for_changed_schemas(step);
         // A binding has an edge to the apply of its role, so the roles of the step have to be in the graph first.
         let (bindings, others): (Vec<&Apply>, Vec<&Apply>) = step
             .iter()
@@ -86,7 +86,7 @@ impl<'p> Builder<'p> {
     }
 
     /// Adds a wait for each kind of the step that is served already, and whose CRD the run applies.
-    fn add_waits_for_schemas(&mut self, step: &'p [Apply]) {
+    fn add_waits_for_changed_schemas(&mut self, step: &'p [Apply]) {
         let mut by_kind: BTreeMap<&GroupKind, Vec<&Apply>> = BTreeMap::new();
         for apply in step {
             let object = &self.desired.members[apply.index];
@@ -118,7 +118,7 @@ impl<'p> Builder<'p> {
             .and_then(|key| self.applies.get(&key))
             .copied();
         for earlier in [namespace, crd, role].into_iter().flatten() {
-            before.push((earlier, self.choose_edge_kind(earlier)));
+            before.push((earlier, self.choose_edge_by_dependencies_of(earlier)));
         }
         if is_not_yet_served(object) {
             before.push((self.find_or_add_wait_until_served(object), EdgeKind::Needs));
@@ -135,7 +135,7 @@ impl<'p> Builder<'p> {
     /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But if
     /// the namespace, CRD or role has dependencies of its own, it may be skipped because of them, and then the object
     /// is skipped, too.
-    fn choose_edge_kind(&self, earlier: ActionId) -> EdgeKind {
+    fn choose_edge_by_dependencies_of(&self, earlier: ActionId) -> EdgeKind {
         let has_dependencies = match self.graph.action(earlier) {
             Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
             _ => false,

@@ -48,7 +48,7 @@ fn with_graph<T>(
     let plan = plan(&set(), &desired, &observed, &policy());
     let steps = plan.prerequisites.iter().chain(&plan.waves);
     use_graph(
-        plan.apply_graph(steps, &desired, plan.edges.known.current.clone()),
+        plan.build_apply_graph(steps, &desired, plan.edges.known.current.clone()),
         &desired,
     )
 }
@@ -75,8 +75,8 @@ fn definition_in(group: &str) -> DesiredObject {
 #[test]
 fn a_kind_of_the_same_name_in_another_group_defines_no_kind() {
     let widget = GroupKind::new("example.com", "Widget");
-    assert_eq!(defined_kind(&definition_of_widgets()), Some(widget));
-    assert_eq!(defined_kind(&definition_in("example.com")), None);
+    assert_eq!(kind_defined_by_crd(&definition_of_widgets()), Some(widget));
+    assert_eq!(kind_defined_by_crd(&definition_in("example.com")), None);
 }
 
 #[test]

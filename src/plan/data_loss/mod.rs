@@ -101,7 +101,7 @@ pub fn deletes_volume_data(live: &Live) -> bool {
 
 /// Returns the reason to keep a container that has gained objects since its deletion was planned. `planned` are its
 /// contents when the plan was made, and `now` its contents right before the delete.
-pub(super) fn reason_to_keep_filled(
+pub(super) fn find_loss_of_gained_objects(
     planned: Option<&Contents>,
     now: &Contents,
     deleted: &DeletedObjects,
@@ -173,7 +173,7 @@ fn find_lost_objects<'c>(
         // The garbage collector deletes an object only once its last owner is gone.
         let mut staying = held.owners.iter().filter(|owner| !is_settled(owner));
         let has_staying_owner = staying.any(|owner| !inside.contains(owner.as_str()));
-        let mut owners: Vec<&str> = list_owners(held, &services).collect();
+        let mut owners: Vec<&str> = list_uids_of_owners_and_service(held, &services).collect();
         owners.retain(|uid| is_settled(uid) || (inside.contains(uid) && !everywhere.contains(uid)));
         // The data of a PersistentVolumeClaim are a loss of their own, even if the claim was made for another object.
         let is_claim = held.key.group_kind == GroupKind::new("", "PersistentVolumeClaim");
@@ -205,7 +205,10 @@ fn find_lost_objects<'c>(
 
 /// Returns the UIDs of the objects that an object was made for: its owners, and for Endpoints the Service of the same
 /// name, because the endpoints controller sets no owner reference.
-fn list_owners<'h>(held: &'h HeldObject, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
+fn list_uids_of_owners_and_service<'h>(
+    held: &'h HeldObject,
+    services: &HashMap<&str, &'h str>,
+) -> impl Iterator<Item = &'h str> {
     let is_endpoints = held.key.group_kind == GroupKind::new("", "Endpoints");
     let service = is_endpoints.then(|| services.get(held.key.name.as_str()).copied());
     let owners = held.owners.iter().map(String::as_str);

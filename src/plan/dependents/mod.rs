@@ -136,7 +136,7 @@ impl Dependents {
         dependents
             .detachments
             .sort_by(|one, other| one.dependent.key.cmp(&other.dependent.key));
-        dependents.undetachable = dependents.find_undetachable(desired, observed, prunes);
+        dependents.undetachable = dependents.find_undetachable_dependents_by_prune(desired, observed, prunes);
         dependents
     }
 
@@ -196,13 +196,14 @@ impl Dependents {
     }
 
     /// Returns whether this owner reference is removed before its owner is deleted.
-    fn is_detached(&self, key: &ObjectKey, owner: &str) -> bool {
+    fn is_detached(&self, key: &ObjectKey, owner_uid: &str) -> bool {
         let mut detachments = self.detachments.iter();
-        detachments.any(|detachment| detachment.dependent.key == *key && detachment.owners.contains(owner))
+        detachments
+            .any(|detachment| detachment.dependent.key == *key && detachment.owners.contains(owner_uid))
     }
 
     /// Finds the dependents that the run cannot keep; see [`Self::undetachable`].
-    fn find_undetachable(
+    fn find_undetachable_dependents_by_prune(
         &self,
         desired: &Desired,
         observed: &Observed,
@@ -214,7 +215,7 @@ impl Dependents {
             dependents.insert(dependent.clone());
         };
         for object in desired.members.iter().chain(&desired.parent) {
-            for uid in read_owners_of_manifest(object) {
+            for uid in read_owner_uids_of_manifest(object) {
                 if let Some(pruned) = self.deleted.get(&uid) {
                     add(pruned, &object.key);
                 }
@@ -257,7 +258,7 @@ fn must_outlive_owners(skip: &Skip, losses_of_owned: Risk) -> bool {
 }
 
 /// Returns the UIDs that a manifest names as owners.
-fn read_owners_of_manifest(object: &DesiredObject) -> Vec<String> {
+fn read_owner_uids_of_manifest(object: &DesiredObject) -> Vec<String> {
     const FIELD: &str = "ownerReferences";
     if !object.object.may_mention_metadata_key(FIELD) {
         return Vec::new();
@@ -335,7 +336,7 @@ impl<'p> DependentNamespaces<'p> {
     }
 
     /// Returns whether an object in this namespace, or a cluster-scoped one, may be a dependent.
-    pub fn holds(&self, namespace: Option<&str>) -> bool {
+    pub fn may_hold_dependents(&self, namespace: Option<&str>) -> bool {
         match self {
             Self::Everywhere => true,
             Self::In(namespaces) => namespace.is_some_and(|namespace| namespaces.contains(namespace)),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::containers::{Containers, Contents, HeldObject};
 use crate::model::identity::GroupKind;
-use crate::plan::containers::find_staying_containers;
+use crate::plan::containers::find_containers_of_staying_objects;
 use crate::plan::fixtures::{desired, live, policy, set};
 use crate::plan::plan;
 
@@ -234,7 +234,7 @@ fn containers_are_found_if_a_cluster_scoped_object_is_deleted() {
     ];
     let found = |prunes: &[Live]| {
         let skips = &skips;
-        find_staying_containers(&set(), Some(&resource), &manifests, prunes.iter(), skips)
+        find_containers_of_staying_objects(&set(), Some(&resource), &manifests, prunes.iter(), skips)
     };
     let [namespace, inside] = [
         owned("Namespace", None, "pruned", &[]),
@@ -303,7 +303,7 @@ fn dependents_are_near_their_owners() {
             &policy(),
         );
         let near = DependentNamespaces::for_prunes(&plan);
-        [Some("shop"), Some("away"), None].map(|namespace| near.holds(namespace))
+        [Some("shop"), Some("away"), None].map(|namespace| near.may_hold_dependents(namespace))
     };
     let inside = config_map("a", &[]);
     let outside = live("ClusterRole.rbac.authorization.k8s.io", None, "a");

@@ -6,7 +6,7 @@ use std::iter;
 
 use super::containers::{ContainerIndex, KeptObjects};
 use super::data_loss::DeletedObjects;
-use super::dependencies::list_live_dependencies;
+use super::dependencies::list_live_dependencies_with_dependents;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
     Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
@@ -82,7 +82,7 @@ impl<'a> Judge<'a> {
                 .collect(),
             kept: KeptObjects::default(),
             needed_by_kept: HashMap::new(),
-            needed_by_desired: list_manifest_dependencies(desired).collect(),
+            needed_by_desired: list_manifest_dependencies_with_dependents(desired).collect(),
             deleted: DeletedObjects::default(),
             attached: HashMap::new(),
             undetachable: BTreeMap::new(),
@@ -102,9 +102,9 @@ impl<'a> Judge<'a> {
         desired_uids: HashSet<String>,
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
-        judge.note_needed(plan.edges.needed.iter());
+        judge.note_dependencies_of_desired(plan.edges.needed.iter());
         judge.replace_kept(&plan.skips);
-        judge.replace_deleted(plan.all_prunes(), &plan.dependents);
+        judge.replace_deleted_and_dependents(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
             if let Some(object) = refusal.object() {
                 judge.accepted.entry(object).or_default().push(refusal);
@@ -118,18 +118,21 @@ impl<'a> Judge<'a> {
     }
 
     /// Notes dependencies of live objects: pairs of an object and a desired object that depends on it.
-    pub(super) fn note_needed(&mut self, needed: impl Iterator<Item = (&'a ObjectKey, &'a ObjectKey)>) {
+    pub(super) fn note_dependencies_of_desired(
+        &mut self,
+        needed: impl Iterator<Item = (&'a ObjectKey, &'a ObjectKey)>,
+    ) {
         for (key, dependent) in needed {
             self.needed_by_desired.entry(key).or_insert(dependent);
         }
     }
 
     /// Divides members into prunes and kept objects. Members that the manifests hold are in neither list.
-    pub(super) fn divide(&mut self, members: &[Live]) -> (Vec<Live>, Vec<Skip>) {
+    pub(super) fn divide_into_prunes_and_skips(&mut self, members: &[Live]) -> (Vec<Live>, Vec<Skip>) {
         self.divide_with_kept(members, Vec::new())
     }
 
-    /// Divides members as [`Self::divide`] does, if the objects of `skips` are kept already. Returns them with the
+    /// Divides members as [`Self::divide_into_prunes_and_skips`] does, if the objects of `skips` are kept already. Returns them with the
     /// kept members.
     pub(super) fn divide_with_kept(
         &mut self,
@@ -172,14 +175,14 @@ impl<'a> Judge<'a> {
     fn replace_kept(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.stays_despite_pruning());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
-        let needed = list_live_dependencies(kept.map(|skip| &skip.live));
+        let needed = list_live_dependencies_with_dependents(kept.map(|skip| &skip.live));
         self.needed_by_kept = needed
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
     }
 
     /// Replaces the objects that the run deletes, and the dependents of these objects.
-    pub(super) fn replace_deleted<'l>(
+    pub(super) fn replace_deleted_and_dependents<'l>(
         &mut self,
         prunes: impl Iterator<Item = &'l Live>,
         dependents: &Dependents,
@@ -334,7 +337,7 @@ impl<'a> Judge<'a> {
             return refusals;
         }
         if self.policy.data_loss == Risk::Refused {
-            refusals.extend(self.find_losses(live));
+            refusals.extend(self.find_losses_even_if_allowed(live));
             refusals.retain(|refusal| !self.is_confirmed_loss(refusal));
         }
         // Even if data loss is allowed or accepted: the run first has to remove the owner references. An object that
@@ -344,9 +347,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns what would be lost beyond the object, as refusals, even if the policy allows the loss.
-    pub(super) fn find_losses(&self, live: &Live) -> Vec<Refusal> {
+    pub(super) fn find_losses_even_if_allowed(&self, live: &Live) -> Vec<Refusal> {
         let contents = self.contents.get(&live.key);
-        data_loss::refuse_losses(live, contents, &self.deleted, self.operation())
+        data_loss::refuse_losses(live, contents, &self.deleted, self.operation_for_hints())
     }
 
     /// Refuses to delete the object if the garbage collector would then delete desired or kept objects.
@@ -372,13 +375,13 @@ impl<'a> Judge<'a> {
                 .map(|dependent| dependent.uid.clone())
                 .collect(),
             dependents: dependents.map(|dependent| dependent.key.clone()).collect(),
-            operation: self.operation(),
+            operation: self.operation_for_hints(),
         }
     }
 
     /// Returns the operation for hints. Without desired objects it is `Delete`: a hint must not advise to restore an
     /// object to the manifests, because there are none.
-    fn operation(&self) -> Operation {
+    fn operation_for_hints(&self) -> Operation {
         if self.desired.is_empty() {
             Operation::Delete
         } else {
@@ -414,21 +417,27 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `now`: objects that it
     /// has gained since the plan was made would be deleted with it.
-    pub fn reason_to_keep_filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
-        let annotated = data_loss::objects_with_keep_annotation(now);
+    pub fn reason_to_keep_container_with_contents(
+        &self,
+        container: &Live,
+        contents_now: &Contents,
+    ) -> Option<SkipReason> {
+        let annotated = data_loss::objects_with_keep_annotation(contents_now);
         self.reason_to_keep_for_annotated(container, annotated)
             .or_else(|| match self.gained_objects {
                 Risk::Allowed => None,
                 Risk::Refused => {
                     let planned = self.contents.get(&container.key);
-                    data_loss::reason_to_keep_filled(planned, now, &self.deleted)
+                    data_loss::find_loss_of_gained_objects(planned, contents_now, &self.deleted)
                 }
             })
     }
 }
 
 /// Returns the dependencies that manifests name: pairs of an object and a desired object that depends on it.
-fn list_manifest_dependencies(desired: &Desired) -> impl Iterator<Item = (&ObjectKey, &ObjectKey)> {
+fn list_manifest_dependencies_with_dependents(
+    desired: &Desired,
+) -> impl Iterator<Item = (&ObjectKey, &ObjectKey)> {
     desired.members.iter().flat_map(|member| {
         let depends_on = member.depends_on.iter();
         depends_on.map(|key| (key, &member.key))

@@ -394,7 +394,7 @@ fn what_came_into_a_container_keeps_it() {
     let plan = plan(&set, &manifests, &observed, &policy);
     let judge = Judge::for_plan(&set, &policy, &manifests, &contents, &plan, HashSet::new());
     assert_eq!(
-        judge.reason_to_keep_filled(&namespace, &Contents::default()),
+        judge.reason_to_keep_container_with_contents(&namespace, &Contents::default()),
         None
     );
     let now = Contents {
@@ -407,16 +407,23 @@ fn what_came_into_a_container_keeps_it() {
         unknown: Vec::new(),
         unanswering: BTreeMap::new(),
     };
-    assert!(judge.reason_to_keep_filled(&namespace, &now).is_some());
+    assert!(
+        judge
+            .reason_to_keep_container_with_contents(&namespace, &now)
+            .is_some()
+    );
     let allowed = Policy {
         data_loss: Risk::Allowed,
         ..self::policy()
     };
     let judge = Judge::for_plan(&set, &allowed, &manifests, &contents, &plan, HashSet::new());
-    assert_eq!(judge.reason_to_keep_filled(&namespace, &now), None);
+    assert_eq!(
+        judge.reason_to_keep_container_with_contents(&namespace, &now),
+        None
+    );
     let mut annotated = now;
     annotated.objects[0].keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
-    let reason = judge.reason_to_keep_filled(&namespace, &annotated);
+    let reason = judge.reason_to_keep_container_with_contents(&namespace, &annotated);
     assert!(
         matches!(reason, Some(SkipReason::HoldsAnnotated { .. })),
         "{reason:?}"
@@ -506,7 +513,7 @@ fn a_hook_stays_a_member_whose_place_is_recorded() {
         assert_eq!(plan.count_prunes(), 0);
         let place = (&job.key.group_kind, job.key.namespace.as_deref());
         let mut wider = plan.record_after.clone();
-        wider.add_place(place.0, place.1, Some("shop"));
+        wider.add_kind_and_namespace(place.0, place.1, Some("shop"));
         assert_eq!(wider, plan.record_after);
     }
 }

@@ -34,19 +34,19 @@ pub fn needed_to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
 /// none if the run does not write the parent.
 pub fn needed_to_record(
     set: &Set,
-    resource: &Resource,
+    parent_resource: &Resource,
     parent: Option<&ParentObject>,
     record: &Record,
-    changes: &[Live],
+    labeled: &[Live],
 ) -> Vec<Permission> {
-    let patch = needed_to_patch_parent(set, resource);
+    let patch = needed_to_patch_parent(set, parent_resource);
     match parent {
         // A parent without a manifest is created by POST. For RBAC, a POST names no object.
         None => vec![
-            Permission::on_all_objects(Verb::Create, resource, set.parent.namespace.as_deref()),
+            Permission::on_all_objects(Verb::Create, parent_resource, set.parent.namespace.as_deref()),
             patch,
         ],
-        Some(parent) if changes.is_empty() && parent.has_tooling_and_record(&set.tooling, record) => {
+        Some(parent) if labeled.is_empty() && parent.has_tooling_and_record(&set.tooling, record) => {
             Vec::new()
         }
         Some(_) => vec![patch],
@@ -54,14 +54,14 @@ pub fn needed_to_record(
 }
 
 /// Returns the permission to narrow or remove the record of an existing parent.
-pub fn needed_to_patch_parent(set: &Set, resource: &Resource) -> Permission {
-    Permission::on_object(Verb::Patch, resource, &set.parent)
+pub fn needed_to_patch_parent(set: &Set, parent_resource: &Resource) -> Permission {
+    Permission::on_object(Verb::Patch, parent_resource, &set.parent)
 }
 
 /// Returns the permissions to end the set of an existing parent: to delete the parent, and to patch it if it has to be
 /// kept. Which of them is needed is known only once the members are deleted.
-pub fn needed_to_end_set(set: &Set, resource: &Resource) -> [Permission; 2] {
-    [Verb::Delete, Verb::Patch].map(|verb| Permission::on_object(verb, resource, &set.parent))
+pub fn needed_to_end_set(set: &Set, parent_resource: &Resource) -> [Permission; 2] {
+    [Verb::Delete, Verb::Patch].map(|verb| Permission::on_object(verb, parent_resource, &set.parent))
 }
 
 #[cfg(test)]

@@ -38,38 +38,38 @@ pub(super) fn needed_for_content(
 
 /// Returns the permission that a role needs: `escalate`, unless the role grants nothing. Source:
 /// `pkg/registry/rbac/escalation_check.go`, `RoleEscalationAuthorized`.
-fn needed_to_escalate(object: &DesiredObject) -> Option<Permission> {
-    let value = object.object.value();
-    let grants = |field: &str| value.get(field).is_some_and(|value| !is_empty(value));
+fn needed_to_escalate(role: &DesiredObject) -> Option<Permission> {
+    let value = role.object.value();
+    let grants = |field: &str| {
+        value
+            .get(field)
+            .is_some_and(|value| !is_null_or_empty_array(value))
+    };
     if !grants("rules") && !grants("aggregationRule") {
         return None;
     }
-    Some(Permission::on_object(
-        Verb::Escalate,
-        &object.resource,
-        &object.key,
-    ))
+    Some(Permission::on_object(Verb::Escalate, &role.resource, &role.key))
 }
 
-fn is_empty(value: &Value) -> bool {
+fn is_null_or_empty_array(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// Returns the permission that a binding needs: `bind` for its role, in the namespace of the binding even if the role
 /// is a `ClusterRole`. Source: `pkg/registry/rbac/escalation_check.go`, `BindingAuthorized`.
-fn needed_to_bind(object: &DesiredObject) -> Option<Permission> {
-    let value = object.object.value();
-    let resource = match text(&value, "/roleRef/kind")? {
+fn needed_to_bind(binding: &DesiredObject) -> Option<Permission> {
+    let value = binding.object.value();
+    let resource = match read_text_at(&value, "/roleRef/kind")? {
         "Role" => "roles",
         "ClusterRole" => "clusterroles",
         _ => return None,
     };
     Some(Permission {
-        namespace: object.key.namespace.clone(),
+        namespace: binding.key.namespace.clone(),
         group: RBAC.to_owned(),
         resource: resource.to_owned(),
         verb: Verb::Bind,
-        name: Some(text(&value, "/roleRef/name")?.to_owned()),
+        name: Some(read_text_at(&value, "/roleRef/name")?.to_owned()),
     })
 }
 
@@ -78,8 +78,8 @@ fn needed_to_bind(object: &DesiredObject) -> Option<Permission> {
 /// `pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go`.
 fn needed_to_read_parameters(policy: &DesiredObject, discovery: &Discovery) -> Option<Permission> {
     let value = policy.object.value();
-    let kind = text(&value, "/spec/paramKind/kind")?;
-    let api_version = text(&value, "/spec/paramKind/apiVersion")?;
+    let kind = read_text_at(&value, "/spec/paramKind/kind")?;
+    let api_version = read_text_at(&value, "/spec/paramKind/apiVersion")?;
     let gvk = GroupVersionKind::from_api_version(api_version, kind);
     let resource = match discovery.find_preferred(&gvk.group_kind()) {
         KindLookup::Found(resource) => resource.plural.clone(),
@@ -104,15 +104,15 @@ fn needed_to_read_bound_parameters(
 ) -> Option<Permission> {
     let value = binding.object.value();
     let reference = value.pointer("/spec/paramRef").filter(|value| !value.is_null())?;
-    let policy_name = text(&value, "/spec/policyName")?;
+    let policy_name = read_text_at(&value, "/spec/policyName")?;
     let policy_kind = binding.key.group_kind.kind.strip_suffix("Binding")?;
     let policy = desired.members.iter().find(|member| {
         let GroupKind { group, kind } = &member.key.group_kind;
         *group == binding.key.group_kind.group && kind == policy_kind && member.key.name == policy_name
     })?;
-    let name = text(reference, "/name").filter(|name| !name.is_empty());
+    let name = read_text_at(reference, "/name").filter(|name| !name.is_empty());
     Some(Permission {
-        namespace: text(reference, "/namespace").map(str::to_owned),
+        namespace: read_text_at(reference, "/namespace").map(str::to_owned),
         // Without a name, a selector chooses the parameters.
         verb: if name.is_some() { Verb::Get } else { Verb::List },
         name: name.map(str::to_owned),
@@ -125,7 +125,7 @@ fn needed_to_read_bound_parameters(
 /// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`.
 fn needed_to_attest(bundle: &DesiredObject) -> Vec<Permission> {
     let value = bundle.object.value();
-    let signer = text(&value, "/spec/signerName").unwrap_or_default();
+    let signer = read_text_at(&value, "/spec/signerName").unwrap_or_default();
     if signer.is_empty() {
         return Vec::new();
     }
@@ -138,6 +138,6 @@ fn needed_to_attest(bundle: &DesiredObject) -> Vec<Permission> {
     }]
 }
 
-fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+fn read_text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer)?.as_str()
 }

@@ -42,7 +42,7 @@ pub fn needed_for_plan(
     for (key, resource) in &plan.edges.known.outside {
         needed.add_read(key, resource);
     }
-    needed.add_deletes(plan);
+    needed.add_deletes_and_detachments(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
         let permission = Permission::on_object(verb, parent_resource, &set.parent);
         // A parent without a manifest is created by POST. For RBAC, a POST names no object.
@@ -65,7 +65,7 @@ pub fn needed_to_delete_set(
     plan: &Plan,
 ) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
-    needed.add_deletes(plan);
+    needed.add_deletes_and_detachments(plan);
     if parent.is_some() {
         needed.rights.extend(needed_to_end_set(set, parent_resource));
     }
@@ -149,7 +149,7 @@ impl NeededPermissions {
 
     /// Adds the permissions to delete the prunes, and to remove owner references before the deletes. Both include
     /// `get`: an object that has changed since the plan is read again.
-    fn add_deletes(&mut self, plan: &Plan) {
+    fn add_deletes_and_detachments(&mut self, plan: &Plan) {
         for live in plan.all_prunes() {
             self.add_read_and(Verb::Delete, &live.key, &live.resource);
         }

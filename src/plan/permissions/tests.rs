@@ -82,7 +82,7 @@ fn now(manifests: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -
     let mut recorded = Record::default();
     for member in &members {
         let key = &member.key;
-        recorded.add_place(&key.group_kind, key.namespace.as_deref(), Some("shop"));
+        recorded.add_kind_and_namespace(&key.group_kind, key.namespace.as_deref(), Some("shop"));
     }
     let observed = Observed {
         recorded,

@@ -14,7 +14,7 @@ use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::model::topological_ranks::{DependencyGraph, Rank};
 use crate::model::user_annotations::PruneOrder;
 
@@ -38,8 +38,8 @@ impl PruneSteps {
         let all = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
         let mut leaving = Leaving::new(set, &prunes, skips);
         let mut ignored: Vec<String> = all.flat_map(ignored_dependency_warnings).collect();
-        let ranks = leaving.rank_prunes(&mut ignored);
-        let after = leaving.find_dependents();
+        let ranks = leaving.rank_prunes_and_drop_cycles(&mut ignored);
+        let after = leaving.find_dependents_by_prune();
         let pruned_last = leaving.find_pruned_last();
         let mut regular: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
         let mut last: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
@@ -106,13 +106,13 @@ impl<'l> Leaving<'l> {
 
     /// Ranks the prunes. Dependencies that are part of a cycle are dropped, so that a set can always be deleted;
     /// `ignored` gets a warning for each cycle.
-    fn rank_prunes(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
-        let mut ranks = self.rank_objects(ignored);
+    fn rank_prunes_and_drop_cycles(&mut self, warnings: &mut Vec<String>) -> Vec<Rank> {
+        let mut ranks = self.rank_objects_and_drop_cycles(warnings);
         ranks.truncate(self.prune_count);
         ranks
     }
 
-    fn rank_objects(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
+    fn rank_objects_and_drop_cycles(&mut self, warnings: &mut Vec<String>) -> Vec<Rank> {
         if self.edges.is_empty() {
             return self.rank_by_wave();
         }
@@ -142,7 +142,7 @@ impl<'l> Leaving<'l> {
             for (_, dependency) in leading_out {
                 fixed.extend(on_cycles.iter().map(|index| (*index, *dependency)));
             }
-            ignored.push(self.cycle_warning(&cycle, &dropped));
+            warnings.push(self.cycle_warning(&cycle, &dropped));
         }
     }
 
@@ -170,7 +170,7 @@ impl<'l> Leaving<'l> {
         } else {
             format!(
                 "{text}; other cycles through it are ignored, too: {}",
-                listed(others)
+                first_names_and_more(others)
             )
         }
     }
@@ -197,7 +197,7 @@ impl<'l> Leaving<'l> {
     }
 
     /// Returns the dependents of each prune. They have to be gone before the prune is deleted.
-    fn find_dependents(&self) -> BTreeMap<ObjectKey, Vec<Live>> {
+    fn find_dependents_by_prune(&self) -> BTreeMap<ObjectKey, Vec<Live>> {
         let mut dependents_of: BTreeMap<ObjectKey, Vec<Live>> = BTreeMap::new();
         let edges = self.edges.iter();
         for (dependent, dependency) in edges.filter(|(_, dependency)| *dependency < self.prune_count) {
@@ -265,13 +265,16 @@ impl Plan {
         let dependents = self.edges.prune_after.get(&live.key);
         if let Some(dependents) = dependents.filter(|dependents| !dependents.is_empty()) {
             let keys = dependents.iter().map(|dependent| &dependent.key);
-            clauses.push(format!("once these dependents are gone: {}", listed(keys)));
+            clauses.push(format!(
+                "once these dependents are gone: {}",
+                first_names_and_more(keys)
+            ));
         }
         clauses.join(", ")
     }
 
     /// Returns a line for each time of [`Self::describe_prune_times`], with the objects that are pruned then.
-    pub fn prune_time_lines(&self, policy: &Policy) -> Vec<String> {
+    pub fn describe_prunes_by_time(&self, policy: &Policy) -> Vec<String> {
         let times = self.describe_prune_times(policy);
         let mut objects: BTreeMap<&str, Vec<&ObjectKey>> = BTreeMap::new();
         for live in self.all_prunes() {
@@ -281,7 +284,7 @@ impl Plan {
         }
         let lines = objects.into_iter();
         lines
-            .map(|(time, objects)| format!("{}: pruned {time}", listed(objects)))
+            .map(|(time, objects)| format!("{}: pruned {time}", first_names_and_more(objects)))
             .collect()
     }
 }

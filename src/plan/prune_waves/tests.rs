@@ -388,7 +388,7 @@ fn a_prune_has_a_time_if_it_does_not_only_follow_the_applies() {
     ];
     let expected = expected.map(|(live, time)| (&*live.uid, time.to_owned()));
     assert_eq!(plan.describe_prune_times(&policy()), expected.into());
-    let lines = plan.prune_time_lines(&policy());
+    let lines = plan.describe_prunes_by_time(&policy());
     assert_eq!(lines.len(), 3);
     let of_dependency = "configmap/dependency in namespace shop: pruned once these dependents are gone: \
                          configmap/dependent in namespace shop";

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::dependencies::list_live_dependencies;
+use super::dependencies::list_live_dependencies_with_dependents;
 use super::prune_rules::is_owned_copy;
 use super::{Judge, Plan, Policy, PruneSteps, Skip, SkipReason};
 use crate::manifest::desired::Desired;
@@ -44,14 +44,17 @@ impl StateAfterWait<'_> {
             PruneOrder::Last => plan.last_prunes.iter().flatten().collect(),
         };
         let members: HashMap<&str, &Live> = self.members.iter().map(|live| (&*live.uid, live)).collect();
-        let candidates: Vec<Live> = planned.iter().map(|live| find_current(&members, live)).collect();
-        let (mut skips, needed) = self.find_skips_and_dependencies(plan, &planned);
+        let candidates: Vec<Live> = planned
+            .iter()
+            .map(|live| find_read_again_or_planned(&members, live))
+            .collect();
+        let (mut skips, needed) = self.find_skips_and_dependencies_beside_prunes(plan, &planned);
         for skip in &mut skips {
-            skip.live = find_current(&members, &skip.live);
+            skip.live = find_read_again_or_planned(&members, &skip.live);
         }
         let uids = self.desired_uids.clone();
         let mut judge = Judge::new(self.set, self.policy, self.desired, self.contents, uids);
-        judge.note_needed(needed.iter());
+        judge.note_dependencies_of_desired(needed.iter());
         let (mut prunes, skips) = judge.divide_with_kept(&candidates, skips);
         // The judge ignores prunes that turned out to be desired objects. They stay in the plan, so that each is
         // reported when its delete is due.
@@ -81,7 +84,7 @@ impl StateAfterWait<'_> {
     ///
     /// The rest are the desired objects, and members that another run has added. These count like desired objects, so
     /// what they depend on is kept.
-    fn find_skips_and_dependencies(
+    fn find_skips_and_dependencies_beside_prunes(
         &self,
         plan: &Plan,
         prunes: &[&Live],
@@ -107,7 +110,7 @@ impl StateAfterWait<'_> {
                 rest.push(live);
             }
         }
-        let needed = list_live_dependencies(rest.into_iter())
+        let needed = list_live_dependencies_with_dependents(rest.into_iter())
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
         (skips, needed)
@@ -116,7 +119,7 @@ impl StateAfterWait<'_> {
 
 /// Returns the object as it is among the `members` by UID, or as it was planned if it is not among them. A member with
 /// the same UID and another key is the same object in another API group, so the planned one is used.
-fn find_current(members: &HashMap<&str, &Live>, planned: &Live) -> Live {
+fn find_read_again_or_planned(members: &HashMap<&str, &Live>, planned: &Live) -> Live {
     match members.get(planned.uid.as_str()) {
         Some(member) if member.key == planned.key => (*member).clone(),
         _ => planned.clone(),

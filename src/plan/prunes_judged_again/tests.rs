@@ -183,7 +183,7 @@ fn the_last_prunes_are_judged_without_those_before_them() {
 #[test]
 fn what_a_saved_plan_prunes_remains_as_it_was_planned() {
     let mut plan = planned();
-    plan.preconditions = Preconditions::bound(Salt::random().expect("bytes"), BTreeMap::new(), None);
+    plan.preconditions = Preconditions::for_saved_plan(Salt::random().expect("bytes"), BTreeMap::new(), None);
     let members = [after(map("one"), &[]), after(map("web"), &[&map("two")])];
     let judged = judged(&plan, PruneOrder::Regular, &members);
     let versions = judged

@@ -9,13 +9,13 @@ mod pods_and_claims;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use pods_and_claims::{claims_after_recreation, lost_volume_data_words};
+pub use pods_and_claims::{claims_after_recreation, describe_lost_volume_data};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
     DependencyEdges, Dependents, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason,
-    is_container_kind, list_with_keep_annotations, prune_rules,
+    is_namespace_or_crd_kind, list_with_keep_annotations, prune_rules,
 };
 use crate::compare::ownership::owners_if_only_others;
 use crate::manifest::desired::DesiredObject;
@@ -23,7 +23,7 @@ use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::pointer::Pointer;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::model::user_annotations::{keep_annotation, recreate_annotation};
 
 /// The members that are recreated if the server refuses to update them.
@@ -49,7 +49,7 @@ impl Recreate {
     ///
     /// A namespace or CRD is never recreated: the objects in it would be deleted, and not be created again.
     pub fn chooses_by_metadata(&self, kind: &GroupKind, metadata: &Map<String, Value>) -> bool {
-        if is_container_kind(kind) {
+        if is_namespace_or_crd_kind(kind) {
             return false;
         }
         match self {
@@ -141,7 +141,7 @@ impl RecreationObstacle {
 
     /// Returns the obstacle if other field managers own all `fields` for which the server refused the update. Then the
     /// manifest may be valid, and a new object would lose the values of these fields. `ours` are our field managers.
-    pub fn from_faults<'f>(
+    pub fn from_refused_fields_of_others<'f>(
         fields: impl Iterator<Item = &'f str>,
         manifest: &Value,
         live: &Value,
@@ -208,7 +208,7 @@ impl fmt::Display for RecreationObstacle {
                 write!(
                     f,
                     "only other managers own the refused fields: {}",
-                    listed(fields)
+                    first_names_and_more(fields)
                 )
             }
             Self::ResetsIgnored(fields) => {
@@ -252,7 +252,7 @@ impl Judge<'_> {
             }
             Some(_) => {}
         }
-        match prune_rules::reason_to_stay(live, self.set, &self.policy.appliers) {
+        match prune_rules::reason_to_keep_by_metadata(live, self.set, &self.policy.appliers) {
             None | Some(SkipReason::Terminating { .. }) => {}
             Some(reason) => return Some(RecreationObstacle::Kept(reason)),
         }

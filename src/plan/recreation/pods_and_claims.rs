@@ -43,7 +43,7 @@ fn meets_requirement(labels: &Value, requirement: &Value) -> bool {
 pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
     if adopts_pods(object, live) {
         Claims::Stay
-    } else if lost_volume_data_words(&object.key.group_kind, live).is_some() {
+    } else if describe_lost_volume_data(&object.key.group_kind, live).is_some() {
         Claims::Lost
     } else {
         Claims::NotTouched
@@ -52,7 +52,7 @@ pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
 
 /// Returns the data that is deleted with an object and that no manifest holds, as words for a message; `None` if there
 /// is no such data.
-pub fn lost_volume_data_words(kind: &GroupKind, live: &Value) -> Option<&'static str> {
+pub fn describe_lost_volume_data(kind: &GroupKind, live: &Value) -> Option<&'static str> {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "PersistentVolumeClaim") => Some("the data of its volume"),
         ("", "PersistentVolume") => Some("the data of the volume"),

@@ -45,7 +45,7 @@ fn a_saved_plan_recreates_only_what_it_names() {
     let flux = marked(&json!({"kustomize.toolkit.fluxcd.io/force": "enabled"}));
     let bound = |recreated| {
         let salt = Salt::random().expect("random bytes");
-        Preconditions::bound(salt, BTreeMap::new(), None).with_recreated(recreated)
+        Preconditions::for_saved_plan(salt, BTreeMap::new(), None).with_recreated(recreated)
     };
     for (preconditions, expected) in [
         (Preconditions::default(), true),

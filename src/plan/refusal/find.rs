@@ -32,7 +32,7 @@ pub(in crate::plan) fn find_refusals(
         ));
     }
     if policy.unowned == Unowned::Refused {
-        refusals.extend(existing_objects::refuse_unowned(desired, observed));
+        refusals.extend(existing_objects::refuse_objects_in_no_set(desired, observed));
     }
     refusals.extend(plan.all_prunes().flat_map(|live| judge.refuse_to_delete(live)));
     if let Some(limit) = policy.max_prune

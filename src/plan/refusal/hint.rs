@@ -113,7 +113,7 @@ fn hint_for_other_tooling(found: &Tooling, ours: &Tooling) -> String {
     format!(
         "use {0}, add --tooling {1} to keep the set operable by {0}, or take it over with --take-over-set --yes",
         found.name,
-        found.tooling_flag_value()
+        found.shell_flag_value_with_version()
     )
 }
 
@@ -132,6 +132,6 @@ fn hint_for_managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operat
     format!(
         "keep the set operable by {} with --tooling {}, or first run `kubectl applyset apply … --take-over-set --yes`",
         found.name,
-        found.tooling_flag_value()
+        found.shell_flag_value_with_version()
     )
 }

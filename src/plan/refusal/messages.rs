@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::applyset::Tooling;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::text::{counted, first_lines_and_more, first_listed, listed};
+use crate::model::text::{counted, first_lines_and_more, first_names_and_more, first_names_and_more_up_to};
 use crate::plan::OtherParent;
 
 /// The most members of a set that a message names.
@@ -93,7 +93,10 @@ pub(super) fn describe_other_set(parent: &OtherParent, id: &str) -> String {
 }
 
 /// Counts objects outside of the namespace whose objects need no confirmation: `2 objects outside namespace shop`.
-pub(super) fn count_outside(trusted_namespace: Option<&str>, objects: &[ObjectKey]) -> String {
+pub(super) fn describe_number_outside_namespace(
+    trusted_namespace: Option<&str>,
+    objects: &[ObjectKey],
+) -> String {
     let count = counted(objects.len(), "object");
     match trusted_namespace {
         Some(namespace) => format!("{count} outside namespace {namespace}"),
@@ -106,7 +109,7 @@ pub fn list_with_keep_annotations(
     objects: &[ObjectKey],
     keep_annotations: &BTreeMap<ObjectKey, String>,
 ) -> String {
-    listed(objects.iter().map(|key| match keep_annotations.get(key) {
+    first_names_and_more(objects.iter().map(|key| match keep_annotations.get(key) {
         Some(keep_annotation) => format!("{key} (kept by {keep_annotation})"),
         None => key.to_string(),
     }))
@@ -117,11 +120,11 @@ pub(super) fn describe_prune_of_all(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();
     }
-    format!("; all members would be pruned: {}", listed(objects))
+    format!("; all members would be pruned: {}", first_names_and_more(objects))
 }
 
 /// Describes what becomes of the members of a disbanded set, and of objects with a copy of its label (`copies`).
-pub(super) fn describe_release(members: usize, copies: &[ObjectKey]) -> String {
+pub(super) fn describe_disband(members: usize, copies: &[ObjectKey]) -> String {
     let mut parts = Vec::new();
     if members > 0 || copies.is_empty() {
         parts.push(format!("{} kept", counted(members, "object")));
@@ -140,7 +143,7 @@ pub fn describe_released_copies(copies: &[ObjectKey]) -> Option<String> {
     };
     Some(format!(
         "the label is also removed from {objects}: {}",
-        listed(copies)
+        first_names_and_more(copies)
     ))
 }
 
@@ -150,7 +153,10 @@ pub(super) fn describe_deleted_members(objects: &[ObjectKey]) -> String {
         return String::new();
     }
     let count = counted(objects.len(), "object");
-    format!(" with {count}: {}", first_listed(MOST_NAMED_MEMBERS, objects))
+    format!(
+        " with {count}: {}",
+        first_names_and_more_up_to(MOST_NAMED_MEMBERS, objects)
+    )
 }
 
 /// Describes the objects that would be lost with a container. `unknown` are the resources that cannot be listed.
@@ -160,11 +166,14 @@ pub(in super::super) fn describe_losses(lost: &[ObjectKey], unknown: &[String]) 
         let objects = counted(lost.len(), "object");
         losses.push(format!(
             "{objects} that this run does not prune: {}",
-            listed(lost)
+            first_names_and_more(lost)
         ));
     }
     if !unknown.is_empty() {
-        losses.push(format!("objects that cannot be listed: {}", listed(unknown)));
+        losses.push(format!(
+            "objects that cannot be listed: {}",
+            first_names_and_more(unknown)
+        ));
     }
     losses.join(", and ")
 }

@@ -11,8 +11,8 @@ pub(super) use find::find_refusals;
 pub use find::{refuse_hooks, refuse_large_annotations};
 pub(super) use messages::describe_losses;
 use messages::{
-    count_outside, describe_deleted_members, describe_other_set, describe_prune_of_all, describe_release,
-    describe_tooling,
+    describe_deleted_members, describe_disband, describe_number_outside_namespace, describe_other_set,
+    describe_prune_of_all, describe_tooling,
 };
 pub use messages::{describe_released_copies, list_with_keep_annotations};
 
@@ -22,7 +22,7 @@ use crate::manifest::Position;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::ParentFault;
 use crate::model::identity::ObjectKey;
-use crate::model::text::{counted, listed};
+use crate::model::text::{counted, first_names_and_more};
 
 /// One reason for which nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,7 +82,7 @@ pub enum Refusal {
         object: ObjectKey,
     },
     /// Manifests are hooks of Helm or Argo CD.
-    #[error("the manifests hold {}, which a set does not run: {}", counted(.hooks.len(), "hook"), listed(.hooks))]
+    #[error("the manifests hold {}, which a set does not run: {}", counted(.hooks.len(), "hook"), first_names_and_more(.hooks))]
     HoldsHooks {
         /// The hooks, each with its position and annotation.
         hooks: Vec<String>,
@@ -102,7 +102,7 @@ pub enum Refusal {
         operation: Operation,
     },
     /// A container would be pruned that holds objects of the manifests.
-    #[error("{container}: no longer in the manifests, but contains objects of the manifests: {}", listed(.desired))]
+    #[error("{container}: no longer in the manifests, but contains objects of the manifests: {}", first_names_and_more(.desired))]
     HoldsDesired {
         /// The namespace or CRD.
         container: ObjectKey,
@@ -144,7 +144,7 @@ pub enum Refusal {
     /// An object that would be pruned owns, or may own, objects that this run cannot keep by removing owner references.
     #[error(
         "{object}: not pruned: it may own {}",
-        listed(.dependents)
+        first_names_and_more(.dependents)
     )]
     OwnsUndetachable {
         /// The object that would be pruned.
@@ -153,7 +153,7 @@ pub enum Refusal {
         dependents: Vec<ObjectKey>,
     },
     /// More would be pruned than the user allows.
-    #[error("{} would be pruned, more than --max-prune={limit}: {}", counted(.objects.len(), "object"), listed(.objects))]
+    #[error("{} would be pruned, more than --max-prune={limit}: {}", counted(.objects.len(), "object"), first_names_and_more(.objects))]
     TooManyPrunes {
         /// The objects that would be pruned.
         objects: Vec<ObjectKey>,
@@ -217,7 +217,7 @@ pub enum Refusal {
         operation: Operation,
     },
     /// A set would be disbanded, which the user has not confirmed.
-    #[error("{parent}: the set would be disbanded; {}", describe_release(*.members, .copies))]
+    #[error("{parent}: the set would be disbanded; {}", describe_disband(*.members, .copies))]
     DisbandsSet {
         parent: ObjectKey,
         /// Number of members that would be released.
@@ -226,7 +226,7 @@ pub enum Refusal {
         copies: Vec<ObjectKey>,
     },
     /// An inventory lists objects outside of the namespace that needs no confirmation.
-    #[error("inventory {inventory} lists {}: {}", count_outside(.trusted_namespace.as_deref(), .objects), listed(.objects))]
+    #[error("inventory {inventory} lists {}: {}", describe_number_outside_namespace(.trusted_namespace.as_deref(), .objects), first_names_and_more(.objects))]
     ReachesOutside {
         /// The inventory as the command line names it.
         inventory: String,
@@ -254,7 +254,7 @@ pub enum Refusal {
 impl Refusal {
     /// Returns the UIDs of the objects that would be lost with a namespace or CRD, and the resources in it that could
     /// not be listed; nothing for any other refusal.
-    pub fn lost_with_container(&self) -> BTreeSet<String> {
+    pub fn lost_uids_and_unlisted_resources(&self) -> BTreeSet<String> {
         match self {
             Self::HoldsOthers { uids, unknown, .. } => uids.iter().chain(unknown).cloned().collect(),
             _ => BTreeSet::new(),

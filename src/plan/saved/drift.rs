@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::{
     Intent, MAKE_A_NEW_PLAN, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen,
-    intents,
+    list_intents_and_unwritten_uids,
 };
 use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
@@ -160,7 +160,7 @@ impl fmt::Display for ChangeSincePlan {
 /// writes, and the objects that the new plan does not know any more.
 pub fn objects_to_read(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
     let is_write = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
-    let now = intents(plan, desired);
+    let now = list_intents_and_unwritten_uids(plan, desired);
     let mut keys = BTreeSet::new();
     for object in &saved.objects {
         if is_write(&object.intent) || !now.contains_key(&object.key) {
@@ -184,14 +184,16 @@ pub fn find_drift(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSi
     let mut found = find_changed_namespaces(saved, current);
     found.extend(find_change_of_parent(saved, current));
     let saved_keys: BTreeSet<&ObjectKey> = saved.objects.iter().map(|object| &object.key).collect();
-    let new_intents = intents(current.plan, current.desired);
+    let new_intents = list_intents_and_unwritten_uids(current.plan, current.desired);
     for object in &saved.objects {
         let key = object.key.clone();
         let new_intent = new_intents.get(&object.key);
         let now = match (&object.intent, new_intent) {
             // The content of an object that neither plan writes was not read. It is enough that the UIDs and the
             // intents are equal.
-            (Intent::LeaveAlone | Intent::Skip(_), Some((_, Some(uid)))) => Some(Seen::left_alone(uid)),
+            (Intent::LeaveAlone | Intent::Skip(_), Some((_, Some(uid)))) => {
+                Some(Seen::for_unwritten_object(uid))
+            }
             _ => current.seen.get(&object.key).cloned(),
         };
         // The first change that applies is reported.
@@ -247,7 +249,7 @@ fn find_new_losses(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeS
         .collect();
     let new_losses = current.plan.accepted.iter().filter(|loss| {
         let shown = loss.object().and_then(|container| shown.get(container));
-        let lost = loss.lost_with_container();
+        let lost = loss.lost_uids_and_unlisted_resources();
         shown.is_some_and(|shown| !lost.is_subset(shown))
     });
     new_losses.cloned().map(ChangeSincePlan::Refused).collect()
@@ -316,7 +318,7 @@ fn has_common_object(saved: &SavedPlan, namespaces: &NamespaceUids, parent: Opti
 /// Finds namespaces that were created, deleted or recreated. A namespace that could not be read, then or now, does not
 /// count as changed; see [`namespaces_not_compared`].
 fn find_changed_namespaces(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<ChangeSincePlan> {
-    let mut names = namespaces_of_both(saved, current);
+    let mut names = list_namespaces_of_either(saved, current);
     names.retain(
         |name| match (saved.namespaces.get(*name), current.namespaces.get(*name)) {
             (Some(None), _) | (_, Some(None)) => false,
@@ -333,7 +335,7 @@ fn find_changed_namespaces(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec
 /// Returns the namespaces that cannot be compared with those of the plan, because they could
 /// not be read then or now.
 pub fn namespaces_not_compared(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<String> {
-    let mut names = namespaces_of_both(saved, current);
+    let mut names = list_namespaces_of_either(saved, current);
     names.retain(|name| {
         let both = [saved.namespaces.get(*name), current.namespaces.get(*name)];
         both.contains(&Some(&None))
@@ -341,7 +343,7 @@ pub fn namespaces_not_compared(saved: &SavedPlan, current: &CurrentState<'_>) ->
     names.into_iter().cloned().collect()
 }
 
-fn namespaces_of_both<'a>(saved: &'a SavedPlan, current: &CurrentState<'a>) -> BTreeSet<&'a String> {
+fn list_namespaces_of_either<'a>(saved: &'a SavedPlan, current: &CurrentState<'a>) -> BTreeSet<&'a String> {
     saved.namespaces.keys().chain(current.namespaces.keys()).collect()
 }
 

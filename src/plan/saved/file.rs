@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::SavedPlan;
 use super::plain_digest;
 use super::secrets::hides_only_secret_values;
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 use crate::regular_file;
 
 const API_VERSION: &str = "kubectl-applyset/v1";
@@ -26,7 +26,7 @@ const LIMIT: u64 = 512 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum PlanFileError {
     /// The file cannot be read.
-    #[error("{}", os_cause(.0))]
+    #[error("{}", format_os_error(.0))]
     Io(#[from] io::Error),
     /// The file is not JSON.
     #[error("not valid JSON: {0}")]
@@ -64,7 +64,7 @@ pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
 /// # Errors
 ///
 /// If there is a plan, and it cannot be removed.
-pub fn discard(path: &Path) -> io::Result<bool> {
+pub fn remove_existing_plan(path: &Path) -> io::Result<bool> {
     let Ok(file) = resolve_link(path) else {
         return Ok(false);
     };

@@ -22,8 +22,10 @@ pub use drift::{
     ChangeSincePlan, CurrentState, find_drift, find_other_cluster, namespaces_not_compared, objects_to_read,
     pointer_left_to_autoscaler,
 };
-pub use file::{discard, read, write};
-pub use secrets::{fill_in_for_comparison, restore, would_lose_secret_values};
+pub use file::{read, remove_existing_plan, write};
+pub use secrets::{
+    fill_in_secret_values_for_comparison, restore_manifests_with_secrets, would_lose_secret_values,
+};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
@@ -187,7 +189,7 @@ pub struct SavedObject {
     /// `true` if the object is recreated and loses its data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loses_data: bool,
-    /// What is deleted with a pruned namespace or CRD, as `Refusal::lost_with_container` returns it.
+    /// What is deleted with a pruned namespace or CRD, as `Refusal::lost_uids_and_unlisted_resources` returns it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub lost: BTreeSet<String>,
     /// The JSON pointer of the number of replicas, if it is left to an autoscaler.
@@ -228,7 +230,7 @@ pub enum Intent {
 impl SavedManifest {
     /// Creates the saved form of a manifest, with the values of a Secret hidden.
     pub fn new(manifest: &Manifest, salt: &Salt) -> Self {
-        let (object, hidden) = secrets::hide(&manifest.gvk, manifest.object.value(), salt);
+        let (object, hidden) = secrets::hide_secret_values(&manifest.gvk, manifest.object.value(), salt);
         Self {
             source: SavedSource::new(&manifest.position.source),
             line: manifest.position.line,
@@ -338,7 +340,10 @@ pub fn saved_detachments(plan: &Plan) -> Vec<SavedDetachment> {
 
 /// Returns the intent for each object of a plan, with the UID of an object that the plan does not write. The UID is
 /// `None` for an object that the plan writes: it is read again, with its content, to be compared.
-pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
+pub fn list_intents_and_unwritten_uids(
+    plan: &Plan,
+    desired: &Desired,
+) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
     let mut intents = BTreeMap::new();
     for apply in plan.all_applies() {
         intents.insert(desired.members[apply.index].key.clone(), (Intent::Apply, None));

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
-use crate::compare::diff::{LAST_APPLIED, find_secret_copies};
+use crate::compare::diff::{LAST_APPLIED, find_pointers_to_secret_copies};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
@@ -30,11 +30,15 @@ pub fn would_lose_secret_values(manifest: &Manifest) -> bool {
 
 /// Hides the values of a Secret, and copies of these values in its annotations and labels. Returns the object, and the
 /// digests of the hidden values by JSON pointers. Any other object is returned as it is.
-pub(super) fn hide(gvk: &GroupVersionKind, object: Value, salt: &Salt) -> (Value, BTreeMap<String, String>) {
+pub(super) fn hide_secret_values(
+    gvk: &GroupVersionKind,
+    object: Value,
+    salt: &Salt,
+) -> (Value, BTreeMap<String, String>) {
     if !is_secret(gvk) {
         return (object, BTreeMap::new());
     }
-    let mut to_hide = find_secret_copies(&object, &[&object]);
+    let mut to_hide = find_pointers_to_secret_copies(&object, &[&object]);
     to_hide.extend(find_pointers_of_secret_values(&object));
     hide_at(&to_hide, object, salt)
 }
@@ -59,7 +63,7 @@ impl SavedManifest {
     /// Hides annotations and labels that contain a value of the live Secret, such as an annotation with a former
     /// password.
     pub fn hide_copies_of_live_values(&mut self, live: &Value, salt: &Salt) {
-        let to_hide = find_secret_copies(&self.object, &[live]);
+        let to_hide = find_pointers_to_secret_copies(&self.object, &[live]);
         let (object, hidden) = hide_at(&to_hide, std::mem::take(&mut self.object), salt);
         self.object = object;
         self.hidden.extend(hidden);
@@ -68,7 +72,7 @@ impl SavedManifest {
     /// Returns whether the key of an annotation or label contains a value of the Secret. Such a manifest cannot be
     /// saved without the value, because a hidden annotation is found by its key. The sign of such a key is that all
     /// annotations, or all labels, are hidden as one value.
-    pub fn has_value_in_key(&self) -> bool {
+    pub fn has_secret_value_in_key(&self) -> bool {
         FIELDS_WITH_COPIES
             .iter()
             .any(|field| self.hidden.contains_key(*field))
@@ -94,7 +98,7 @@ impl SavedManifest {
 /// # Errors
 ///
 /// If a source cannot be read, or Secrets have changed since the plan.
-pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
+pub fn restore_manifests_with_secrets(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     let mut manifests_by_source = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
         if !manifests_by_source.contains_key(&saved.source)
@@ -139,7 +143,7 @@ fn describe_changed_secret(saved: &SavedManifest) -> Message {
 /// If the digest of a hidden value is the digest of the live value, the live value is filled in. Otherwise a
 /// placeholder is filled in that differs from the live value, and the manifest is not complete. `None` if the manifest
 /// is not valid.
-pub fn fill_in_for_comparison(
+pub fn fill_in_secret_values_for_comparison(
     saved: &SavedManifest,
     live: Option<&Value>,
     salt: &Salt,
@@ -156,7 +160,7 @@ pub fn fill_in_for_comparison(
             .cloned();
         is_complete &= found.is_some();
         if let Some(value) = filled.object.pointer_mut(pointer) {
-            *value = found.unwrap_or_else(|| new_placeholder(live_value.as_ref()));
+            *value = found.unwrap_or_else(|| new_placeholder_other_than(live_value.as_ref()));
         }
     }
     Some((filled.to_manifest()?, is_complete))
@@ -175,7 +179,7 @@ fn read_live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
 }
 
 /// Returns a placeholder that differs from the live value, so that a comparison reports a change.
-fn new_placeholder(live_value: Option<&Value>) -> Value {
+fn new_placeholder_other_than(live_value: Option<&Value>) -> Value {
     if live_value == Some(&json!(HIDDEN)) {
         json!(format!("{HIDDEN} "))
     } else {
@@ -204,7 +208,7 @@ fn was_made_from(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> boo
 /// Returns whether a manifest hides nothing, or hides all values of a Secret and otherwise only annotations and labels.
 ///
 /// An edited plan could declare any other field as hidden, such as one that is printed. Then
-/// [`fill_in_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations and labels are
+/// [`fill_in_secret_values_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations and labels are
 /// safe: they are printed only if they contain no value of the Secret.
 pub(super) fn hides_only_secret_values(saved: &SavedManifest) -> bool {
     let mut secret_values = find_pointers_of_secret_values(&saved.object);
@@ -273,14 +277,15 @@ mod tests {
             manifest["apiVersion"] = json!("v1");
             manifest["kind"] = json!("Secret");
             manifest["metadata"] = json!({"name": "login"});
-            let (object, hidden) = hide(&gvk, manifest, &salt);
+            let (object, hidden) = hide_secret_values(&gvk, manifest, &salt);
             let saved = SavedManifest {
                 source: SavedSource::Elsewhere,
                 line: 1,
                 object,
                 hidden,
             };
-            let compared = fill_in_for_comparison(&saved, live.as_ref(), &salt).expect("an object");
+            let compared =
+                fill_in_secret_values_for_comparison(&saved, live.as_ref(), &salt).expect("an object");
             (compared.0.object.value(), compared.1)
         };
         let table = [

@@ -161,25 +161,25 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
     assert_eq!(plan.manifests[0].hidden.len(), 4);
-    let restored = restore(&plan).expect("the same");
+    let restored = restore_manifests_with_secrets(&plan).expect("the same");
     assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
     let file = directory.path().join("login.yaml");
     // The object may be on another line of the file.
     fs::write(&file, format!("# A comment.\n{SECRET}")).expect("a file");
-    assert!(restore(&plan).is_ok());
+    assert!(restore_manifests_with_secrets(&plan).is_ok());
     for (from, to) in [
         ("in-the-text", "other"),
         ("name: login", "name: other"),
         ("a/b", "c"),
     ] {
         fs::write(&file, SECRET.replace(from, to)).expect("a file");
-        let error = restore(&plan).expect_err("another");
+        let error = restore_manifests_with_secrets(&plan).expect_err("another");
         assert_eq!((error.kind, error.messages.len()), (ErrorKind::Outdated, 1));
         let text = &error.messages[0].text;
         assert!(text.ends_with(": secret/login changed since the plan"), "{text}");
     }
     fs::remove_file(&file).expect("removed");
-    assert!(restore(&plan).is_err());
+    assert!(restore_manifests_with_secrets(&plan).is_err());
 }
 
 #[test]
@@ -192,12 +192,12 @@ fn a_note_of_the_former_value_is_not_in_the_file_and_comes_back_from_the_manifes
     let sealed = file::to_text_with_digest(&plan);
     assert!(!sealed.contains("in-the"), "{sealed}");
     assert_eq!(file::parse(&sealed).expect("a plan"), plan);
-    let restored = restore(&plan).expect("the same");
+    let restored = restore_manifests_with_secrets(&plan).expect("the same");
     let note = &restored[0].object.value()["metadata"]["annotations"]["note"];
     assert_eq!(note, "it was in-the-past");
     let file = directory.path().join("login.yaml");
     fs::write(&file, text.replace("it was", "it is")).expect("a file");
-    restore(&plan).expect_err("another note");
+    restore_manifests_with_secrets(&plan).expect_err("another note");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_value_in_a_key_is_noticed() {
             "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations: {{{key}: x}}\nstringData: {{key: in-the-text}}\n"
         );
         let (_directory, plan) = saved(&text);
-        assert_eq!(plan.manifests[0].has_value_in_key(), is_noticed, "{key}");
+        assert_eq!(plan.manifests[0].has_secret_value_in_key(), is_noticed, "{key}");
     }
 }
 
@@ -300,7 +300,7 @@ fn the_record_is_not_part_of_a_parent_with_a_manifest() {
         let mut object = json!({"metadata": metadata, "data": {"key": data}});
         object["metadata"]["uid"] = json!("u");
         object["metadata"]["resourceVersion"] = json!("1");
-        Seen::from_parent(&object, &salt).expect("an object")
+        Seen::from_parent_without_record(&object, &salt).expect("an object")
     };
     let bare = seen(json!({}), "1");
     let recorded = json!({"labels": labels(&fixtures::set().id),
@@ -380,7 +380,11 @@ fn scene() -> Scene {
     let mut saved = plan_of(Vec::new(), salt());
     saved.objects = vec![
         object(&key(0), Intent::Apply, there.get(&key(0)).cloned()),
-        object(&kept.key, Intent::LeaveAlone, Some(Seen::left_alone(&kept.uid))),
+        object(
+            &kept.key,
+            Intent::LeaveAlone,
+            Some(Seen::for_unwritten_object(&kept.uid)),
+        ),
         object(&key(2), Intent::Apply, None),
         object(&pruned.key, Intent::Prune, there.get(&pruned.key).cloned()),
     ];

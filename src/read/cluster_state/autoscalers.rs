@@ -21,7 +21,7 @@ use crate::model::live::Live;
 use crate::model::resource::Subresource;
 use crate::plan;
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
-use crate::read::{self, Cluster, Definitions, WithLiveFields, definitions_by_kind};
+use crate::read::{self, Cluster, Definitions, WithLiveFields, read_crds_by_kind};
 
 /// The members whose number of replicas an apply would remove, by key.
 pub(super) type ScaledMembers = BTreeMap<ObjectKey, DroppedReplicas>;
@@ -88,7 +88,9 @@ pub(super) async fn retain_autoscaled(
         let position = describe_position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
-            Some(reason) => warnings.push(plan::kept_replicas_warning(&position, key, path, value, reason)),
+            Some(reason) => warnings.push(plan::unlisted_autoscalers_warning(
+                &position, key, path, value, reason,
+            )),
             None => warnings.extend(plan::removed_replicas_warning(&position, key, path, value)),
         }
         unknown.is_some()
@@ -119,8 +121,7 @@ pub(super) async fn add_replicas_of_taken_objects(
             continue;
         }
         if !is_built_in(&resource.api_version(), &resource.kind) && !definitions.contains_key(kind) {
-            definitions
-                .extend(definitions_by_kind(server, &[resource], |_, definition| definition, 1).await?);
+            definitions.extend(read_crds_by_kind(server, &[resource], |_, definition| definition, 1).await?);
         }
         let path = ReplicasPath::from_definition(definitions.get(kind), &resource.version);
         if path.value_in(&member.object.value()).is_some() {
@@ -128,7 +129,7 @@ pub(super) async fn add_replicas_of_taken_objects(
         }
         let object = read::read_object(server, resource, &live.key)
             .await
-            .map_err(|error| error.while_reading(&live.key))?;
+            .map_err(|error| error.to_error_while_reading(&live.key))?;
         let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path, former));
         if let Some(dropped) = dropped {
             scaled.insert(live.key.clone(), dropped);

@@ -14,7 +14,9 @@ use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::plan::{self, Policy, Risk, Unowned};
-use crate::read::{Cluster, NamedSet, find_existing, orphans, other_sets, read_owners_of_containers};
+use crate::read::{
+    Cluster, NamedSet, find_existing, orphans, other_sets, read_owners_of_namespaces_and_crds,
+};
 
 /// Reads the cluster state before these objects are applied.
 pub(super) async fn read(
@@ -37,17 +39,23 @@ pub(super) async fn read(
     let mut compared = match &members {
         WhereMembersAre::None { .. } => Compared::default(),
         WhereMembersAre::PerhapsInScope => {
-            read_and_compare_members(cluster, named, &mut scoped, run, &mut warnings).await?
+            compare_members_in_scope_or_cluster(cluster, named, &mut scoped, run, &mut warnings).await?
         }
         WhereMembersAre::InCluster => {
-            search_and_compare_members(cluster, named, &mut scoped, run, &mut warnings).await?
+            search_cluster_and_compare_members(cluster, named, &mut scoped, run, &mut warnings).await?
         }
     };
     let others = match members {
         WhereMembersAre::None { others } => others,
         WhereMembersAre::PerhapsInScope | WhereMembersAre::InCluster => {
-            other_sets::members_of_other_sets(server, named, desired, &compared.members, rules.concurrency)
-                .await?
+            other_sets::list_members_of_other_sets(
+                server,
+                named,
+                desired,
+                &compared.members,
+                rules.concurrency,
+            )
+            .await?
         }
     };
     if policy.take_ownership == Risk::Allowed {
@@ -79,7 +87,7 @@ pub(super) async fn read(
             find_existing(server, &newcomers, rules.concurrency).await?
         }
     };
-    observed.other_parents = other_sets::parents_of_members(
+    observed.other_parents = other_sets::find_parents_of_other_sets(
         cluster,
         named,
         desired,
@@ -102,11 +110,14 @@ pub(super) async fn read(
         .as_ref()
         .map(|parent| parent.object.annotations.clone())
         .unwrap_or_default();
+    let parent_resource = Some(&named.resource);
     let containers =
-        plan::find_staying_containers(&named.set, Some(&named.resource), desired, observed, policy);
-    observed.container_owners = read_owners_of_containers(server, &containers, namespaces).await?;
+        plan::find_containers_of_staying_objects(&named.set, parent_resource, desired, observed, policy);
+    observed.container_owners = read_owners_of_namespaces_and_crds(server, &containers, namespaces).await?;
     let containers = plan::find_containers_to_prune(&named.set, desired, observed, policy);
-    observed.contents = cluster.contents(&containers, rules.concurrency).await?;
+    observed.contents = cluster
+        .list_contents_of_namespaces_and_crds(&containers, rules.concurrency)
+        .await?;
     state.pruning = policy.pruning;
     state.warnings = warnings;
     Ok(state)
@@ -121,9 +132,9 @@ async fn leave_replicas_to_autoscalers(
     reports: (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<(), Error> {
     if !compared.scaled.is_empty() {
-        let leaving = plan::find_leaving_autoscalers(set, desired, &compared.members, policy);
+        let leaving = plan::find_autoscalers_gone_after_run(set, desired, &compared.members, policy);
         autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
-        compared.ignore_replicas();
+        compared.use_comparisons_that_ignore_replicas();
     }
     let scaled = compared.scaled.iter();
     let fields = scaled.map(|(key, dropped)| (key.clone(), dropped.path.pointer()));
@@ -151,11 +162,12 @@ async fn determine_where_members_are(
     rules: ReadSettings<'_>,
 ) -> Result<WhereMembersAre, Error> {
     let places = &scoped.member_scope.places;
-    let in_scope = other_sets::members_if_none_are_ours(server, named, desired, places, rules.concurrency);
+    let in_scope =
+        other_sets::list_other_members_if_set_empty(server, named, desired, places, rules.concurrency);
     let in_cluster = async {
         match scoped.orphans {
             Some(_) => Ok(false),
-            None => orphans::has_members(server, named, desired, rules.concurrency).await,
+            None => orphans::has_members_of_desired_kinds(server, named, desired, rules.concurrency).await,
         }
     };
     let (in_scope, in_cluster) = join(in_scope, in_cluster).await;
@@ -172,7 +184,7 @@ type Run<'a> = (&'a Desired, ReadSettings<'a>, Option<&'a str>);
 
 /// Reads the members in the scope, and compares each with its manifest. If the set has members and no parent, its
 /// parent is gone, and members may be anywhere: then the whole cluster is searched.
-async fn read_and_compare_members(
+async fn compare_members_in_scope_or_cluster(
     cluster: &mut Cluster,
     named: &NamedSet,
     scoped: &mut ScopedSet,
@@ -185,11 +197,11 @@ async fn read_and_compare_members(
     if scoped.judged.parent.is_some() || compared.members.is_empty() {
         return Ok(compared);
     }
-    search_and_compare_members(cluster, named, scoped, (desired, rules, former), warnings).await
+    search_cluster_and_compare_members(cluster, named, scoped, (desired, rules, former), warnings).await
 }
 
 /// Searches members in the whole cluster, unless that was done before; reads them, and compares each with its manifest.
-async fn search_and_compare_members(
+async fn search_cluster_and_compare_members(
     cluster: &mut Cluster,
     named: &NamedSet,
     scoped: &mut ScopedSet,
@@ -198,13 +210,16 @@ async fn search_and_compare_members(
 ) -> Result<Compared, Error> {
     let found = match scoped.orphans.take() {
         Some(found) => found,
-        None => orphans::find(cluster, named, &mut scoped.member_scope, rules.search_rules()).await?,
+        None => {
+            orphans::find_and_extend_scope(cluster, named, &mut scoped.member_scope, rules.search_rules())
+                .await?
+        }
     };
     let places = &scoped.member_scope.places;
     let compared =
         comparison::list_and_compare_members(&cluster.server, named, desired, places, rules, former).await?;
     let count = compared.members.len();
-    warnings.extend((count > 0).then(|| orphans::warning_of_found(named, count, &found.hidden)));
+    warnings.extend((count > 0).then(|| orphans::warning_of_found_orphans(named, count, &found.hidden)));
     warnings.extend(found.left_out.warnings);
     Ok(compared)
 }

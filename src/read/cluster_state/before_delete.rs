@@ -14,7 +14,9 @@ use crate::model::text::members_missed_warning;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::error::no_such_set;
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{Cluster, LiveParent, NamedSet, members_without_label, read_owners_of_containers};
+use crate::read::{
+    Cluster, LiveParent, NamedSet, list_objects_with_lost_label, read_owners_of_namespaces_and_crds,
+};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
@@ -27,15 +29,16 @@ pub(super) async fn read(
     let server = &cluster.server.clone();
     let nothing = Desired::default();
     let mut state = scoped.initial_state(named);
-    state.warnings = scoped.member_scope.warnings();
+    state.warnings = scoped.member_scope.describe_unlisted_recorded_kinds();
     if let Some(orphans) = &scoped.orphans {
-        state.warnings.extend(orphans.warnings_of_deletion());
+        state.warnings.extend(orphans.warnings_before_deletion());
         state.likely_members_left = orphans.left_out.likely_members;
     }
     let members = comparison::list_and_compare_members(server, named, &nothing, &state.places, rules, None);
-    let unlabeled = async { Ok(members_without_label(server, &state.places, rules.concurrency).await?) };
+    let unlabeled =
+        async { Ok(list_objects_with_lost_label(server, &state.places, rules.concurrency).await?) };
     let (read, unlabeled) = try_join(members, unlabeled).await?;
-    state.keep_unlabeled_in_record(&unlabeled, named);
+    state.warn_and_keep_unlabeled_in_record(&unlabeled, named);
     let observed = &mut state.observed;
     observed.members = read.members;
     if state.parent.is_none() && observed.members.is_empty() {
@@ -43,14 +46,18 @@ pub(super) async fn read(
     }
     // The parent's containers are deleted only if the parent is deleted before.
     let goes = !scoped.judged.is_bare
-        && decide_whether_parent_goes(named, state.parent.as_mut(), observed, policy, managers);
+        && decide_parent_deletion_and_drop_owners(named, state.parent.as_mut(), observed, policy, managers);
     state.pruning = if goes { Pruning::WholeSet } else { Pruning::Enabled };
     let policy = with_pruning(policy, state.pruning);
     let containers = plan::find_containers_to_prune(&named.set, &nothing, observed, &policy);
-    observed.contents = cluster.contents(&containers, rules.concurrency).await?;
+    observed.contents = cluster
+        .list_contents_of_namespaces_and_crds(&containers, rules.concurrency)
+        .await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
-    let containers = plan::find_staying_containers(&named.set, resource, &nothing, observed, &policy);
-    observed.container_owners = read_owners_of_containers(server, &containers, &state.namespaces).await?;
+    let containers =
+        plan::find_containers_of_staying_objects(&named.set, resource, &nothing, observed, &policy);
+    observed.container_owners =
+        read_owners_of_namespaces_and_crds(server, &containers, &state.namespaces).await?;
     Ok(state)
 }
 
@@ -92,7 +99,7 @@ fn nothing_to_delete_error(named: &NamedSet, orphans: Option<OrphanSearchResult>
 
 /// Returns whether the parent is deleted with its set. Also removes from `parent` the owners that the run deletes: it
 /// removes their references before its first delete, so they do not keep the parent.
-fn decide_whether_parent_goes(
+fn decide_parent_deletion_and_drop_owners(
     named: &NamedSet,
     parent: Option<&mut LiveParent>,
     observed: &Observed,
@@ -107,6 +114,6 @@ fn decide_whether_parent_goes(
             .deleted;
         parent.live.owners.retain(|owner| !going.contains_key(&owner.uid));
     }
-    plan::parent_disposition(&named.set, &parent.live, &parent.content_writers, managers)
+    plan::decide_parent_disposition(&named.set, &parent.live, &parent.content_writers, managers)
         == ParentDisposition::Goes
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::autoscalers::{DroppedReplicas, ScaledMembers};
-use super::definitions_to_compare::NeededDefinitions;
+use super::definitions_to_compare::NeededCrds;
 use super::{ReadSettings, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
@@ -94,17 +94,17 @@ pub(super) async fn list_and_compare_members(
         depended_on_kinds: depended_on.iter().map(|key| &key.group_kind).collect(),
         depended_on,
     };
-    let needed = NeededDefinitions::new(places, desired);
+    let needed = NeededCrds::new(places, desired);
     let (definitions, listed_definitions) = needed
-        .read(server, &selector, rules.concurrency, |item, resource| {
-            comparing.examine_item(item, resource)
+        .read_with_members_among_them(server, &selector, rules.concurrency, |item, resource| {
+            comparing.reduce_and_compare_member(item, resource)
         })
         .await?;
     comparing.definitions = definitions;
     let rest = needed.member_places_left_to_list();
     // The short list of definitions is added to the long one, which is not copied.
     let mut listed = list_collections(server, &rest, &selector, rules.concurrency, |item, resource| {
-        comparing.examine_item(item, resource)
+        comparing.reduce_and_compare_member(item, resource)
     })
     .await?;
     listed.extend(listed_definitions);
@@ -116,7 +116,7 @@ pub(super) async fn list_and_compare_members(
 impl Comparing<'_> {
     /// Reduces a member, which is an item of a list, and compares it with its manifest. Returns `None` if the item is
     /// not an object.
-    fn examine_item(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
+    fn reduce_and_compare_member(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
         let mut live = Live::from_object(item, resource)?;
         let wanted = self.wanted.get(&live.key).copied();
         let member = wanted.map(|(_, member)| member);
@@ -159,7 +159,7 @@ impl Comparing<'_> {
         let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
         let with_live_fields = is_sent.then(|| WithLiveFields {
             object: body(Purpose::Send),
-            seen: Seen::from_version(item),
+            seen: Seen::from_uid_and_version(item),
         });
         (verdict, with_live_fields)
     }
@@ -246,7 +246,7 @@ impl Compared {
 
     /// For each member whose number of replicas is left to an autoscaler, replaces the comparison by the one that
     /// ignores the number.
-    pub(super) fn ignore_replicas(&mut self) {
+    pub(super) fn use_comparisons_that_ignore_replicas(&mut self) {
         for (key, dropped) in &mut self.scaled {
             if let Some((index, verdict, with_live_fields)) = dropped.if_ignored.take() {
                 self.comparisons.insert(index, verdict);

@@ -16,12 +16,12 @@ use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
-use crate::read::definitions::{Definitions, definitions_by_kind};
+use crate::read::definitions::{Definitions, read_crds_by_kind};
 use crate::read::list::Selector;
 use crate::read::list_collections::list_collections;
 
 /// The custom kinds that are compared, whose CRDs are needed.
-pub(super) struct NeededDefinitions<'a> {
+pub(super) struct NeededCrds<'a> {
     places: &'a ListTargets,
     /// Kinds whose CRDs are among the manifests. These CRDs are probably members, so the LIST of members returns them
     /// all.
@@ -31,7 +31,7 @@ pub(super) struct NeededDefinitions<'a> {
     others: Vec<&'a Arc<Resource>>,
 }
 
-impl<'a> NeededDefinitions<'a> {
+impl<'a> NeededCrds<'a> {
     /// Returns the definitions that are needed to compare the objects of the manifests.
     pub(super) fn new(places: &'a ListTargets, desired: &Desired) -> Self {
         let keys = desired.members.iter().map(|member| &member.key);
@@ -54,14 +54,14 @@ impl<'a> NeededDefinitions<'a> {
 
     /// Reads the definitions. If the manifests contain some of them, lists the members that are CRDs, and returns these
     /// members, too, reduced by `reduce`.
-    pub(super) async fn read<T>(
+    pub(super) async fn read_with_members_among_them<T>(
         &self,
         server: &ApiServer,
         selector: &Selector,
         concurrency: usize,
         reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
     ) -> Result<(Definitions, Vec<T>), Error> {
-        let one_by_one = definitions_by_kind(server, &self.others, reduce_definition, concurrency);
+        let one_by_one = read_crds_by_kind(server, &self.others, reduce_crd_for_comparison, concurrency);
         if self.of_manifests.is_empty() {
             return Ok((one_by_one.await?, Vec::new()));
         }
@@ -70,11 +70,15 @@ impl<'a> NeededDefinitions<'a> {
             .iter()
             .map(|resource| (resource.crd_name(), *resource))
             .collect();
-        let places = self.definition_places();
+        let places = self.crd_places();
         let listed = list_collections(server, &places, selector, concurrency, |item, resource| {
             let defined = item["metadata"]["name"].as_str().and_then(|name| kinds.get(name));
-            let definition =
-                defined.map(|defined| (defined.group_kind(), reduce_definition(defined, item.clone())));
+            let definition = defined.map(|defined| {
+                (
+                    defined.group_kind(),
+                    reduce_crd_for_comparison(defined, item.clone()),
+                )
+            });
             Some((reduce(item, resource)?, definition))
         });
         let (mut definitions, listed) = try_join(one_by_one, listed.err_into()).await?;
@@ -83,21 +87,22 @@ impl<'a> NeededDefinitions<'a> {
         // A definition may exist without being a member, for example before the first apply of this set.
         let mut missing = self.of_manifests.clone();
         missing.retain(|resource| !definitions.contains_key(&resource.group_kind()));
-        definitions.extend(definitions_by_kind(server, &missing, reduce_definition, concurrency).await?);
+        definitions
+            .extend(read_crds_by_kind(server, &missing, reduce_crd_for_comparison, concurrency).await?);
         Ok((definitions, found))
     }
 
-    /// Returns the places where members have not been listed by [`Self::read`].
+    /// Returns the places where members have not been listed by [`Self::read_with_members_among_them`].
     pub(super) fn member_places_left_to_list(&self) -> ListTargets {
         if self.of_manifests.is_empty() {
             self.places.clone()
         } else {
-            self.filter_places(|resource| !is_definition(resource))
+            self.filter_places(|resource| !is_crd(resource))
         }
     }
 
-    fn definition_places(&self) -> ListTargets {
-        self.filter_places(is_definition)
+    fn crd_places(&self) -> ListTargets {
+        self.filter_places(is_crd)
     }
 
     fn filter_places(&self, is_wanted: fn(&Resource) -> bool) -> ListTargets {
@@ -107,11 +112,11 @@ impl<'a> NeededDefinitions<'a> {
     }
 }
 
-fn is_definition(resource: &Resource) -> bool {
+fn is_crd(resource: &Resource) -> bool {
     resource.group_kind() == GroupKind::custom_resource_definition()
 }
 
 /// Reduces a definition to what comparisons need.
-fn reduce_definition(resource: &Resource, definition: Value) -> Value {
+fn reduce_crd_for_comparison(resource: &Resource, definition: Value) -> Value {
     CrdVersion::reduce_definition(definition, &resource.version)
 }

@@ -99,7 +99,7 @@ async fn read_whether_current<'k>(
     let reads = unread.into_iter().map(async |(key, resource)| {
         let object = read_object(&cluster.server, &resource, key)
             .await
-            .map_err(|error| error.while_reading(key))?;
+            .map_err(|error| error.to_error_while_reading(key))?;
         let now = cluster.server.now();
         // The wait for this object reads it alone, too. So neither takes into account whether others of its kind
         // report.

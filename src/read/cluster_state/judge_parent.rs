@@ -151,7 +151,7 @@ pub(super) async fn read_and_judge(
         Ok(parent) => parent,
         Err(error) => {
             // If the parent's namespace is missing, the error says so instead: that explains why there is no parent.
-            namespaces_of_run::check_namespace_of_parent(server, named).await?;
+            namespaces_of_run::check_parent_namespace_exists(server, named).await?;
             return Err(error);
         }
     };
@@ -164,7 +164,7 @@ pub(super) async fn read_and_judge(
         .map_err(|refusals| Refusal::error(&refusals))?;
     check_take_over(take_over.as_ref(), rules.take_over)?;
     if goal.creates_set() {
-        namespaces_of_run::check(named, desired, &namespaces)?;
+        namespaces_of_run::check_namespaces_exist_or_are_created(named, desired, &namespaces)?;
         namespaces_of_run::check_custom_parent_exists(named, object, desired)?;
     }
     if let (Goal::Delete(..), ParentStatus::Recorded(applyset_record)) = (goal, &parent_status) {

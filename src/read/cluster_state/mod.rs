@@ -128,7 +128,7 @@ impl ClusterState {
         server: &ApiServer,
         named: &NamedSet,
         labels: Option<&str>,
-        asked: &BTreeSet<ObjectKey>,
+        preferred_keys: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, Error> {
         let mut selector = Selector::for_members(&named.set.id, METADATA_LIST);
@@ -139,14 +139,14 @@ impl ClusterState {
             .await
             .map_err(|failure| failed_selection(failure, labels))?;
         found.retain(|live| !named.set.is_parent(live));
-        unique_by_uid(&mut found, |live| live, |key| asked.contains(key));
+        unique_by_uid(&mut found, |live| live, |key| preferred_keys.contains(key));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
     }
 
     /// Warns of objects that have lost their label in the scope of a set that is about to end. Keeps their kinds and
     /// namespaces in the record, so that later runs find them.
-    pub fn keep_unlabeled_in_record(&mut self, unlabeled: &[Live], named: &NamedSet) {
+    pub fn warn_and_keep_unlabeled_in_record(&mut self, unlabeled: &[Live], named: &NamedSet) {
         if unlabeled.is_empty() {
             return;
         }
@@ -177,7 +177,7 @@ pub async fn read_cluster_state(
     match &mut goal {
         Goal::Apply(desired, policy) => {
             // A kind that was not served yet may be listed by now.
-            desired.replace_promised_resources(&cluster.discovery);
+            desired.replace_not_yet_served_resources(&cluster.discovery);
             before_apply::read(cluster, named, scoped, (desired, policy), rules).await
         }
         Goal::Delete(policy, managers) => {

@@ -27,7 +27,7 @@ pub(super) async fn read(
 }
 
 /// Refuses a parent whose namespace does not exist.
-pub(super) async fn check_namespace_of_parent(server: &ApiServer, named: &NamedSet) -> Result<(), Error> {
+pub(super) async fn check_parent_namespace_exists(server: &ApiServer, named: &NamedSet) -> Result<(), Error> {
     let namespaces = read(server, named, &Desired::default()).await?;
     match &named.set.parent.namespace {
         Some(namespace) if !namespaces.contains_key(namespace) => Err(missing_namespaces_error(
@@ -58,7 +58,7 @@ pub(super) fn check_custom_parent_exists(
 
 /// Refuses namespaces that neither exist nor are among the manifests, and a parent in a namespace that
 /// is being deleted.
-pub(super) fn check(
+pub(super) fn check_namespaces_exist_or_are_created(
     named: &NamedSet,
     desired: &Desired,
     namespaces: &BTreeMap<String, NamespaceState>,

@@ -32,7 +32,7 @@ impl ScopedSet {
 
     /// Returns the warnings about the scope, and about what was found while it was determined.
     pub(super) fn warnings(&self, named: &NamedSet) -> Vec<String> {
-        let mut warnings = self.member_scope.warnings();
+        let mut warnings = self.member_scope.describe_unlisted_recorded_kinds();
         if let Some(orphans) = &self.orphans {
             warnings.extend(orphans.warnings(named, self.judged.presence()));
         }
@@ -98,20 +98,22 @@ pub(super) async fn determine_scope(
 ) -> Result<ScopedSet, Error> {
     let needs_search = needs_search_of_cluster(goal, &judged.parent_status, judged.presence());
     if judged.parent_status == ParentStatus::New {
-        let kinds = find_unrecorded_containers(named, &judged.namespaces);
+        let kinds = find_unrecorded_namespace_or_crd_kinds(named, &judged.namespaces);
         if !kinds.is_empty() {
             judged.parent_status = ParentStatus::for_unfinished_run(&named.set, kinds);
         }
     }
     if let ParentStatus::Recorded(applyset_record) = &judged.parent_status {
-        cluster.settle_recorded_kinds(&[&applyset_record.kinds]).await?;
+        cluster
+            .await_or_judge_recorded_kinds(&[&applyset_record.kinds])
+            .await?;
     }
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
     let mut member_scope =
-        plan::member_scope(&named.set, &judged.parent_status, desired, &cluster.discovery)?;
+        plan::determine_member_scope(&named.set, &judged.parent_status, desired, &cluster.discovery)?;
     let orphans = if needs_search {
-        Some(orphans::find(cluster, named, &mut member_scope, search).await?)
+        Some(orphans::find_and_extend_scope(cluster, named, &mut member_scope, search).await?)
     } else {
         None
     };
@@ -137,7 +139,7 @@ fn needs_search_of_cluster(goal: &Goal<'_>, parent_status: &ParentStatus, parent
 
 /// Returns the kinds of the parent's namespace and CRD, if these objects are members of the set: an interrupted run may
 /// have created them, and not recorded them yet.
-fn find_unrecorded_containers(
+fn find_unrecorded_namespace_or_crd_kinds(
     named: &NamedSet,
     namespaces: &BTreeMap<String, NamespaceState>,
 ) -> BTreeSet<GroupKind> {

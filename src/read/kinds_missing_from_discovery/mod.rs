@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::definitions::{list_aggregated_apis, list_definitions};
+use super::definitions::{list_aggregated_apis, read_relevant_crds};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
@@ -28,7 +28,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
 /// The error of a run that cannot determine whether the server has a kind.
 #[derive(Debug, thiserror::Error)]
-pub enum UnsettledError {
+pub enum UndeterminedKindError {
     /// Discovery itself failed.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
@@ -38,11 +38,11 @@ pub enum UnsettledError {
     Kind(Error),
 }
 
-impl From<UnsettledError> for Error {
-    fn from(error: UnsettledError) -> Self {
+impl From<UndeterminedKindError> for Error {
+    fn from(error: UndeterminedKindError) -> Self {
         match error {
-            UnsettledError::Discovery(error) => error.into(),
-            UnsettledError::Kind(error) => error,
+            UndeterminedKindError::Discovery(error) => error.into(),
+            UndeterminedKindError::Kind(error) => error,
         }
     }
 }
@@ -90,10 +90,13 @@ impl<'a> KindWait<'a> {
     /// # Errors
     ///
     /// The time is over.
-    async fn pause(&self, AwaitedKind { kind, expected }: AwaitedKind) -> Result<(), UnsettledError> {
+    async fn pause_or_time_out(
+        &self,
+        AwaitedKind { kind, expected }: AwaitedKind,
+    ) -> Result<(), UndeterminedKindError> {
         if self.is_over() {
             let text = format!("kind {kind} is not served: {expected}");
-            return Err(UnsettledError::Kind(Error::kind_not_served(text)));
+            return Err(UndeterminedKindError::Kind(Error::for_kind_not_served(text)));
         }
         let pauses = self.pauses.replace(self.pauses.get() + 1);
         if pauses == 1 {
@@ -122,16 +125,16 @@ enum Outlook<T> {
 
 /// Repeats discovery until `look` finds that discovery lists every kind that it should, or `wait` is over. All waits
 /// for discovery are here.
-async fn until_settled<T>(
+async fn repeat_discovery_until_settled<T>(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-    look: impl AsyncFn(&mut Discovery) -> Result<Outlook<T>, UnsettledError>,
-) -> Result<T, UnsettledError> {
+    look: impl AsyncFn(&mut Discovery) -> Result<Outlook<T>, UndeterminedKindError>,
+) -> Result<T, UndeterminedKindError> {
     loop {
         match look(discovery).await? {
             Outlook::Settled(found) => return Ok(found),
-            Outlook::Expecting(awaited) => wait.pause(awaited).await?,
+            Outlook::Expecting(awaited) => wait.pause_or_time_out(awaited).await?,
         }
         discover_again(server, discovery).await?;
     }
@@ -141,22 +144,22 @@ async fn until_settled<T>(
 /// reads definitions and APIServices, and waits for kinds that the server should serve. Sends nothing if no kind is
 /// missing.
 ///
-/// Afterwards, `discovery` holds the states of kinds that are still missing (`Discovery::missing_kind`).
+/// Afterwards, `discovery` holds the states of kinds that are still missing (`Discovery::judgement_on_missing_kind`).
 ///
 /// # Errors
 ///
 /// A kind that is still not served when the wait is over, or evidence that could not be read.
-pub async fn settle_missing_kinds(
+pub async fn await_or_judge_missing_kinds(
     server: &ApiServer,
     discovery: &mut Discovery,
     find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     wait: &KindWait<'_>,
-) -> Result<(), UnsettledError> {
+) -> Result<(), UndeterminedKindError> {
     if find_missing(discovery).is_empty() {
         return Ok(());
     }
     discover_again(server, discovery).await?;
-    until_settled(server, discovery, wait, async |discovery| {
+    repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
         let kinds = find_missing(discovery);
         let Some(first) = kinds.first() else {
             return Ok(Outlook::Settled(()));
@@ -190,17 +193,17 @@ pub async fn settle_missing_kinds(
 ///
 /// # Errors
 ///
-/// As [`settle_missing_kinds`].
-pub(super) async fn await_defined(
+/// As [`await_or_judge_missing_kinds`].
+pub(super) async fn await_kinds_defined_by_crds(
     server: &ApiServer,
     discovery: &mut Discovery,
     find_missing: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     wait: &KindWait<'_>,
-) -> Result<(), UnsettledError> {
-    until_settled(server, discovery, wait, async |discovery| {
+) -> Result<(), UndeterminedKindError> {
+    repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
         let kinds = find_missing(discovery);
         let definitions =
-            read_definitions_of(server, &kinds, |name| !discovery.has_resource_of_definition(name)).await?;
+            read_crds_of_kinds(server, &kinds, |name| !discovery.has_resource_of_definition(name)).await?;
         let awaited = definitions
             .iter()
             .find(|definition| definition.is_served())
@@ -212,15 +215,15 @@ pub(super) async fn await_defined(
 
 /// Reads the definitions of these kinds, except those whose names `is_relevant` excludes; none if the user may not read
 /// definitions. Sends nothing if there are no kinds.
-async fn read_definitions_of(
+async fn read_crds_of_kinds(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
     is_relevant: impl Fn(&str) -> bool,
-) -> Result<Vec<Definition>, UnsettledError> {
+) -> Result<Vec<Definition>, UndeterminedKindError> {
     let Some(first) = kinds.first() else {
         return Ok(Vec::new());
     };
-    let mut definitions = list_definitions(server, |name| may_define(name, kinds) && is_relevant(name))
+    let mut definitions = read_relevant_crds(server, |name| may_crd_define(name, kinds) && is_relevant(name))
         .await
         .map_err(|error| unread_evidence_error(first, &error))?
         .unwrap_or_default();
@@ -234,12 +237,12 @@ async fn read_definitions_of(
 /// # Errors
 ///
 /// Definitions could not be read, for another reason than permissions.
-pub(super) async fn find_kept_kinds(
+pub(super) async fn find_kinds_not_served_by_crds(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
-) -> Result<BTreeMap<GroupKind, MissingKind>, UnsettledError> {
-    let definitions = read_definitions_of(server, kinds, |_| true).await?.into_iter();
-    let states = definitions.map(|definition| (definition.kind.clone(), definition.missing_kind()));
+) -> Result<BTreeMap<GroupKind, MissingKind>, UndeterminedKindError> {
+    let definitions = read_crds_of_kinds(server, kinds, |_| true).await?.into_iter();
+    let states = definitions.map(|definition| (definition.kind.clone(), definition.judge_missing_kind()));
     Ok(states
         .filter(|(_, state)| matches!(state, MissingKind::Kept(_)))
         .collect())
@@ -252,14 +255,14 @@ pub(super) async fn find_kept_kinds(
 ///
 /// # Errors
 ///
-/// As [`settle_missing_kinds`].
-pub(super) async fn await_named(
+/// As [`await_or_judge_missing_kinds`].
+pub(super) async fn await_kind_named_by_argument(
     server: &ApiServer,
     discovery: &mut Discovery,
     argument: &str,
     wait: &KindWait<'_>,
-) -> Result<Option<KeptKind>, UnsettledError> {
-    until_settled(server, discovery, wait, async |discovery| {
+) -> Result<Option<KeptKind>, UndeterminedKindError> {
+    repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
         if discovery.find_by_argument(argument) != KindLookup::Absent {
             return Ok(Outlook::Settled(None));
         }
@@ -273,14 +276,16 @@ pub(super) async fn await_named(
             .iter()
             .find(|known| known.is_named_by_argument(argument))
         {
-            return Ok(match definition.missing_kind() {
+            return Ok(match definition.judge_missing_kind() {
                 MissingKind::Expected(_) => Outlook::Expecting(AwaitedKind::from_definition(definition)),
                 MissingKind::Kept(kept) => Outlook::Settled(Some(kept)),
                 MissingKind::Gone => Outlook::Settled(None),
             });
         }
         let aggregated = aggregated.unwrap_or_default();
-        let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
+        let silent = aggregated
+            .iter()
+            .filter(|api| !api.is_known_to_discovery(discovery));
         let api = silent.into_iter().find(|api| api.may_serve_argument(argument));
         Ok(api.map_or(Outlook::Settled(None), |api| {
             Outlook::Expecting(AwaitedKind::from_api(api))
@@ -290,15 +295,18 @@ pub(super) async fn await_named(
 }
 
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
-async fn read_all_evidence(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
+async fn read_all_evidence(
+    server: &ApiServer,
+    discovery: &Discovery,
+) -> Result<Evidence, UndeterminedKindError> {
     let is_unlisted = |name: &str| !discovery.has_resource_of_definition(name);
     let evidence = read_evidence(server, discovery, is_unlisted).await;
     evidence.map_err(|error| unread_evidence_error(&"of every CustomResourceDefinition", &error))
 }
 
 /// The error about a kind, or a phrase for all kinds, whose definitions or APIServices could not be read.
-fn unread_evidence_error(kind: &impl Display, error: &ListError) -> UnsettledError {
-    UnsettledError::Kind(Error::kind_unknowable(format!(
+fn unread_evidence_error(kind: &impl Display, error: &ListError) -> UndeterminedKindError {
+    UndeterminedKindError::Kind(Error::for_undiscoverable_kind(format!(
         "kind {kind}: cannot determine whether the server has it: {error}"
     )))
 }
@@ -323,13 +331,13 @@ pub fn describe_kinds_behind_permission(permission: &str) -> String {
 ///
 /// # Errors
 ///
-/// As [`settle_missing_kinds`].
+/// As [`await_or_judge_missing_kinds`].
 pub(super) async fn await_all_kinds(
     server: &ApiServer,
     discovery: &mut Discovery,
     wait: &KindWait<'_>,
-) -> Result<HiddenKinds, UnsettledError> {
-    until_settled(server, discovery, wait, async |discovery| {
+) -> Result<HiddenKinds, UndeterminedKindError> {
+    repeat_discovery_until_settled(server, discovery, wait, async |discovery| {
         let Evidence {
             definitions,
             aggregated,
@@ -339,7 +347,9 @@ pub(super) async fn await_all_kinds(
         let definitions = definitions.unwrap_or_default();
         let aggregated = aggregated.unwrap_or_default();
         let served = definitions.iter().filter(|definition| definition.is_served());
-        let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
+        let silent = aggregated
+            .iter()
+            .filter(|api| !api.is_known_to_discovery(discovery));
         let mut expected = served
             .map(AwaitedKind::from_definition)
             .chain(silent.map(AwaitedKind::from_api));
@@ -396,7 +406,7 @@ async fn read_evidence_of_kinds(
     discovery: &Discovery,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Evidence, ListError> {
-    let mut evidence = read_evidence(server, discovery, |name| may_define(name, kinds)).await?;
+    let mut evidence = read_evidence(server, discovery, |name| may_crd_define(name, kinds)).await?;
     if let Ok(definitions) = &mut evidence.definitions {
         definitions.retain(|definition| !discovery.serves(&definition.kind));
     }
@@ -409,7 +419,7 @@ async fn read_evidence(
     discovery: &Discovery,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Evidence, ListError> {
-    let definitions = list_definitions(server, is_relevant);
+    let definitions = read_relevant_crds(server, is_relevant);
     let (definitions, aggregated) = tokio::try_join!(definitions, list_aggregated_apis(server, discovery))?;
     Ok(Evidence {
         definitions,
@@ -419,7 +429,7 @@ async fn read_evidence(
 
 /// Returns whether a definition of this name may define one of the kinds. A recorded kind may name its version too
 /// (`Widget.v1.example.com`), which is then the beginning of `kind.group`.
-fn may_define(name: &str, kinds: &BTreeSet<GroupKind>) -> bool {
+fn may_crd_define(name: &str, kinds: &BTreeSet<GroupKind>) -> bool {
     let Some((_, group)) = name.split_once('.') else {
         return false;
     };

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::live::read_owners;
 use super::page::parse_page;
 use super::single_objects::lacks_uid_or_version;
-use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, encode_query};
 use crate::error::{Error, ErrorKind};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::list_targets::ListTarget;
@@ -127,7 +127,7 @@ impl ListError {
     /// Returns whether the server does not know the path: by now, it serves the kind only in another version, or not at
     /// all. `served_version` determines which.
     pub(super) fn is_not_served(&self) -> bool {
-        matches!(self, Self::Request(error) if error.is(StatusCode::NOT_FOUND))
+        matches!(self, Self::Request(error) if error.has_status_code(StatusCode::NOT_FOUND))
     }
 
     /// Returns whether the error is about the cluster or the user rather than about this collection, so that any other
@@ -151,12 +151,12 @@ impl ListError {
 
     /// Returns whether the server itself has failed.
     pub(super) fn is_internal(&self) -> bool {
-        matches!(self, Self::Request(error) if error.is(StatusCode::INTERNAL_SERVER_ERROR))
+        matches!(self, Self::Request(error) if error.has_status_code(StatusCode::INTERNAL_SERVER_ERROR))
     }
 
     /// Returns whether the server denied the list to this user.
     pub fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Request(error) if error.is(StatusCode::FORBIDDEN))
+        matches!(self, Self::Request(error) if error.has_status_code(StatusCode::FORBIDDEN))
     }
 }
 
@@ -190,7 +190,9 @@ pub async fn list_with_version<T>(
     };
     let mut max_page_items = LATER_PAGES;
     for _ in 0..MOST_STARTS {
-        let Some(found) = list_once(server, &path, selector, &mut max_page_items, &mut reduce).await? else {
+        let Some(found) =
+            read_pages_unless_expired(server, &path, selector, &mut max_page_items, &mut reduce).await?
+        else {
             continue;
         };
         // Such a list fails as a whole. If only the faulty item were left out, an object would seem not to exist, and
@@ -223,7 +225,7 @@ fn find_fault(item: &Value, resource: &Resource, namespace: Option<&str>) -> Opt
         Some("has an item whose owner references cannot be read")
     } else if ["labels", "annotations"]
         .iter()
-        .any(|field| !has_texts(&item["metadata"][field]))
+        .any(|field| !is_null_or_string_map(&item["metadata"][field]))
     {
         Some("has an item whose labels or annotations cannot be read")
     } else {
@@ -232,7 +234,7 @@ fn find_fault(item: &Value, resource: &Resource, namespace: Option<&str>) -> Opt
 }
 
 /// Returns whether labels or annotations are a map of texts, or null.
-fn has_texts(pairs: &Value) -> bool {
+fn is_null_or_string_map(pairs: &Value) -> bool {
     let is_null = pairs.is_null();
     is_null
         || pairs
@@ -242,7 +244,7 @@ fn has_texts(pairs: &Value) -> bool {
 
 /// Reads all pages, of at most `max_page_items` objects each. Lowers that limit if a page turns out to be too large.
 /// Returns `None` if the continue token expired: the remaining pages would be of a later state than the first ones.
-async fn list_once<T>(
+async fn read_pages_unless_expired<T>(
     server: &ApiServer,
     path: &str,
     selector: &Selector,
@@ -256,7 +258,7 @@ async fn list_once<T>(
         let query = page_query(selector, limit, token.as_deref());
         let reply = match server.get_list(&format!("{path}?{query}"), selector.accept).await {
             Ok(reply) => reply,
-            Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
+            Err(error) if token.is_some() && error.has_status_code(StatusCode::GONE) => return Ok(None),
             Err(error) if may_fit_smaller_page(&error.kind, limit) => {
                 limit = (limit / 4).max(1);
                 *max_page_items = limit;
@@ -339,7 +341,7 @@ fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String 
     let limit = limit.to_string();
     let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
     parameters.extend(token.map(|token| ("continue", token)));
-    query(&parameters)
+    encode_query(&parameters)
 }
 
 /// Watches a collection for changes after this resourceVersion. Asks the server to end the watch after `limit`, rounded
@@ -360,7 +362,7 @@ pub async fn watch(
         ("timeoutSeconds", &seconds),
     ];
     let path = place.resource.path(place.namespace.as_deref(), None);
-    let path = format!("{path}?{}", query(&parameters));
+    let path = format!("{path}?{}", encode_query(&parameters));
     server.watch(&path, selector.accept, limit + WATCH_GRACE).await
 }
 

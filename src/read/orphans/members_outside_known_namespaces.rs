@@ -11,8 +11,8 @@ use super::SearchRules;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::live::Live;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
-use crate::model::text::{counted, listed};
-use crate::read::{Administrator, missing_permissions};
+use crate::model::text::{counted, first_names_and_more};
+use crate::read::{Administrator, find_missing_permissions};
 
 /// The objects that a search has found, divided into members and objects that do not count as members.
 pub(super) struct Credible {
@@ -42,19 +42,19 @@ enum Doubt {
 
 /// Leaves out objects outside of the `known` namespaces, unless an applier wrote the label and the user may delete the
 /// object.
-pub(super) async fn keep_credible(
+pub(super) async fn separate_members_from_doubtful(
     server: &ApiServer,
     found: Vec<Live>,
-    known: &BTreeSet<String>,
+    known_namespaces: &BTreeSet<String>,
     search: SearchRules<'_>,
 ) -> Credible {
     let is_known = |live: &Live| {
         live.key
             .namespace
             .as_ref()
-            .is_some_and(|name| known.contains(name))
+            .is_some_and(|name| known_namespaces.contains(name))
     };
-    let is_applied = |live: &Live| live.has_label_written_by(search.appliers);
+    let is_applied = |live: &Live| live.has_part_of_label_written_by(search.appliers);
     let deletion =
         |live: &Live| Permission::on_all_objects(Verb::Delete, &live.resource, live.key.namespace.as_deref());
     let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
@@ -62,7 +62,8 @@ pub(super) async fn keep_credible(
         rights: elsewhere.map(deletion).collect(),
         ..NeededPermissions::default()
     };
-    let missing = missing_permissions(server, Administrator::NotAsked, &needed, search.concurrency).await;
+    let missing =
+        find_missing_permissions(server, Administrator::NotAsked, &needed, search.concurrency).await;
     divide_by_doubt(found, |live| {
         if is_known(live) {
             None
@@ -101,17 +102,17 @@ fn divide_by_doubt(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> 
 }
 
 fn warning(doubt: Doubt, objects: &[Live]) -> String {
-    let names = listed(objects.iter().map(|live| &live.key));
+    let names = first_names_and_more(objects.iter().map(|live| &live.key));
     let writers: BTreeSet<&String> = objects.iter().flat_map(|live| &live.part_of_writers).collect();
     let reason = match doubt {
         Doubt::Writer if writers.is_empty() => "no field manager owns the label".to_owned(),
         Doubt::Writer => format!(
             "the label was written by {}, which does not apply this set",
-            listed(writers)
+            first_names_and_more(writers)
         ),
         Doubt::Permission => format!(
             "the label was written by {}, and you cannot delete there",
-            listed(writers)
+            first_names_and_more(writers)
         ),
     };
     format!(

@@ -54,7 +54,7 @@ pub(super) struct SearchRules<'a> {
 ///
 /// A kind exists and is not served, or the server did not answer a list. The run must not go on without these members:
 /// it would write a record without them, and later runs would search only where the record says.
-pub(super) async fn find(
+pub(super) async fn find_and_extend_scope(
     cluster: &mut Cluster,
     named: &NamedSet,
     member_scope: &mut MemberScope,
@@ -72,7 +72,7 @@ pub(super) async fn find(
     let mut namespaces = member_scope.places.namespaces.clone();
     namespaces.insert(cluster.namespace.clone());
     let server = &cluster.server;
-    let listed = list_labeled(
+    let listed = list_labeled_where_allowed(
         server,
         named,
         &resources,
@@ -88,8 +88,13 @@ pub(super) async fn find(
         |live| live,
         |key| recorded.group_kinds.contains(&key.group_kind),
     );
-    let Credible { found, left_out } =
-        members_outside_known_namespaces::keep_credible(&cluster.server, found, &namespaces, search).await;
+    let Credible { found, left_out } = members_outside_known_namespaces::separate_members_from_doubtful(
+        &cluster.server,
+        found,
+        &namespaces,
+        search,
+    )
+    .await;
     extend_scope(member_scope, named, &found);
     let plurals: BTreeSet<&String> = forbidden.iter().map(|place| &place.resource.plural).collect();
     Ok(OrphanSearchResult {
@@ -101,11 +106,11 @@ pub(super) async fn find(
 }
 
 /// Lists the namespaced kinds of the manifests in all namespaces, each with one LIST, as far as the user may. Returns
-/// whether the set has members there. A list that fails for another reason is an error, as in [`find`].
+/// whether the set has members there. A list that fails for another reason is an error, as in [`find_and_extend_scope`].
 ///
 /// A run that creates a parent calls this function, because the set may have had a parent before, whose record is gone.
 /// If that set has members in namespaces that the new record does not name, no later run would find them.
-pub(super) async fn has_members(
+pub(super) async fn has_members_of_desired_kinds(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
@@ -115,14 +120,15 @@ pub(super) async fn has_members(
     // The search in the scope lists cluster-scoped kinds completely.
     kinds.retain(|resource| resource.scope == Scope::Namespaced);
     let no_namespaces = BTreeSet::new();
-    let listed = list_labeled(
-        server,
-        named,
-        &kinds,
-        &no_namespaces,
-        concurrency,
-        |_, _| Some(()),
-    );
+    let listed =
+        list_labeled_where_allowed(
+            server,
+            named,
+            &kinds,
+            &no_namespaces,
+            concurrency,
+            |_, _| Some(()),
+        );
     let (found, _) = listed.await?;
     Ok(!found.is_empty())
 }
@@ -130,7 +136,7 @@ pub(super) async fn has_members(
 /// Lists the objects of these kinds that carry the label of the set, in all namespaces. A kind that the user may not
 /// list there is listed in `namespaces`. Returns also the collections that the user may not list. A list that fails for
 /// another reason is an error: later runs have a record, and would not search that collection again.
-async fn list_labeled<T>(
+async fn list_labeled_where_allowed<T>(
     server: &ApiServer,
     named: &NamedSet,
     kinds: &[Arc<Resource>],
@@ -151,13 +157,13 @@ async fn list_labeled<T>(
 }
 
 /// Extends the scope by the kinds and namespaces of these members.
-fn extend_scope(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) {
-    let namespaces = found.iter().filter_map(|live| live.key.namespace.clone());
+fn extend_scope(member_scope: &mut MemberScope, named: &NamedSet, members: &[Live]) {
+    let namespaces = members.iter().filter_map(|live| live.key.namespace.clone());
     member_scope.places.namespaces.extend(namespaces);
     member_scope
         .places
-        .add_resources(found.iter().map(|live| Arc::clone(&live.resource)));
-    let record = Record::from_members(found.iter().map(|live| &live.key), &named.set.parent);
+        .add_resources_of_new_kinds(members.iter().map(|live| Arc::clone(&live.resource)));
+    let record = Record::from_members(members.iter().map(|live| &live.key), &named.set.parent);
     member_scope.recorded = member_scope.recorded.union(&record);
 }
 
@@ -181,35 +187,35 @@ impl OrphanSearchResult {
         let found = match (self.members, parent) {
             (0, _) if possibly_missed.is_empty() => None,
             (0, _) => Some(warning_of_missing_record(possibly_missed)),
-            (count, ParentPresence::Gone) => Some(warning_of_found(named, count, &self.hidden)),
+            (count, ParentPresence::Gone) => Some(warning_of_found_orphans(named, count, &self.hidden)),
             (count, ParentPresence::There) => Some(format!(
                 "found {} of this set that its parent {} does not record{}",
                 counted(count, "object"),
                 named.set.parent,
-                perhaps_more(&self.hidden)
+                describe_members_perhaps_missed(&self.hidden)
             )),
         };
         found.into_iter().chain(self.left_out.warnings.clone()).collect()
     }
 
     /// Returns the warnings before a deletion. They do not mention the found members, because a deletion lists these.
-    pub(super) fn warnings_of_deletion(&self) -> Vec<String> {
+    pub(super) fn warnings_before_deletion(&self) -> Vec<String> {
         let hidden = (!self.hidden.is_empty()).then(|| warning_of_missing_record(&self.hidden));
         hidden.into_iter().chain(self.left_out.warnings.clone()).collect()
     }
 }
 
 /// The warning that members were found whose parent is gone.
-pub(super) fn warning_of_found(named: &NamedSet, count: usize, hidden: &[String]) -> String {
+pub(super) fn warning_of_found_orphans(named: &NamedSet, count: usize, hidden: &[String]) -> String {
     format!(
         "found {} of this set, whose parent {} is gone; they become its members again{}",
         counted(count, "object"),
         named.set.parent,
-        perhaps_more(hidden)
+        describe_members_perhaps_missed(hidden)
     )
 }
 
-fn perhaps_more(hidden: &[String]) -> String {
+fn describe_members_perhaps_missed(hidden: &[String]) -> String {
     if hidden.is_empty() {
         return String::new();
     }

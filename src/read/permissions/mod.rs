@@ -68,7 +68,7 @@ pub async fn ask_whether_administrator(server: &ApiServer) -> Administrator {
 /// Returns the needed permissions that the user lacks. If the user lacks several permissions on objects of a resource,
 /// one permission on all its objects stands for them. `user` is the answer of [`ask_whether_administrator`], if that
 /// was asked before. Sends nothing if no permission is needed.
-pub async fn missing_permissions(
+pub async fn find_missing_permissions(
     server: &ApiServer,
     mut user: Administrator,
     needed: &NeededPermissions,
@@ -153,7 +153,7 @@ async fn find_missing(
         return not_in_rules;
     }
     let denied = find_denied(server, &on_all, not_in_rules).await;
-    let denied = leave_out_existing(server, needed, denied).await;
+    let denied = leave_out_creation_of_existing(server, needed, denied).await;
     if denied.len() > 1 && denied.len() == asked {
         vec![on_all]
     } else {
@@ -164,12 +164,12 @@ async fn find_missing(
 /// Returns which of these permissions the server denies. Reviews the permission on all objects first. If that is
 /// denied, reviews the permissions on single objects, which may be granted by name.
 async fn find_denied(server: &ApiServer, on_all: &Permission, rights: Vec<Permission>) -> Vec<Permission> {
-    if is_granted_by_review(server, on_all).await {
+    if is_granted_or_unknown(server, on_all).await {
         return Vec::new();
     }
     let mut denied = Vec::new();
     for right in rights.iter().take(OBJECTS_ASKED_ABOUT) {
-        if right == on_all || !is_granted_by_review(server, right).await {
+        if right == on_all || !is_granted_or_unknown(server, right).await {
             denied.push(right.clone());
         }
     }
@@ -182,7 +182,7 @@ async fn find_denied(server: &ApiServer, on_all: &Permission, rights: Vec<Permis
 }
 
 /// Leaves out permissions to create objects that exist or may exist.
-async fn leave_out_existing(
+async fn leave_out_creation_of_existing(
     server: &ApiServer,
     needed: &NeededPermissions,
     denied: Vec<Permission>,
@@ -223,7 +223,7 @@ async fn find_namespaces_to_create(
 }
 
 /// Returns whether the user has this permission, or the server does not say.
-async fn is_granted_by_review(server: &ApiServer, right: &Permission) -> bool {
+async fn is_granted_or_unknown(server: &ApiServer, right: &Permission) -> bool {
     review_access(server, resource_attributes(right))
         .await
         .is_none_or(|access| access.allowed)

@@ -92,7 +92,7 @@ impl User {
         let missing = runtime.block_on(async {
             let client = kube::Client::new(service, "default");
             let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-            missing_permissions(&server, Administrator::NotAsked, needed, 4).await
+            find_missing_permissions(&server, Administrator::NotAsked, needed, 4).await
         });
         let asked = asked
             .lock()

@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 
 use tempfile::{Builder, TempDir};
 
-use crate::compare::diff::{Difference, text};
+use crate::compare::diff::{Difference, format_as_yaml};
 use crate::find_program;
 
 /// A program that compares two directories.
@@ -50,11 +50,15 @@ pub fn show_externally(
 
 fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus, Box<dyn Error>> {
     let mut command = find_program::to_command(&program.program)?;
-    let live = create_directory("LIVE-")?;
-    let merged = create_directory("MERGED-")?;
+    let live = create_private_directory("LIVE-")?;
+    let merged = create_private_directory("MERGED-")?;
     for difference in differences {
         for (directory, state) in [(&live, &difference.live), (&merged, &difference.predicted)] {
-            write_file(directory.path(), &difference.file, &text(state.as_ref()))?;
+            create_private_file(
+                directory.path(),
+                &difference.file,
+                &format_as_yaml(state.as_ref()),
+            )?;
         }
     }
     command
@@ -64,7 +68,7 @@ fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus
 }
 
 /// Creates a temporary directory that only the user can read.
-fn create_directory(prefix: &str) -> io::Result<TempDir> {
+fn create_private_directory(prefix: &str) -> io::Result<TempDir> {
     let mut builder = Builder::new();
     builder.prefix(prefix);
     #[cfg(unix)]
@@ -73,7 +77,7 @@ fn create_directory(prefix: &str) -> io::Result<TempDir> {
 }
 
 /// Creates a file that only the user can read.
-fn write_file(directory: &Path, file: &str, content: &str) -> io::Result<()> {
+fn create_private_file(directory: &Path, file: &str, content: &str) -> io::Result<()> {
     // Names of RBAC objects may have colons, which file names on Windows cannot have.
     let file = if cfg!(windows) {
         file.replace(':', "-")

@@ -17,7 +17,7 @@ use super::reporter::Reporter;
 use super::reporter::repeated_messages::keep_shared_hints_on_last;
 use super::style::{Colors, Format, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
-use super::{plan_screen, print_json_or_yaml, text};
+use super::{plan_screen, print_if_json_or_yaml, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::ErrorKind;
 use crate::event::{Action, ObjectOutcome};
@@ -117,7 +117,7 @@ impl Differences {
 
     /// Returns whether the unified text lacks a part of the result: a refusal, a failure, or an object of which only
     /// the ownership of fields changes.
-    pub fn has_more_than_text(&self) -> bool {
+    pub fn has_results_beyond_unified_text(&self) -> bool {
         let has_hidden_object = self.objects.iter().any(|object| match object.outcome.action {
             Action::Failed => true,
             _ => !object.is_untouched() && object.difference.is_empty(),
@@ -159,7 +159,7 @@ impl Differences {
     }
 
     /// Returns a line for each object of which only the ownership of fields changes.
-    pub fn ownership_lines(&self) -> Vec<String> {
+    pub fn describe_ownership_only_changes(&self) -> Vec<String> {
         let owned = self.objects.iter().filter(|object| object.ownership.is_some());
         owned.filter_map(Comparison::comment).collect()
     }
@@ -201,7 +201,7 @@ impl Comparison {
 
 impl Reporter {
     /// Advances the progress bar by one compared object.
-    pub fn advance(&mut self) {
+    pub fn advance_progress_bar(&mut self) {
         self.bars.advance_by_one();
     }
 
@@ -262,7 +262,7 @@ impl Reporter {
             self.save_and_print_page(&diff_page((&set, place), found, end, warned, taken_in));
         }
         let report = Report::new(set, &self.collected, Some(found), end, cost);
-        print_json_or_yaml(&report, place, self.style);
+        print_if_json_or_yaml(&report, place, self.style);
     }
 
     /// Prints to standard error what the text of the differences leaves out: errors, reasons and refusals. With
@@ -286,7 +286,7 @@ impl Reporter {
         let is_not_saved = matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved);
         if self.style.verbosity > Verbosity::Quiet || is_not_saved {
             for refusal in keep_shared_hints_on_last(Refusal::messages(&found.refusals)) {
-                let message = refusal.with_prefix("apply would refuse this: ");
+                let message = refusal.with_subject_prefix("apply would refuse this: ");
                 self.print_unless_repeated(Label::Warning, &message);
             }
         }

@@ -48,7 +48,7 @@ pub struct RunDocument {
 impl RunDocument {
     fn new(run: Run, now: Timestamp) -> Self {
         let is_abandoned = run.is_running() && run.is_abandoned(now);
-        let named = run.counts.named();
+        let named = run.counts.non_zero_with_words();
         let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
         // Most runs are applies, so only other commands are named.
         let prefix = match &run.operation {

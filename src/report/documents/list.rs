@@ -101,7 +101,7 @@ impl Listing for ListDocument {
         let mut rows: Vec<Vec<String>> = vec![header.into_iter().map(str::to_owned).collect()];
         for listing in &self.sets {
             let mut row = listing.row(style.format);
-            row.extend(has_runs.then(|| listing.summary.runs_in_words()));
+            row.extend(has_runs.then(|| listing.summary.describe_runs_under_way()));
             rows.push(row);
         }
         format_table(rows, style.table_width(), &["TOOLING", "KINDS", "NAMESPACES"])

@@ -82,7 +82,7 @@ pub struct SetDocument {
 
 impl SetDocument {
     /// Creates the document of a set of which only the name is known.
-    pub fn named(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             ..Self::default()

@@ -109,7 +109,7 @@ impl<'a> Report<'a> {
         for object in &results {
             counts.add(object.outcome.action);
         }
-        let actions = collected.operation.actions().into_iter();
+        let actions = collected.operation.actions_in_summary().into_iter();
         Self {
             kind: "Report",
             command: collected.operation,
@@ -193,7 +193,7 @@ mod tests {
         let found = Differences::default();
         let [run, diff] = [None, Some(&found)].map(|found| {
             json!(Report::new(
-                SetDocument::named("web"),
+                SetDocument::from_name("web"),
                 &collected,
                 found,
                 interrupted,

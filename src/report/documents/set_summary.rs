@@ -40,14 +40,14 @@ impl SetSummary {
         let abandoned = set.abandoned.iter().map(|run| (run, RunResult::Abandoned));
         Self {
             set: SetDocument::new(&set.id, &set.identity, tooling),
-            group_kinds: set.group_kinds(discovery),
+            group_kinds: set.recorded_kind_names(discovery),
             namespaces: set
-                .namespaces()
+                .recorded_and_member_namespaces()
                 .map(|namespaces| namespaces.into_iter().collect()),
             status: Some(set.status(discovery)),
             faults,
             runs: running.chain(abandoned).map(RunUnderWay::from).collect(),
-            visibility: set.visibility(discovery),
+            visibility: set.determine_visible_part_of_scope(discovery),
         }
     }
 
@@ -72,7 +72,7 @@ impl SetSummary {
     }
 
     /// Describes the runs that have not ended; empty if there are none.
-    pub(super) fn runs_in_words(&self) -> String {
+    pub(super) fn describe_runs_under_way(&self) -> String {
         let now = Timestamp::now();
         let texts: Vec<String> = self.runs.iter().map(|run| run.describe(now)).collect();
         texts.join("; ")

@@ -90,7 +90,7 @@ impl VerifyDocument {
     }
 
     /// Prints hints and the summary to standard error.
-    pub fn print_summary(&self, style: Style) {
+    pub fn print_hints_and_summary(&self, style: Style) {
         let mut seen = BTreeSet::new();
         for FindingDocument { finding, .. } in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {

@@ -264,10 +264,10 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
         ("Kinds", or_none(summary.group_kinds.as_deref())),
         ("Namespaces", or_none(summary.namespaces.as_deref())),
         ("Status", status.join("; ")),
-        ("Members", describe_members(document)),
+        ("Members", describe_member_counts(document)),
     ];
     if !summary.runs.is_empty() {
-        fields.push(("Runs", summary.runs_in_words()));
+        fields.push(("Runs", summary.describe_runs_under_way()));
     }
     let mut lines = Vec::new();
     for (name, value) in fields {
@@ -281,7 +281,7 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
 }
 
 /// `3 (2 Current, 1 InProgress)`
-fn describe_members(document: &ViewDocument) -> String {
+fn describe_member_counts(document: &ViewDocument) -> String {
     let members = document.members.as_deref();
     let count = document.summary.member_count_text(members.map(<[_]>::len));
     let mut states: BTreeMap<State, usize> = BTreeMap::new();

@@ -3,7 +3,7 @@
 pub(super) mod paint;
 pub(super) mod rows;
 
-use paint::{fit, fit_name};
+use paint::{cut_middle_of_name, fit};
 
 use crate::model::text::escape_as_one_line;
 
@@ -27,7 +27,7 @@ pub(super) fn format_table(mut rows: Vec<Vec<String>>, width: usize, dispensable
     let widths = fitting_widths(&rows, width);
     for row in &mut rows {
         for (cell, width) in row.iter_mut().zip(&widths) {
-            *cell = fit_name(cell, *width);
+            *cell = cut_middle_of_name(cell, *width);
         }
     }
     align_columns(&rows).iter().map(|line| fit(line, width)).collect()

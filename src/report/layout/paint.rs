@@ -96,7 +96,7 @@ pub(in crate::report) fn fit(text: &str, width: usize) -> String {
 
 /// Cuts the beginning of a path off, with `…` in its place, if the path is wider than `width`: the end is more
 /// specific.
-pub(in crate::report) fn fit_left(text: &str, width: usize) -> String {
+pub(in crate::report) fn cut_beginning(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_owned();
@@ -133,7 +133,7 @@ pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// Cuts a name in the middle if it is wider than `width`: the kind at its beginning and the characters at its end tell
 /// it from other names.
-pub(in crate::report) fn fit_name(name: &str, width: usize) -> String {
+pub(in crate::report) fn cut_middle_of_name(name: &str, width: usize) -> String {
     NameColumn::for_width(width).fit(name)
 }
 
@@ -224,13 +224,19 @@ mod tests {
     fn long_text_is_cut_where_it_says_least() {
         assert_eq!(fit("abcdef", 6), "abcdef");
         assert_eq!(fit("abcdefg", 6), "abcde…");
-        assert_eq!(fit_left("a/b/c.yaml:1", 9), "…c.yaml:1");
-        assert_eq!(fit_left("c.yaml:1", 9), "c.yaml:1");
+        assert_eq!(cut_beginning("a/b/c.yaml:1", 9), "…c.yaml:1");
+        assert_eq!(cut_beginning("c.yaml:1", 9), "c.yaml:1");
     }
     #[test]
     fn names_are_cut_only_as_far_as_they_stay_different() {
-        assert_eq!(fit_name("deployment.apps/web", 19), "deployment.apps/web");
-        assert_eq!(fit_name("deployment.apps/web-blue", 13), "depl…web-blue");
+        assert_eq!(
+            cut_middle_of_name("deployment.apps/web", 19),
+            "deployment.apps/web"
+        );
+        assert_eq!(
+            cut_middle_of_name("deployment.apps/web-blue", 13),
+            "depl…web-blue"
+        );
         let names = ["deployment.apps/a-long-name-blue", "service/a-long-name-blue"];
         assert_eq!(NameColumn::new(names, 13), NameColumn::for_width(13));
         assert_eq!(NameColumn::new(["a", "bb"], 13).width, 2);

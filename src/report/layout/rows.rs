@@ -1,6 +1,6 @@
 //! Rows about objects: a sign, the name, the namespace and a text in columns, and details below.
 
-use super::paint::{Color, Line, NameColumn, fit, fit_name, wrap};
+use super::paint::{Color, Line, NameColumn, cut_middle_of_name, fit, wrap};
 use crate::model::identity::ObjectKey;
 
 /// The most characters of the column of names, unless the terminal has room for wider ones.
@@ -51,7 +51,7 @@ impl PlanRow {
             if format!("{head}{}", self.text).trim_end().chars().count() <= room {
                 lines.push(sign.with(Color::Plain, head).with(Color::Danger, &self.text));
             } else {
-                lines.push(sign.with(Color::Plain, fit_name(head.trim_end(), room)));
+                lines.push(sign.with(Color::Plain, cut_middle_of_name(head.trim_end(), room)));
                 let text = fit(&self.text, below);
                 lines.push(Line::new(Color::Danger, format!("{INDENT}{text}")));
             }

@@ -1,6 +1,6 @@
 //! The page of `diff`, for a pull request.
 
-use super::page::{Counted, Item, Page, Part, collapsed_item, item_title};
+use super::page::{Counted, Item, Page, Part, collapsed_item, item_title_as_html};
 use super::text::{code, fence};
 use super::{
     end_messages, end_word, failures_part, failures_word, headline, headline_phrases, kept_part, losses_part,
@@ -19,8 +19,8 @@ pub(in crate::report) fn diff_page(
     (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
     end: RunEnd,
-    warned: &[String],
-    taken: Vec<String>,
+    warnings: &[String],
+    taken_in: Vec<String>,
 ) -> Page {
     let view = PlanView::from_differences(found);
     let (failing, changing): (Vec<&Entry>, Vec<&Entry>) = view
@@ -38,9 +38,9 @@ pub(in crate::report) fn diff_page(
         }),
         Part::messages("Errors", end_messages(end, &found.failures)),
         failures_part("Would fail", &failing),
-        warnings_part(warned),
-        taken_in_part(taken),
-        Part::objects(changing.into_iter().chain(&view.parent).map(to_item).collect()),
+        warnings_part(warnings),
+        taken_in_part(taken_in),
+        Part::untitled(changing.into_iter().chain(&view.parent).map(to_item).collect()),
         kept_part(&view, "kept"),
     ];
     let refused = (!found.refusals.is_empty()).then_some("refused");
@@ -64,7 +64,7 @@ fn to_item(entry: &Entry) -> Item {
     let Some(outcome) = entry.outcome else {
         let title = format!(
             "{}, the set's parent",
-            item_title(verb, &entry.key.object_name(), "")
+            item_title_as_html(verb, &entry.key.object_name(), "")
         );
         return collapsed_item(&title, &diff, Counted::Object("parent"));
     };
@@ -72,7 +72,7 @@ fn to_item(entry: &Entry) -> Item {
     let counted = Counted::Object(entry.effect.plan_words());
     if let Some(change) = entry.ownership_change_text() {
         return Item {
-            text: format!("\n<p>{}</p>\n", item_title(verb, &key, &change)),
+            text: format!("\n<p>{}</p>\n", item_title_as_html(verb, &key, &change)),
             brief: None,
             counted,
         };
@@ -90,5 +90,9 @@ fn to_item(entry: &Entry) -> Item {
     if let Some(comment) = comment {
         below.extend([&code(&comment), "\n\n"]);
     }
-    collapsed_item(&item_title(verb, &key, &reason), &(below + &diff), counted)
+    collapsed_item(
+        &item_title_as_html(verb, &key, &reason),
+        &(below + &diff),
+        counted,
+    )
 }

@@ -135,7 +135,10 @@ fn losses_part(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> 
 /// Returns the part with the messages of objects that fail.
 fn failures_part(title: &str, entries: &[&Entry]) -> Part {
     let outcomes = entries.iter().filter_map(|entry| entry.outcome);
-    Part::messages(title, outcomes.filter_map(text_lines::outcome_message).collect())
+    Part::messages(
+        title,
+        outcomes.filter_map(text_lines::reason_or_error_message).collect(),
+    )
 }
 
 /// Returns the part with the objects that are kept; `word` says so.

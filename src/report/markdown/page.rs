@@ -65,7 +65,7 @@ impl Item {
     }
 
     /// Returns the shortest form.
-    fn least(&self) -> Form {
+    fn shortest_form(&self) -> Form {
         match self.brief {
             Some(_) => Form::Brief,
             None => Form::Full,
@@ -110,7 +110,7 @@ impl Part {
     }
 
     /// Creates a part without a title.
-    pub(super) fn objects(items: Vec<Item>) -> Self {
+    pub(super) fn untitled(items: Vec<Item>) -> Self {
         Self {
             items,
             ..Self::default()
@@ -149,7 +149,7 @@ pub(super) fn collapsed_item(title: &str, below: &str, counted: Counted) -> Item
 }
 
 /// `<b>prune</b> <code>configmap/web in namespace shop</code>: <code>reason</code>`
-pub(super) fn item_title(action: &str, object: &str, reason: &str) -> String {
+pub(super) fn item_title_as_html(action: &str, object: &str, reason: &str) -> String {
     let mut title = format!("<b>{action}</b> {}", html_code(object));
     if !reason.is_empty() {
         let _ = write!(title, ": {}", html_code(reason));
@@ -167,7 +167,7 @@ impl Page {
             return text;
         }
         let forms = self.choose_forms(limit.saturating_sub(self.headline.len() + LAST_LINE_BYTES));
-        self.render(&forms) + &self.last_line(&forms, limit)
+        self.render(&forms) + &self.left_out_line(&forms, limit)
     }
 
     /// Chooses the form of each item within `room` bytes. First gives every item its shortest form, then spends the
@@ -178,7 +178,7 @@ impl Page {
             let mut frame = part.frame_bytes();
             let mut chosen = Vec::new();
             for item in &part.items {
-                let form = item.least();
+                let form = item.shortest_form();
                 let length = item.text(form).len();
                 if frame + length > room {
                     chosen.push(Form::LeftOut);
@@ -215,7 +215,7 @@ impl Page {
     }
 
     /// Returns the line that counts what was left out, in the order of the page.
-    fn last_line(&self, forms: &[Vec<Form>], limit: usize) -> String {
+    fn left_out_line(&self, forms: &[Vec<Form>], limit: usize) -> String {
         let chosen = self.parts.iter().zip(forms);
         let mut counts: Vec<(Counted, usize)> = Vec::new();
         let mut diffs = 0;

@@ -52,7 +52,7 @@ fn set() -> SetDocument {
         kind: Some("Secret".to_owned()),
         group: Some(String::new()),
         namespace: Some("shop".to_owned()),
-        ..SetDocument::named("web")
+        ..SetDocument::from_name("web")
     }
 }
 
@@ -233,7 +233,7 @@ fn only_refusals_or_an_error_make_a_page() {
     );
     let usage = Error::usage("a`b is wrong", "look");
     let end = RunEnd::Failed(&usage);
-    let set = SetDocument::named("web");
+    let set = SetDocument::from_name("web");
     let place = ContextAndServer::default();
     let text = diff_page((&set, &place), &Differences::default(), end, &[], Vec::new()).text(LIMIT);
     let expected = "### ApplySet `web`: wrong manifests\n\n**Errors**\n\n\
@@ -281,7 +281,7 @@ fn text_of_others_stays_text() {
             failures: vec![text.into()],
             ..Differences::default()
         };
-        let set = SetDocument::named(text);
+        let set = SetDocument::from_name(text);
         let place = ContextAndServer {
             context: Some(text.to_owned()),
             ..ContextAndServer::default()
@@ -470,7 +470,7 @@ fn the_headline_fits_into_the_smallest_page() {
         "\n".repeat(9999),
         "a".repeat(9999),
     ] {
-        let set = SetDocument::named(&text);
+        let set = SetDocument::from_name(&text);
         let place = ContextAndServer {
             context: Some(text.clone()),
             ..ContextAndServer::default()

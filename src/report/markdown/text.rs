@@ -19,7 +19,7 @@ pub(super) fn code(text: &str) -> String {
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
-    let ticks = "`".repeat(longest_run(&text) + 1);
+    let ticks = "`".repeat(longest_backtick_run(&text) + 1);
     // Markdown removes one space at both ends, so a text that begins or ends with a space or a backtick gets another
     // one.
     let space = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
@@ -32,8 +32,8 @@ pub(super) fn code(text: &str) -> String {
 
 /// Returns the text as a code span of a headline: at most `limit` bytes of it, with apostrophes in place of backticks,
 /// so that the delimiters stay short.
-pub(super) fn short_code(text: &str, limit: usize) -> String {
-    code(&clip(&escape_as_one_line(text).replace('`', "'"), limit))
+pub(super) fn short_code(text: &str, max_bytes: usize) -> String {
+    code(&clip(&escape_as_one_line(text).replace('`', "'"), max_bytes))
 }
 
 /// Returns the text as an HTML `code` element, for lines of HTML, in which Markdown is not parsed.
@@ -51,7 +51,7 @@ pub(super) fn html_code(text: &str) -> String {
 /// Returns the lines as a code block, with a fence that is longer than any run of backticks in the lines.
 pub(super) fn fence(language: &str, lines: &str) -> String {
     let lines = escape_long_backtick_runs(&printable_text(lines));
-    let fence = "`".repeat(longest_run(&lines).max(2) + 1);
+    let fence = "`".repeat(longest_backtick_run(&lines).max(2) + 1);
     let end = if lines.is_empty() || lines.ends_with('\n') {
         ""
     } else {
@@ -77,18 +77,18 @@ fn escape_long_backtick_runs(text: &str) -> String {
 }
 
 /// Returns the length of the longest run of backticks.
-fn longest_run(text: &str) -> usize {
+fn longest_backtick_run(text: &str) -> usize {
     let runs = text.split(|character| character != '`').map(str::len);
     runs.max().unwrap_or_default()
 }
 
 /// Cuts the end of a text off between two characters, with `…` in its place, if the text has more than `limit` bytes.
-fn clip(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
+fn clip(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text.to_owned();
     }
     let mark = '…';
-    let end = text.floor_char_boundary(limit.saturating_sub(mark.len_utf8()));
+    let end = text.floor_char_boundary(max_bytes.saturating_sub(mark.len_utf8()));
     format!("{}{mark}", &text[..end])
 }
 
@@ -139,7 +139,7 @@ mod tests {
         for count in [15, 16, 17, 79, 80, 81, 254, 255, 256, 1000] {
             let ticks = "`".repeat(count);
             for text in [code(&ticks), html_code(&ticks), fence("", &ticks)] {
-                assert!(longest_run(&text) <= MAX_BACKTICKS, "{count}: {text}");
+                assert!(longest_backtick_run(&text) <= MAX_BACKTICKS, "{count}: {text}");
             }
         }
         assert_eq!(

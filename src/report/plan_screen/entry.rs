@@ -9,7 +9,9 @@ use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::text::{HIDDEN, escape_as_one_line};
-use crate::report::layout::paint::{Color, Line, fit, fit_left, fit_name, fit_showing_difference, wrap};
+use crate::report::layout::paint::{
+    Color, Line, cut_beginning, cut_middle_of_name, fit, fit_showing_difference, wrap,
+};
 use crate::report::plan_view::{Effect, Entry};
 
 /// The most lines about the fields of one object.
@@ -23,15 +25,15 @@ const VALUE_INDENT: &str = "          ";
 
 /// Returns whether fields of the object are shown. The fields of the parent's record are not: the last line of the
 /// screen describes the record.
-pub(super) fn has_fields(entry: &Entry) -> bool {
-    !changed_fields(entry).is_empty()
+pub(super) fn has_changed_fields_to_show(entry: &Entry) -> bool {
+    !changed_fields_to_show(entry).is_empty()
 }
 
 /// Returns the lines of an entry. Its name is padded to `name_width`.
 pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> Vec<Line> {
-    let name = fit_name(&entry.key.object_name(), columns.saturating_sub(4));
+    let name = cut_middle_of_name(&entry.key.object_name(), columns.saturating_sub(4));
     let room = columns.saturating_sub(4 + name_width.max(name.chars().count()) + 2);
-    let [note, shown] = describe_beside_name(entry, room);
+    let [note, shown] = full_and_cut_text_beside_name(entry, room);
     let (sign, color) = entry.effect.sign_and_color();
     let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:name_width$}"));
     // A description that does not fit beside the name is below. In very little room, even a cut position would not fit.
@@ -59,7 +61,7 @@ pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> V
 
 /// Returns the text beside the name, in full and cut to `room`. Only a position in the manifests is cut, at its
 /// beginning, because its end matters most.
-fn describe_beside_name(entry: &Entry, room: usize) -> [String; 2] {
+fn full_and_cut_text_beside_name(entry: &Entry, room: usize) -> [String; 2] {
     let fact = match (entry.outcome, entry.ownership_change_text()) {
         (None, _) => "the set's parent".to_owned(),
         (Some(_), Some(change)) => change,
@@ -67,14 +69,14 @@ fn describe_beside_name(entry: &Entry, room: usize) -> [String; 2] {
         (Some(outcome), None) => {
             let position = outcome.source.as_ref();
             let position = position.map_or_else(String::new, ToString::to_string);
-            let shown = fit_left(&position, room);
+            let shown = cut_beginning(&position, room);
             return [position, shown];
         }
     };
     [fact.clone(), fact]
 }
 
-fn changed_fields(entry: &Entry) -> Vec<FieldChange> {
+fn changed_fields_to_show(entry: &Entry) -> Vec<FieldChange> {
     let (Some(live), Some(predicted)) = (&entry.difference.live, &entry.difference.predicted) else {
         return Vec::new();
     };
@@ -96,7 +98,7 @@ fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
         .into_iter()
         .map(|text| vec![Line::new(Color::Plain, format!("{INDENT}{text}"))])
         .collect();
-    let changes = changed_fields(entry);
+    let changes = changed_fields_to_show(entry);
     let room = columns.saturating_sub(INDENT.len());
     let widths = changes
         .iter()
@@ -209,7 +211,10 @@ impl FieldChange {
     }
 
     fn path_line(&self, room: usize) -> Line {
-        Line::new(Color::Plain, format!("{INDENT}{}", fit_left(&self.path, room)))
+        Line::new(
+            Color::Plain,
+            format!("{INDENT}{}", cut_beginning(&self.path, room)),
+        )
     }
 
     /// Formats the lines that differ between two texts of several lines.

@@ -49,7 +49,7 @@ const HIDDEN_METADATA: [&str; 4] = [
 /// Returns the fields that differ, without the set's own label and [`HIDDEN_METADATA`].
 pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
     let mut found = Vec::new();
-    let [live, predicted] = [live, predicted].map(without_hidden);
+    let [live, predicted] = [live, predicted].map(without_hidden_metadata);
     add_changed_fields("", Some(&live), Some(&predicted), &mut found);
     for change in &mut found {
         change.path = without_spec_prefix(&change.path);
@@ -73,7 +73,7 @@ pub(super) fn without_lost_finalizers(live: &Value, predicted: &Value) -> Value 
     live
 }
 
-fn without_hidden(object: &Value) -> Value {
+fn without_hidden_metadata(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for field in HIDDEN_METADATA {
@@ -109,7 +109,7 @@ fn add_changed_fields(
     }
     match (before, after) {
         (Some(Value::Object(_)), Some(Value::Object(_)) | None) | (None, Some(Value::Object(_)))
-            if has_fields(before) || has_fields(after) =>
+            if is_non_empty_object(before) || is_non_empty_object(after) =>
         {
             let [before, after] = [before, after].map(|value| value.and_then(Value::as_object));
             let added = after
@@ -131,7 +131,7 @@ fn add_changed_fields(
     }
 }
 
-fn has_fields(value: Option<&Value>) -> bool {
+fn is_non_empty_object(value: Option<&Value>) -> bool {
     value
         .and_then(Value::as_object)
         .is_some_and(|fields| !fields.is_empty())
@@ -188,10 +188,10 @@ fn naming_field(before: &[Value], after: &[Value]) -> Option<&'static str> {
     }
     NAMING_FIELDS
         .into_iter()
-        .find(|field| names_all(field, before) && names_all(field, after))
+        .find(|field| names_each_item_once(field, before) && names_each_item_once(field, after))
 }
 
-fn names_all(field: &str, items: &[Value]) -> bool {
+fn names_each_item_once(field: &str, items: &[Value]) -> bool {
     let mut seen = BTreeSet::new();
     items.iter().all(|item| {
         let name = &item[field];

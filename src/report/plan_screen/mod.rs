@@ -21,7 +21,10 @@ const FULL_TEXT_HINT: &str = "full text: --full";
 pub(super) fn screen_lines(header: Line, found: &Differences, columns: usize) -> Vec<Line> {
     let view = PlanView::from_differences(found);
     let mut lines = vec![header, plan_line(&view)];
-    let parent = view.parent.iter().filter(|parent| entry::has_fields(parent));
+    let parent = view
+        .parent
+        .iter()
+        .filter(|parent| entry::has_changed_fields_to_show(parent));
     let (pruned, changed): (Vec<&Entry>, Vec<&Entry>) = view
         .entries
         .iter()
@@ -50,7 +53,7 @@ fn plan_line(view: &PlanView) -> Line {
     if counts.effects.is_empty() {
         line.push(Color::Plain, view.describe_no_changes());
     }
-    line.with(Color::Plain, counts.in_parentheses())
+    line.with(Color::Plain, counts.others_in_parentheses())
 }
 
 /// Groups entries by namespace, and sorts each group by effect and name. `None` has the cluster-scoped objects, and is

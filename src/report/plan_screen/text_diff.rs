@@ -84,7 +84,7 @@ impl Block {
 
     /// Returns at most `most` lines of each sign. A deleted line and the line that replaces it are cut at the same
     /// place.
-    fn lines(&self, width: usize, most: usize) -> Vec<(char, String)> {
+    fn lines(&self, width: usize, max_lines_per_sign: usize) -> Vec<(char, String)> {
         let mut deleted = self.deleted.clone();
         let mut added = self.added.clone();
         for (one, other) in deleted.iter_mut().zip(&mut added) {
@@ -92,7 +92,11 @@ impl Block {
         }
         let mut shown = Vec::new();
         for (sign, lines) in [('-', &deleted), ('+', &added), (' ', &self.equal)] {
-            let count = if lines.len() > most { most - 1 } else { lines.len() };
+            let count = if lines.len() > max_lines_per_sign {
+                max_lines_per_sign - 1
+            } else {
+                lines.len()
+            };
             shown.extend(lines[..count].iter().map(|line| (sign, fit(line, width))));
             if count < lines.len() {
                 shown.push((sign, format!("… {} more lines: --full", lines.len() - count)));

@@ -15,7 +15,7 @@ const DATA_IS_LOST: &str = "DATA IS LOST";
 pub(super) const ITS_DATA_IS_LOST: &str = "its data will be lost";
 
 /// Describes what is deleted with a container; `None` for any other object.
-pub(super) fn describe_contents(key: &ObjectKey) -> Option<&'static str> {
+pub(super) fn describe_container_contents(key: &ObjectKey) -> Option<&'static str> {
     match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
         ("", "Namespace") => Some("with everything in it"),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => Some("with all objects of its kind"),
@@ -24,8 +24,8 @@ pub(super) fn describe_contents(key: &ObjectKey) -> Option<&'static str> {
 }
 
 /// Returns the row about a pruned container; `None` for any other object.
-pub(in crate::report) fn container_row(key: &ObjectKey) -> Option<PlanRow> {
-    Some(PlanRow::new(WARNED, Some(key), describe_contents(key)?))
+pub(in crate::report) fn pruned_container_row(key: &ObjectKey) -> Option<PlanRow> {
+    Some(PlanRow::new(WARNED, Some(key), describe_container_contents(key)?))
 }
 
 /// Returns the row about an object that is recreated without its data.
@@ -49,11 +49,11 @@ pub(in crate::report) fn consequence_row(refusal: &Refusal) -> Option<PlanRow> {
             ..
         } => {
             let namespace = (container.group_kind == GroupKind::for_namespaces()).then_some(&container.name);
-            let mut details = list_first(lost, namespace);
+            let mut details = list_first_and_count_rest(lost, namespace);
             details.extend(unknown.iter().map(|what| format!("{what} (could not be listed)")));
             details
         }
-        Refusal::OwnsDependents { dependents, .. } => list_first(dependents, None),
+        Refusal::OwnsDependents { dependents, .. } => list_first_and_count_rest(dependents, None),
         Refusal::DisbandsSet {
             members: 1.., copies, ..
         } => describe_released_copies(copies).into_iter().collect(),
@@ -113,9 +113,9 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
 }
 
 /// Formats the first of these objects, and the number of the others. Objects in `namespace` are named without it.
-fn list_first(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
+fn list_first_and_count_rest(objects: &[ObjectKey], omitted_namespace: Option<&String>) -> Vec<String> {
     first_lines_and_more(objects.iter().map(|key| match &key.namespace {
-        place if place.as_ref() == namespace => key.object_name(),
+        place if place.as_ref() == omitted_namespace => key.object_name(),
         _ => key.to_string(),
     }))
 }

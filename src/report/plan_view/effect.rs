@@ -40,7 +40,7 @@ impl Effect {
     }
 
     /// Returns the phrases for a plan and for a run.
-    const fn words(self) -> [&'static str; 2] {
+    const fn plan_and_run_words(self) -> [&'static str; 2] {
         match self {
             Self::Failed => ["would fail", "failed"],
             Self::Recreated => ["to recreate", "recreated"],
@@ -53,12 +53,12 @@ impl Effect {
 
     /// `to prune`, for a plan.
     pub(in crate::report) const fn plan_words(self) -> &'static str {
-        self.words()[0]
+        self.plan_and_run_words()[0]
     }
 
     /// `pruned`, for a run.
     pub(in crate::report) const fn run_words(self) -> &'static str {
-        self.words()[1]
+        self.plan_and_run_words()[1]
     }
 
     /// `prune`; `fail` for `would fail`.
@@ -122,7 +122,7 @@ impl EffectCounts {
     }
 
     /// `  (24 unchanged, 2 kept)`
-    pub(in crate::report) fn in_parentheses(&self) -> String {
+    pub(in crate::report) fn others_in_parentheses(&self) -> String {
         match self.others.as_slice() {
             [] => String::new(),
             others => format!("  ({})", others.join(", ")),

@@ -5,7 +5,7 @@ mod danger;
 mod effect;
 mod renames;
 
-pub(super) use danger::{WARNED, consequence_row, container_row, lossy_recreation_row};
+pub(super) use danger::{WARNED, consequence_row, lossy_recreation_row, pruned_container_row};
 pub(super) use effect::{Effect, EffectCounts};
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
-use danger::{ITS_DATA_IS_LOST, consequence_text, describe_contents};
+use danger::{ITS_DATA_IS_LOST, consequence_text, describe_container_contents};
 
 /// A plan as `diff` shows it, or a run as `apply` does.
 #[derive(Default)]
@@ -96,9 +96,12 @@ impl<'a> PlanView<'a> {
     }
 
     /// Counts the objects; `kept` is the word for those that are kept.
-    pub(super) fn counts(&self, kept: &str) -> EffectCounts {
+    pub(super) fn counts(&self, kept_word: &str) -> EffectCounts {
         let count = |effect| self.entries.iter().filter(|entry| entry.effect == effect).count();
-        EffectCounts::new(count, [(self.unchanged, "unchanged"), (self.kept.len(), kept)])
+        EffectCounts::new(
+            count,
+            [(self.unchanged, "unchanged"), (self.kept.len(), kept_word)],
+        )
     }
 
     /// Returns the words for a plan that changes no member.
@@ -122,7 +125,7 @@ impl<'a> Entry<'a> {
                 (Effect::Pruned, Some(loss)) => {
                     Some(consequence_text(loss).trim_end_matches(':').to_owned().into())
                 }
-                (Effect::Pruned, None) => describe_contents(&key).map(Cow::from),
+                (Effect::Pruned, None) => describe_container_contents(&key).map(Cow::from),
                 (Effect::Recreated, _) if outcome.claims == Claims::Lost => Some(ITS_DATA_IS_LOST.into()),
                 _ => None,
             },

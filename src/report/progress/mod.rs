@@ -81,12 +81,12 @@ impl PhaseBar {
     }
 
     /// Draws the objects that are waited for, below the summary of the writes.
-    pub(super) fn begin_wait(&mut self, screen: WaitScreen, done: &str) {
+    pub(super) fn begin_wait(&mut self, screen: WaitScreen, summary: &str) {
         self.clear();
         if self.progress == Progress::Hidden || screen.rows.is_empty() {
             return;
         }
-        self.bar = new_wait_bar(&screen, done);
+        self.bar = new_wait_bar(&screen, summary);
         self.waiting = Some(screen);
         self.redraw_wait();
         replace_drawn_bar(Some(&self.bar));
@@ -221,7 +221,7 @@ fn new_counting_bar(message: &str, total: usize) -> ProgressBar {
 /// the `^C` of an interrupt on the next line, and the bar would not be removed.
 const CURSOR_BACK: &str = "\x1b[4D";
 
-fn new_wait_bar(screen: &WaitScreen, done: &str) -> ProgressBar {
+fn new_wait_bar(screen: &WaitScreen, summary: &str) -> ProgressBar {
     let bar = new_bar(screen.rows.len());
     let template = format!(
         "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
@@ -239,7 +239,7 @@ fn new_wait_bar(screen: &WaitScreen, done: &str) -> ProgressBar {
         };
         bar.set_style(style.with_key("clock", clock).progress_chars("=> "));
     }
-    bar.set_prefix(done.to_owned());
+    bar.set_prefix(summary.to_owned());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }

@@ -49,7 +49,7 @@ pub(super) fn written_before_open_question() -> Option<WrittenBefore> {
     OPEN.lock().ok().and_then(|open| *open)
 }
 
-fn set_open(written: Option<WrittenBefore>) {
+fn set_written_before_open_question(written: Option<WrittenBefore>) {
     if let Ok(mut open) = OPEN.lock() {
         *open = written;
     }
@@ -138,16 +138,20 @@ pub fn confirm(question: &Question) -> bool {
     text.extend(["\n", &screen::prompt(question).text(question.colors), " "]);
     progress::clear_progress();
     discard_earlier_input();
-    set_open(Some(question.written));
+    set_written_before_open_question(Some(question.written));
     write_stderr(&text);
-    let (answer, is_line_ended) = read_answer(&mut io::stdin().lock(), &wanted);
-    set_open(None);
+    let (answer, is_line_ended) = read_answer_and_line_end(&mut io::stdin().lock(), &wanted);
+    set_written_before_open_question(None);
     // Without a line break in the input, the next message would be on the line of the prompt.
     if !is_line_ended {
         write_stderr("\n");
     }
     if answer == Answer::Other {
-        print_message(Label::Note, &wanted.expected().into(), question.colors);
+        print_message(
+            Label::Note,
+            &wanted.describe_accepted_answer().into(),
+            question.colors,
+        );
     }
     answer == Answer::Confirmed
 }
@@ -176,7 +180,7 @@ fn discard_earlier_input() {}
 /// Reads the answer. Returns what it means, and whether its line has ended.
 ///
 /// Does not lock standard error, because warnings may be printed while the prompt is open.
-fn read_answer(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (Answer, bool) {
+fn read_answer_and_line_end(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (Answer, bool) {
     let mut typed = String::new();
     let is_read = answers.read_line(&mut typed).is_ok();
     let answer = match typed.trim() {

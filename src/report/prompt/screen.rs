@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PlanOutline, Question};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::{counted, first_listed};
+use crate::model::text::{counted, first_names_and_more_up_to};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
 use crate::report::layout::rows::{self, MAX_NAME_WIDTH, PlanRow};
-use crate::report::plan_view::{Effect, EffectCounts, consequence_row, container_row, lossy_recreation_row};
+use crate::report::plan_view::{
+    Effect, EffectCounts, consequence_row, lossy_recreation_row, pruned_container_row,
+};
 use crate::report::text_lines::{self, header};
 
 /// The most kept objects that are named.
@@ -32,7 +34,7 @@ impl AnswerWanted {
     }
 
     /// Returns the note after another answer.
-    pub(super) fn expected(&self) -> String {
+    pub(super) fn describe_accepted_answer(&self) -> String {
         match self {
             Self::Yes => "only `yes` confirms".to_owned(),
             Self::SetName(names) => {
@@ -74,7 +76,7 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
     rows.extend(kept_rows(question));
     lines.extend(rows::lines(&rows, columns));
     if let Some(outline) = &question.outline {
-        lines.extend(recreation_lines(outline, columns));
+        lines.extend(possible_recreation_lines(outline, columns));
     }
     lines
 }
@@ -112,7 +114,7 @@ fn kept_rows(question: &Question) -> Vec<PlanRow> {
     let kept = question.outline.iter().flat_map(|outline| &outline.kept);
     let named = kept.filter(|(_, reason)| reason.is_reported());
     let mut rows: Vec<PlanRow> = named
-        .map(|(key, reason)| PlanRow::from_text('=', format!("{key}: {}", reason.cause())))
+        .map(|(key, reason)| PlanRow::from_text('=', format!("{key}: {}", reason.describe_without_advice())))
         .collect();
     let more = rows.len().saturating_sub(MAX_KEPT);
     rows.truncate(MAX_KEPT);
@@ -171,7 +173,7 @@ fn danger_rows(question: &Question) -> Vec<PlanRow> {
     let pruned = question.objects_with(Effect::Pruned).iter();
     let containers = pruned
         .filter(|key| !named.contains(key))
-        .filter_map(container_row);
+        .filter_map(pruned_container_row);
     let containers: Vec<PlanRow> = containers.collect();
     dangers.extend(containers);
     dangers
@@ -181,7 +183,7 @@ fn danger_rows(question: &Question) -> Vec<PlanRow> {
 fn plan_line(question: &Question) -> Option<Line> {
     let outline = question.outline.as_ref()?;
     if let Some(relabeled) = &outline.relabeled {
-        return join_line(question, relabeled.len());
+        return joining_objects_line(question, relabeled.len());
     }
     let mut refusals = question.refusals.iter();
     let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
@@ -202,7 +204,7 @@ fn plan_line(question: &Question) -> Option<Line> {
     if ends_set && !counts.effects.is_empty() {
         line.push(Color::Plain, ", and the set");
     }
-    Some(line.with(Color::Plain, counts.in_parentheses()))
+    Some(line.with(Color::Plain, counts.others_in_parentheses()))
 }
 
 /// Counts the members before the run.
@@ -212,7 +214,7 @@ fn count_members(outline: &PlanOutline) -> usize {
 }
 
 /// `Plan: 3 objects join the set`; `None` if the objects leave the set, because a danger then counts them.
-fn join_line(question: &Question, count: usize) -> Option<Line> {
+fn joining_objects_line(question: &Question, count: usize) -> Option<Line> {
     let mut refusals = question.refusals.iter();
     let leave = refusals.any(|refusal| matches!(refusal, Refusal::DisbandsSet { .. }));
     let join = if count == 1 { "joins" } else { "join" };
@@ -235,7 +237,7 @@ fn rows_by_kind<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -
         let objects = ObjectKey {
             group_kind: kind.clone(),
             namespace: namespace.map(str::to_owned),
-            name: join_names(kind, names),
+            name: join_names_within_width(kind, names),
         };
         rows.push(PlanRow::new(effect.sign_and_color(), Some(&objects), ""));
     }
@@ -243,7 +245,7 @@ fn rows_by_kind<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -
 }
 
 /// `pg, redis and 3 more`
-fn join_names(kind: &GroupKind, mut names: Vec<&str>) -> String {
+fn join_names_within_width(kind: &GroupKind, mut names: Vec<&str>) -> String {
     names.sort_unstable();
     let width = |text: &str| kind.object_name(text).chars().count();
     let all = names.join(", ");
@@ -266,7 +268,7 @@ const MAX_NAMED: usize = 10;
 
 /// Returns the lines that name the objects that may be recreated. The objects whose data would be lost come first, and
 /// all of them are named.
-fn recreation_lines(outline: &PlanOutline, columns: usize) -> Vec<Line> {
+fn possible_recreation_lines(outline: &PlanOutline, columns: usize) -> Vec<Line> {
     let recreatable = &outline.recreatable;
     let Some(first) = recreatable.first() else {
         return Vec::new();
@@ -286,7 +288,7 @@ fn recreation_lines(outline: &PlanOutline, columns: usize) -> Vec<Line> {
         }
     }
     let most = MAX_NAMED.max(lossy.len());
-    let names = first_listed(most, lossy.into_iter().chain(others));
+    let names = first_names_and_more_up_to(most, lossy.into_iter().chain(others));
     let count = recreatable.len();
     let text = format!("{count} of the changes may delete and create again: {names}");
     wrap(&text, columns)

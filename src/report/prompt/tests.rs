@@ -22,7 +22,7 @@ fn question(refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Question {
             kind: Some("Secret".to_owned()),
             group: Some(String::new()),
             namespace: Some("platform".to_owned()),
-            ..SetDocument::named("shop")
+            ..SetDocument::from_name("shop")
         }),
         place: ContextAndServer::default(),
         refusals,
@@ -418,7 +418,7 @@ fn only_the_wanted_answer_confirms() {
         ("", &name, Answer::Declined, false),
     ] {
         assert_eq!(
-            read_answer(&mut typed.as_bytes(), wanted),
+            read_answer_and_line_end(&mut typed.as_bytes(), wanted),
             (answer, is_ended),
             "{typed:?} {wanted:?}"
         );
@@ -426,7 +426,7 @@ fn only_the_wanted_answer_confirms() {
     // A set may have the name of an answer.
     let named = AnswerWanted::SetName(vec!["no".to_owned()]);
     assert_eq!(
-        read_answer(&mut "no\n".as_bytes(), &named),
+        read_answer_and_line_end(&mut "no\n".as_bytes(), &named),
         (Answer::Confirmed, true)
     );
 }
@@ -434,6 +434,12 @@ fn only_the_wanted_answer_confirms() {
 #[test]
 fn another_answer_shows_what_was_expected() {
     let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
-    assert_eq!(name.expected(), "only the set's name confirms: shop");
-    assert_eq!(AnswerWanted::Yes.expected(), "only `yes` confirms");
+    assert_eq!(
+        name.describe_accepted_answer(),
+        "only the set's name confirms: shop"
+    );
+    assert_eq!(
+        AnswerWanted::Yes.describe_accepted_answer(),
+        "only `yes` confirms"
+    );
 }

@@ -38,7 +38,7 @@ impl FieldConflicts {
         let Some(message) = self.message() else { return };
         print_message(Label::Error, &message, colors);
         // A user copies the rules, so they have no label and are not wrapped.
-        for line in self.rules() {
+        for line in self.ignore_rule_lines() {
             print_message(Label::Plain, &line.into(), colors);
         }
     }
@@ -61,7 +61,7 @@ impl FieldConflicts {
             .with_hint("remove the fields from the manifests")
             .with_hint(format!(
                 "or take them from their owners: add --force-conflicts{}",
-                self.value_of_flag()
+                self.force_conflicts_value()
             ));
         if self.0.iter().any(|conflict| conflict.pointer.is_some()) {
             message =
@@ -72,7 +72,7 @@ impl FieldConflicts {
 
     /// Returns `=MANAGER,...` with the managers that own the fields. Returns nothing if the shell or the flag would
     /// misread a name, such as one with a space or a comma.
-    fn value_of_flag(&self) -> String {
+    fn force_conflicts_value(&self) -> String {
         let owners = self.0.iter().map(|conflict| conflict.owner.as_str());
         // The server puts the name in quotes, sometimes with a subresource behind it.
         let names: BTreeSet<&str> = owners
@@ -90,7 +90,7 @@ impl FieldConflicts {
     }
 
     /// Returns the lines of rules for a file of `--ignore`, sorted by object.
-    fn rules(&self) -> Vec<String> {
+    fn ignore_rule_lines(&self) -> Vec<String> {
         let mut objects: BTreeMap<&ObjectKey, Vec<&Pointer>> = BTreeMap::new();
         for conflict in &self.0 {
             if let Some(pointer) = &conflict.pointer {
@@ -230,7 +230,11 @@ mod tests {
                 owner: (*owner).to_owned(),
                 ..conflict("web", ".data.key", "/data/key")
             });
-            assert_eq!(noted(conflicts.collect()).value_of_flag(), value, "{owners:?}");
+            assert_eq!(
+                noted(conflicts.collect()).force_conflicts_value(),
+                value,
+                "{owners:?}"
+            );
         }
     }
 
@@ -254,7 +258,7 @@ mod tests {
              hint: or leave them to their owners with --ignore FILE, where FILE contains:"
         );
         assert_eq!(
-            all.rules(),
+            all.ignore_rule_lines(),
             [
                 "- paths:",
                 "  - /data/a",
@@ -273,7 +277,7 @@ mod tests {
             conflict("1", ".metadata.annotations.x/y", "/metadata/annotations/x~1y"),
             conflict("true", ".data.x", "/data/it's"),
         ]);
-        let text = format!("{}\n", all.rules().join("\n"));
+        let text = format!("{}\n", all.ignore_rule_lines().join("\n"));
         assert!(crate::compare::ignore::IgnoreRules::read(&text).is_ok(), "{text}");
         assert!(text.contains("name: a\\.b-c"), "{text}");
     }
@@ -284,7 +288,7 @@ mod tests {
         replicas.object.group_kind = GroupKind::new("apps", "Deployment");
         let mut size = conflict("web", ".spec.size", "/spec/size");
         size.object.group_kind = GroupKind::new("example.com", "Widget");
-        let text = noted(vec![replicas, size]).rules().join("\n");
+        let text = noted(vec![replicas, size]).ignore_rule_lines().join("\n");
         for target in [
             "  target: {group: apps, kind: Deployment, name: web, namespace: shop}",
             "  target: {group: example\\.com, kind: Widget, name: web, namespace: shop}",
@@ -307,7 +311,7 @@ mod tests {
         assert!(message.details.iter().all(|line| line.len() < 79), "{message}");
         assert_eq!(message.details[100], "and 5 more conflicts; -o json lists all");
         assert_eq!(
-            all.rules().last().map(String::as_str),
+            all.ignore_rule_lines().last().map(String::as_str),
             Some("# and the same for 20 more objects")
         );
     }

@@ -20,7 +20,7 @@ use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
 use super::text_lines::{self, Label, header, set_title};
-use super::{print_json_or_yaml, prompt};
+use super::{print_if_json_or_yaml, prompt};
 use crate::cluster::apiserver::{ApiServer, WriteResult};
 use crate::error::Exit;
 use crate::event::{
@@ -98,7 +98,7 @@ impl Reporter {
     }
 
     /// Prints the set and the cluster at a terminal, above a dry run.
-    pub fn print_header(&self, set: &SetDocument, place: &ContextAndServer) {
+    pub fn print_header_at_terminal(&self, set: &SetDocument, place: &ContextAndServer) {
         if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
             let line = header(&set_title(set), place, self.style.messages.columns_or_default());
             write_stderr(&format!("{}\n", line.text(self.style.colors)));
@@ -106,7 +106,7 @@ impl Reporter {
     }
 
     /// Sets the losses of data that the user has agreed to.
-    pub fn set_losses(&mut self, losses: &[Refusal]) {
+    pub fn set_accepted_data_losses(&mut self, losses: &[Refusal]) {
         self.collected.losses = losses.to_vec();
     }
 
@@ -246,17 +246,17 @@ impl Reporter {
                 | Action::Adopted => Verbosity::Verbose,
             },
         );
-        self.collect(outcome);
+        self.count_and_collect(outcome);
     }
 
     /// Prints the reason or the error of an outcome if the user wants at least this verbosity. Field conflicts and
     /// objects that have joined the set are only collected, and printed together at the end.
     pub(super) fn collect_or_print_reason(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
-        self.taken_in.add(outcome);
+        self.taken_in.add_if_joined_set(outcome);
         let is_reported_later = self.conflicts.add(outcome) || outcome.has_joined_set();
         if !is_reported_later
             && self.style.verbosity >= verbosity
-            && let Some(detail) = text_lines::outcome_message(outcome)
+            && let Some(detail) = text_lines::reason_or_error_message(outcome)
         {
             let label = match outcome.action {
                 Action::Failed => Label::Error,
@@ -289,7 +289,7 @@ impl Reporter {
         if self.style.format == Format::Lines && self.style.unchanged == UnchangedLines::Shown {
             self.print_object_line(&outcome);
         }
-        self.collect(outcome);
+        self.count_and_collect(outcome);
     }
 
     fn print_object_line(&self, outcome: &ObjectOutcome) {
@@ -300,7 +300,7 @@ impl Reporter {
         }
     }
 
-    fn collect(&mut self, outcome: ObjectOutcome) {
+    fn count_and_collect(&mut self, outcome: ObjectOutcome) {
         self.summary.add(outcome.action);
         if matches!(self.style.format, Format::Json | Format::Yaml | Format::Markdown) {
             self.collected.results.push(outcome);
@@ -361,7 +361,7 @@ impl Reporter {
         {
             super::print_note(&line, self.style);
         }
-        // If an interrupt came while a question was open, `print_interrupted` has reported the end.
+        // If an interrupt came while a question was open, `print_interrupt_received` has reported the end.
         if !matches!(end, RunEnd::Failed(_)) && prompt::written_before_open_question().is_none() {
             self.print_summary(end, cost);
         }
@@ -370,7 +370,7 @@ impl Reporter {
             self.save_and_print_page(&run_page((&set, place), &self.collected, end, taken_in));
         }
         let report = Report::new(set, &self.collected, None, end, cost);
-        print_json_or_yaml(&report, place, self.style);
+        print_if_json_or_yaml(&report, place, self.style);
     }
 
     /// Returns the cost so far. The time that the user took to answer questions does not count.

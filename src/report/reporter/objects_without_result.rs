@@ -6,7 +6,7 @@ use std::{fmt, mem};
 
 use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
-use crate::model::text::{counted, listed};
+use crate::model::text::{counted, first_names_and_more};
 
 /// The planned objects without a result, each with the outcome that it gets if the run ends before its turn.
 #[derive(Debug, Default)]
@@ -131,7 +131,7 @@ impl fmt::Display for Unfinished {
 /// Counts and lists objects that a run has left in the same state; `None` if there are none.
 fn describe_left_objects(counted_as: &str, what: &str, keys: &[ObjectKey]) -> Option<String> {
     let count = counted(keys.len(), counted_as);
-    (!keys.is_empty()).then(|| format!("{count} {what}: {}", listed(keys)))
+    (!keys.is_empty()).then(|| format!("{count} {what}: {}", first_names_and_more(keys)))
 }
 
 #[cfg(test)]

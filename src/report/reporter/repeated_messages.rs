@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::message::{Message, RecreatableKind, recreation_hints};
-use crate::model::text::{counted, first_lines_and_more, listed};
+use crate::model::text::{counted, first_lines_and_more, first_names_and_more};
 use crate::report::output::print_message;
 use crate::report::style::Colors;
 use crate::report::text_lines::Label;
@@ -117,7 +117,7 @@ pub(in crate::report) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
 
 impl TakenIn {
     /// Adds the object of an outcome if it has joined the set.
-    pub(super) fn add(&mut self, outcome: &ObjectOutcome) {
+    pub(super) fn add_if_joined_set(&mut self, outcome: &ObjectOutcome) {
         if outcome.has_joined_set() {
             let objects = self.0.entry(outcome.reason.clone()).or_default();
             objects.push(outcome.subject.key());
@@ -128,7 +128,11 @@ impl TakenIn {
     pub(in crate::report) fn lines(&self) -> Vec<String> {
         let lines = self.0.iter().map(|(reason, keys)| match keys.as_slice() {
             [key] => format!("{key} {reason}"),
-            keys => format!("each of these {} objects {reason}: {}", keys.len(), listed(keys)),
+            keys => format!(
+                "each of these {} objects {reason}: {}",
+                keys.len(),
+                first_names_and_more(keys)
+            ),
         });
         lines.collect()
     }
@@ -200,7 +204,7 @@ mod tests {
         for number in 0..15 {
             let message = Message::new("conflict")
                 .in_group("conflict with \"helm\"")
-                .with_prefix(format_args!("configmap/{number}: "));
+                .with_subject_prefix(format_args!("configmap/{number}: "));
             assert_eq!(
                 hints.hold_back_repeats(&message).is_some(),
                 number < 3,
@@ -256,21 +260,21 @@ mod tests {
     #[test]
     fn many_objects_take_one_line() {
         let mut found = TakenIn::default();
-        found.add(&ObjectOutcome {
+        found.add_if_joined_set(&ObjectOutcome {
             taken_in: false,
             ..outcome(0, "changed")
         });
-        found.add(&ObjectOutcome {
+        found.add_if_joined_set(&ObjectOutcome {
             action: Action::Failed,
             ..outcome(0, "existed before; pruned")
         });
         assert_eq!(found.lines(), [""; 0]);
-        found.add(&outcome(0, "existed before; kept"));
+        found.add_if_joined_set(&outcome(0, "existed before; kept"));
         assert_eq!(
             found.lines(),
             ["configmap/map-0 in namespace shop existed before; kept"]
         );
-        (1..=300).for_each(|number| found.add(&outcome(number, "existed before; pruned")));
+        (1..=300).for_each(|number| found.add_if_joined_set(&outcome(number, "existed before; pruned")));
         let lines = found.lines();
         assert_eq!(lines.len(), 2);
         let line = &lines[1];

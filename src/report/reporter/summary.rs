@@ -30,7 +30,7 @@ impl Reporter {
 
     /// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
     pub(super) fn terminal_summary(&self, end: RunEnd, cost: RequestsAndSeconds) -> Line {
-        let mut actions = self.actions();
+        let mut actions = self.actions_that_occurred();
         // Objects that the run has not changed come last.
         actions.sort_by_key(|action| matches!(action, Action::Unchanged | Action::Skipped | Action::Failed));
         let mut line = Line::default();
@@ -49,7 +49,7 @@ impl Reporter {
 
     /// `3 created, 1 pruned`
     fn describe_counts(&self, end: RunEnd) -> String {
-        let actions = self.actions().into_iter();
+        let actions = self.actions_that_occurred().into_iter();
         let counts: Vec<String> = actions
             .map(|action| format!("{} {action}", self.summary.count(action)))
             .collect();
@@ -62,8 +62,8 @@ impl Reporter {
     }
 
     /// Returns the actions that have a count above 0.
-    fn actions(&self) -> Vec<Action> {
-        let mut actions = self.collected.operation.actions();
+    fn actions_that_occurred(&self) -> Vec<Action> {
+        let mut actions = self.collected.operation.actions_in_summary();
         actions.retain(|action| self.summary.count(*action) > 0);
         actions
     }

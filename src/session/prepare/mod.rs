@@ -19,10 +19,10 @@ use crate::error::Error;
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
 use crate::model::identity::GroupKind;
-use crate::model::text::listed;
+use crate::model::text::first_names_and_more;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
-use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_container_kind};
+use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_namespace_or_crd_kind};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, ask_whether_administrator,
     leave_out_forbidden_nulls, read_cluster_state, resolve_named_set, user_name,
@@ -71,7 +71,7 @@ pub async fn plan_to_write(
     let (mut resolved, mut user) = match outdated {
         None => {
             let connection = run.connect(shared).await?;
-            let resolved = resolve(run, connection, options, Input::Sources).await?;
+            let resolved = resolve_set_and_desired(run, connection, options, Input::Sources).await?;
             (resolved, Administrator::NotAsked)
         }
         Some(outdated) => {
@@ -124,7 +124,7 @@ pub async fn plan_to_show(
     options: &ApplyOptions,
     input: Input,
 ) -> Result<Prepared, Error> {
-    let mut resolved = resolve(run, connection, options, input).await?;
+    let mut resolved = resolve_set_and_desired(run, connection, options, input).await?;
     let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
     if options.take_over == Risk::Refused {
         // The plan takes the set over only to be shown. The refusal comes first in the list, and says that a write
@@ -137,7 +137,7 @@ pub async fn plan_to_show(
 }
 
 /// Connects the manifests with the cluster: reads both, names the set, and resolves the desired objects.
-async fn resolve(
+async fn resolve_set_and_desired(
     run: &mut CommandRun,
     mut connection: Connection,
     options: &ApplyOptions,
@@ -172,7 +172,9 @@ async fn resolve(
             connection.namespace = namespace;
             let wanted = Wanted::ParentAndNamespaces(&options.set, &manifests.applied);
             let mut cluster = discover(connection, run.kind_waits(), wanted).await?;
-            cluster.settle_kinds_of_manifests(&manifests.applied).await?;
+            cluster
+                .complete_discovery_for_manifests(&manifests.applied)
+                .await?;
             (cluster, manifests)
         }
         Input::SavedToCompare(plan) => {
@@ -180,10 +182,12 @@ async fn resolve(
             let mut cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
             let manifests;
             (manifests, incomplete) =
-                saved_plan_to_compare::fill_in_manifests(&cluster, &plan, options.writing.concurrency)
+                saved_plan_to_compare::fill_in_secret_values(&cluster, &plan, options.writing.concurrency)
                     .await?;
             let manifests = divide(manifests);
-            cluster.settle_kinds_of_manifests(&manifests.applied).await?;
+            cluster
+                .complete_discovery_for_manifests(&manifests.applied)
+                .await?;
             (cluster, manifests)
         }
     };
@@ -195,7 +199,7 @@ async fn resolve(
         &manifests.applied,
     )?;
     if let Some(rules) = &options.status_rules.own {
-        run.report_warnings(&rules.warn_of_unknown_kinds(&cluster.discovery));
+        run.report_new_warnings(&rules.warn_of_unknown_kinds(&cluster.discovery));
     }
     let tooling = options.tooling.clone();
     let named = resolve_named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
@@ -204,10 +208,10 @@ async fn resolve(
     desired.incomplete = incomplete;
     leave_out_forbidden_nulls(&cluster.server, &mut desired).await?;
     if let Some(ignore) = &options.ignore {
-        run.report_warnings(&ignore.rules.mark_ignored_fields(&mut desired, &ignore.file));
+        run.report_new_warnings(&ignore.rules.mark_ignored_fields(&mut desired, &ignore.file));
     }
-    run.report_notes(manifest::notes_on_hooks_left_out(&desired.hooks, hooks));
-    run.report_warnings(&desired.warnings);
+    run.report_new_notes(manifest::notes_on_hooks_left_out(&desired.hooks, hooks));
+    run.report_new_warnings(&desired.warnings);
     Ok(ResolvedSet {
         cluster,
         named,
@@ -276,9 +280,9 @@ async fn read_and_plan(
 
 /// Reports the notes and warnings of the state and of the plan.
 pub fn report_notes_and_warnings(run: &mut CommandRun, prepared: &Prepared) {
-    run.report_notes(prepared.state.notes.clone());
-    run.report_warnings(&prepared.state.warnings);
-    run.report_warnings(&prepared.plan.warnings());
+    run.report_new_notes(prepared.state.notes.clone());
+    run.report_new_warnings(&prepared.state.warnings);
+    run.report_new_warnings(&prepared.plan.describe_ignored_dependencies_and_losses());
 }
 
 /// Combines what was read with the plan.
@@ -326,11 +330,11 @@ pub fn resolve_recreate_kinds(
         return Ok(without_kinds.clone());
     }
     let kinds = kinds.iter().map(|kind| match discovery.find_by_argument(kind) {
-        KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
+        KindLookup::Found(resource) if is_namespace_or_crd_kind(&resource.group_kind()) => {
             Err(never_recreated_error(&resource.group_kind(), manifests))
         }
         KindLookup::Found(resource) => Ok(resource.group_kind()),
-        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
+        KindLookup::GroupFailed(failure) => Err(Error::for_undiscoverable_kind(format!(
             "cannot determine whether the server has resource {kind:?}: {failure}"
         ))),
         KindLookup::Absent => Err(Error::usage(
@@ -350,7 +354,7 @@ fn never_recreated_error(kind: &GroupKind, manifests: &[Manifest]) -> Error {
         .collect();
     let objects = match named.as_slice() {
         [] => String::new(),
-        objects => format!(" ({})", listed(objects)),
+        objects => format!(" ({})", first_names_and_more(objects)),
     };
     Error::usage(
         format!(

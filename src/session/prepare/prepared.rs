@@ -107,18 +107,22 @@ fn create_proposal(
     let losses = plan.accepted.iter();
     proposal
         .objects
-        .extend(losses.flat_map(Refusal::lost_with_container));
+        .extend(losses.flat_map(Refusal::lost_uids_and_unlisted_resources));
     Proposal {
         applies: match confirm {
             Confirm::Dangers => None,
-            Confirm::EveryChange => proposed_applies(desired, state, plan),
+            Confirm::EveryChange => list_applies_if_anything_changes(desired, state, plan),
         },
         ..proposal
     }
 }
 
 /// Returns the objects that the plan applies; `None` if the run changes nothing, so that there is nothing to confirm.
-fn proposed_applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ProposedApply>> {
+fn list_applies_if_anything_changes(
+    desired: &Desired,
+    state: &ClusterState,
+    plan: &Plan,
+) -> Option<BTreeSet<ProposedApply>> {
     // While members are being added to the parent by another run, this run does not narrow its record.
     let is_record_kept = state.parent_object().is_some_and(|parent| {
         plan.record_during == state.observed.recorded

@@ -24,7 +24,7 @@ use crate::manifest::Manifests;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
-use crate::model::text::{listed, os_cause};
+use crate::model::text::{first_names_and_more, format_os_error};
 use crate::plan::saved::{
     self, ChangeSincePlan, CurrentState, Intent, NamespaceUids, Salt, SavedCluster, SavedManifest,
     SavedObject, SavedParent, SavedPlan, SavedSet, Seen,
@@ -84,7 +84,7 @@ pub async fn create(
         manifests: manifests_without_secret_values(prepared, predicted, parent, &salt)?,
         namespaces: namespace_uids(&state.namespaces),
         parent: state.parent_object().map(|found| {
-            let seen = parent.and_then(|parent| Seen::from_parent(parent, &salt));
+            let seen = parent.and_then(|parent| Seen::from_parent_without_record(parent, &salt));
             SavedParent::new(found, seen)
         }),
         record: prepared.plan.record_after.clone(),
@@ -118,7 +118,7 @@ fn manifests_without_secret_values(
         if let Some(live) = key.and_then(|key| live.get(&key)) {
             manifest.hide_copies_of_live_values(live, salt);
         }
-        if manifest.has_value_in_key() {
+        if manifest.has_secret_value_in_key() {
             return Err(Error::usage(
                 format!(
                     "secret/{}: the plan is not saved: the key of an annotation or label holds a value",
@@ -161,12 +161,12 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         .collect();
     let accepted = prepared.plan.accepted.iter();
     let mut losses: BTreeMap<&ObjectKey, BTreeSet<String>> = accepted
-        .filter_map(|loss| Some((loss.object()?, loss.lost_with_container())))
+        .filter_map(|loss| Some((loss.object()?, loss.lost_uids_and_unlisted_resources())))
         .filter(|(_, lost)| !lost.is_empty())
         .collect();
-    let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
+    let intents = saved::list_intents_and_unwritten_uids(&prepared.plan, &prepared.desired).into_iter();
     let objects = intents.map(|(key, (intent, uid))| SavedObject {
-        seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
+        seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::for_unwritten_object(&uid))),
         taken_in: taken_in.contains(&key),
         recreated: recreated.contains(&key),
         loses_data: with_data.contains(&key),
@@ -228,7 +228,11 @@ fn resource_argument(resource: &Resource) -> String {
 /// # Errors
 ///
 /// `found` has a refusal or a failure, so that the plan could not be applied, or the file cannot be written.
-pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
+pub fn write_if_plan_could_be_applied(
+    file: &Path,
+    plan: &SavedPlan,
+    found: &Differences,
+) -> Result<(), Error> {
     let mut outcomes = found.objects.iter().map(|object| &object.outcome);
     let has_failure = outcomes.any(|outcome| outcome.action == Action::Failed);
     if !found.refusals.is_empty() || !found.failures.is_empty() || has_failure {
@@ -244,9 +248,9 @@ pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), E
 /// # Errors
 ///
 /// `file` is `-`, which is not a file.
-pub fn discard(file: &Path) -> Result<bool, Error> {
+pub fn discard_earlier_plan(file: &Path) -> Result<bool, Error> {
     check_not_dash("--out", file)?;
-    saved::discard(file).map_err(|error| unwritable(file, &error))
+    saved::remove_existing_plan(file).map_err(|error| unwritable(file, &error))
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> Error {
@@ -254,7 +258,7 @@ fn unwritable(file: &Path, error: &io::Error) -> Error {
         format!(
             "{}: the plan cannot be written: {}",
             file.display(),
-            os_cause(error)
+            format_os_error(error)
         ),
         "name a file in a directory that you can write to",
     )
@@ -293,7 +297,7 @@ pub async fn plan_again_and_compare(
     options: &ApplyOptions,
     saved: &SavedPlan,
 ) -> Result<Prepared, Error> {
-    let manifests = saved::restore(saved)?;
+    let manifests = saved::restore_manifests_with_secrets(saved)?;
     let input = Input::Saved {
         manifests: Manifests::with_hooks_separated(manifests, options.policy.hooks),
         namespace: saved.set.namespace.clone(),
@@ -319,9 +323,9 @@ pub async fn plan_again_and_compare(
     }
     let uncompared = saved::namespaces_not_compared(saved, &fresh);
     if !uncompared.is_empty() {
-        run.report_warnings(&[format!(
+        run.report_new_warnings(&[format!(
             "cannot determine whether these namespaces were recreated since the plan: {}",
-            listed(uncompared)
+            first_names_and_more(uncompared)
         )]);
     }
     let written = saved
@@ -332,7 +336,7 @@ pub async fn plan_again_and_compare(
     let to_recreate = saved.objects.iter().filter(|object| object.recreated);
     let recreated = to_recreate.map(|object| object.key.clone()).collect();
     prepared.plan.preconditions =
-        Preconditions::bound(saved.salt.clone(), seen_before_write.collect(), parent_seen)
+        Preconditions::for_saved_plan(saved.salt.clone(), seen_before_write.collect(), parent_seen)
             .with_recreated(recreated)
             .with_ignored_fields(&ignored_fields(&prepared));
     Ok(prepared)
@@ -359,7 +363,7 @@ async fn read_present_states(
                 return Ok(None);
             };
             let read = read::read_object(server, &resource, &key).await;
-            let object = read.map_err(|error| error.while_reading(&key))?;
+            let object = read.map_err(|error| error.to_error_while_reading(&key))?;
             let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
             let seen = object.and_then(|object| Seen::from_object_without(&object, fields, &saved.salt));
             Ok::<_, Error>(seen.map(|seen| (key, seen)))
@@ -379,9 +383,9 @@ async fn read_present_parent_state(prepared: &Prepared, salt: &Salt) -> Result<O
         return Ok(None);
     };
     let read = read::read_object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
-    let object =
-        read.map_err(|error| error.while_reading(format_args!("the set's parent {}", manifest.key)))?;
-    Ok(object.and_then(|object| Seen::from_parent(&object, salt)))
+    let object = read
+        .map_err(|error| error.to_error_while_reading(format_args!("the set's parent {}", manifest.key)))?;
+    Ok(object.and_then(|object| Seen::from_parent_without_record(&object, salt)))
 }
 
 /// Returns the fields that the set ignores (`--ignore`). Others may write them between a plan and its run, so they are

@@ -50,16 +50,18 @@ pub async fn plan_to_compare(
     let last_change = runs
         .into_iter()
         .find(|run| !run.is_running() && !run.manifests.is_empty());
-    if last_change.is_some_and(|run| run.manifests != desired::digest(&prepared.desired)) {
+    if last_change
+        .is_some_and(|run| run.manifests != desired::digest_without_secret_values(&prepared.desired))
+    {
         let text = "the last run that changed the set used other manifests than this plan";
-        run.report_warnings(&[text.to_owned()]);
+        run.report_new_warnings(&[text.to_owned()]);
     }
     Ok(prepared)
 }
 
 /// Returns the manifests of a saved plan, whose values of Secrets are filled in from the live Secrets if the digests
 /// match. Also returns the Secrets with a value that does not match.
-pub(super) async fn fill_in_manifests(
+pub(super) async fn fill_in_secret_values(
     cluster: &Cluster,
     plan: &SavedPlan,
     concurrency: usize,
@@ -71,7 +73,7 @@ pub(super) async fn fill_in_manifests(
             Some(key) => read_secret(cluster, key).await?,
             None => None,
         };
-        let compared = saved::fill_in_for_comparison(manifest, live.as_ref(), &plan.salt);
+        let compared = saved::fill_in_secret_values_for_comparison(manifest, live.as_ref(), &plan.salt);
         Ok::<_, Error>(compared.map(|compared| (compared, secret)))
     });
     let compared: Vec<Option<_>> = stream::iter(reads).buffered(concurrency).try_collect().await?;
@@ -90,5 +92,5 @@ async fn read_secret(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>
         return Ok(None);
     };
     let object = read::read_object(&cluster.server, resource, key).await;
-    object.map_err(|error| error.while_reading(key))
+    object.map_err(|error| error.to_error_while_reading(key))
 }

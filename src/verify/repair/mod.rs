@@ -16,7 +16,7 @@ use target_record::compute_target_record;
 
 use super::lenient_record::read_tooling;
 use super::parent_findings::annotations_size;
-use super::record_findings::served_record;
+use super::record_findings::record_of_served_kinds;
 use super::{Examined, RunsUnderWay, Surroundings};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read_labels_and_annotations};
 use crate::model::applyset::{
@@ -69,7 +69,8 @@ pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Res
     let parent = &set.parent;
     let discovery = surroundings.discovery;
     let applyset_record = set.found.recorded();
-    let recorded = applyset_record.map_or_else(Record::default, |found| served_record(found, discovery));
+    let recorded =
+        applyset_record.map_or_else(Record::default, |found| record_of_served_kinds(found, discovery));
     let record = match compute_target_record(set, surroundings)? {
         record if !parent.object.is_being_added_to() => record,
         // A run is under way, whose members and CRDs may not exist yet: the repair removes nothing that the run has
@@ -121,7 +122,7 @@ pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Res
         resource: Arc::clone(&parent.resource),
         parent: parent.object.clone(),
         recorded,
-        places: found_set::places(slice::from_ref(&set.found), discovery),
+        places: found_set::determine_scope_of_sets(slice::from_ref(&set.found), discovery),
         record,
         removals,
         ended: ended.iter().map(|run| run.id.clone()).collect(),

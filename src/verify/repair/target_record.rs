@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::lenient_record::{read_leniently, read_namespaces};
-use super::super::record_findings::{labeled_record, needed_record, served_record};
+use super::super::lenient_record::{read_leniently, read_valid_additional_namespaces};
+use super::super::record_findings::{needed_record, record_of_labeled_objects, record_of_served_kinds};
 use super::super::{Examined, Extent, NewNamespaces, Surroundings, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
@@ -35,16 +35,16 @@ pub(super) fn compute_target_record(
         };
     };
     if surroundings.extent == Extent::Whole {
-        let recorded = served_record(&lenient.record, surroundings.discovery);
-        let unlisted = unlisted_record(&lenient.record, surroundings.discovery)?;
-        let accounted = intersection(&recorded, &labeled_record(&found));
-        let lost = lost_record(&found, &recorded, surroundings.lost);
+        let recorded = record_of_served_kinds(&lenient.record, surroundings.discovery);
+        let unlisted = record_of_unlistable_kinds(&lenient.record, surroundings.discovery)?;
+        let accounted = intersection(&recorded, &record_of_labeled_objects(&found));
+        let lost = record_of_lost_members(&found, &recorded, surroundings.lost);
         return Ok(needed.union(&accounted).union(&unlisted).union(&lost));
     }
     if lenient.extent == Extent::Part {
         return Err(incomplete("part of the record is invalid"));
     }
-    let recorded = served_or_unlisted(&lenient.record, surroundings.discovery)?;
+    let recorded = record_without_gone_kinds(&lenient.record, surroundings.discovery)?;
     Ok(recorded.union(&needed))
 }
 
@@ -62,7 +62,7 @@ fn keep_recordable_members(
     if new_namespaces == NewNamespaces::Included {
         return Ok(set.found.clone());
     }
-    let found = within_namespaces(set.found.clone(), &read_namespaces(&set.parent));
+    let found = within_namespaces(set.found.clone(), &read_valid_additional_namespaces(&set.parent));
     if lenient_extent == Extent::Part && found.members.len() < set.found.members.len() {
         return Err(
             "part of the record is invalid; add --include-namespaces to trust the labels of members in other namespaces"
@@ -74,20 +74,20 @@ fn keep_recordable_members(
 
 /// Returns the set with only those members that are cluster-scoped, in the parent's namespace, or in
 /// one of the recorded namespaces.
-fn within_namespaces(mut found: FoundSet, recorded: &BTreeSet<String>) -> FoundSet {
+fn within_namespaces(mut found: FoundSet, recorded_namespaces: &BTreeSet<String>) -> FoundSet {
     let parent_namespace = found.identity.namespace.clone();
     found.members.retain(|live| {
         let namespace = live.key.namespace.as_ref();
         namespace.is_none_or(|namespace| {
-            parent_namespace.as_ref() == Some(namespace) || recorded.contains(namespace)
+            parent_namespace.as_ref() == Some(namespace) || recorded_namespaces.contains(namespace)
         })
     });
     found
 }
 
 /// Returns the record without the kinds that are certainly gone: those have no members.
-fn served_or_unlisted(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
-    Ok(served_record(recorded, discovery).union(&unlisted_record(recorded, discovery)?))
+fn record_without_gone_kinds(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
+    Ok(record_of_served_kinds(recorded, discovery).union(&record_of_unlistable_kinds(recorded, discovery)?))
 }
 
 /// Returns the recorded kinds that cannot be listed, together with all recorded namespaces, since any of these may have
@@ -96,7 +96,7 @@ fn served_or_unlisted(recorded: &ParentAnnotations, discovery: &Discovery) -> Re
 /// # Errors
 ///
 /// The record names a resource instead of a kind, and nothing shows the kind of this resource.
-fn unlisted_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
+fn record_of_unlistable_kinds(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
     let mut record = Record::default();
     for (name, entry) in recorded_kinds::classify_recorded_kinds(&recorded.kinds, discovery) {
         let kind = match entry {
@@ -122,7 +122,7 @@ fn unlisted_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Resul
 
 /// Returns the record of the lost members that the set's record covers. They have no label, so if their kinds and
 /// namespaces were removed from the record, `verify` would not find them any more.
-fn lost_record(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
+fn record_of_lost_members(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
     let covered = lost.iter().filter(|live| record_covers(live, recorded, set));
     Record::from_members(covered.map(|live| &live.key), &set.identity)
 }

@@ -9,7 +9,7 @@ use kube::config::{AuthInfo, Cluster};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::{CHOOSE_A_CONTEXT, conflict};
+use super::error::{CHOOSE_A_CONTEXT, conflicting_settings};
 use super::kubeconfig::Chosen;
 use super::kubeconfig_validation;
 use super::{Certificates, ConnectionOptions, non_empty, parse_server};
@@ -34,12 +34,12 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Co
     kubeconfig_validation::check_user(&user, &chosen.user_name)?;
     if is_encrypted(&server) {
         if cluster.insecure_skip_tls_verify == Some(true) && has_certificate_authority(&cluster) {
-            return Err(conflict(
+            return Err(conflicting_settings(
                 "specifying a root certificates file with the insecure flag is not allowed",
                 "remove insecure-skip-tls-verify, or the certificate authority",
             ));
         }
-        drop_unused_login(&mut user);
+        remove_unneeded_logins(&mut user);
     } else {
         // client-go: "only try to read the auth information if we are secure".
         user = keep_only_impersonation(user);
@@ -117,7 +117,7 @@ fn override_user(options: &ConnectionOptions, user: &mut AuthInfo) {
 
 /// Removes the ways to log in that are not needed: a plugin does not run if the user has a token, a password or a
 /// certificate (client-go, `UpdateTransportConfig`).
-fn drop_unused_login(user: &mut AuthInfo) {
+fn remove_unneeded_logins(user: &mut AuthInfo) {
     if user.username.is_none() {
         user.password = None;
     } else if user.password.is_none() {

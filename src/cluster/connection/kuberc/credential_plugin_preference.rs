@@ -89,7 +89,7 @@ fn parse_preference(document: &str) -> Option<Preference> {
 
 impl Preference {
     /// Returns the policy; an error if the preference is ambiguous, so that its author may have meant another policy.
-    pub(super) fn policy(self, path: &Path) -> Result<PluginPolicy, KubercError> {
+    pub(super) fn into_policy_of_file(self, path: &Path) -> Result<PluginPolicy, KubercError> {
         self.into_policy().map_err(|fault| KubercError::Policy {
             path: path.to_owned(),
             fault,
@@ -111,7 +111,7 @@ impl Preference {
             ("Allowlist", Some(entries)) => entries
                 .into_iter()
                 .enumerate()
-                .map(|(index, entry)| entry.command(index + 1))
+                .map(|(index, entry)| entry.into_valid_command(index + 1))
                 .collect::<Result<_, _>>()
                 .map(PluginPolicy::Allowlist),
             _ => Err(PolicyFault::Unknown(policy)),
@@ -120,14 +120,14 @@ impl Preference {
 }
 
 impl AllowlistEntry {
-    fn command(self, number: usize) -> Result<String, PolicyFault> {
+    fn into_valid_command(self, entry_number: usize) -> Result<String, PolicyFault> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let command = match (given(self.name), given(self.command)) {
             (Some(name), Some(command)) if name != command => {
-                return Err(PolicyFault::TwoNames(number));
+                return Err(PolicyFault::TwoNames(entry_number));
             }
             (_, Some(command)) | (Some(command), None) => command,
-            (None, None) => return Err(PolicyFault::EmptyEntry(number)),
+            (None, None) => return Err(PolicyFault::EmptyEntry(entry_number)),
         };
         let cleaned = find_program::clean_path(&command);
         // Compares texts, because two paths may be equal although their texts differ.

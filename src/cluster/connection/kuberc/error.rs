@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::model::text::os_cause;
+use crate::model::text::format_os_error;
 /// Preferences (kuberc) from which no policy for plugins can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum KubercError {
     /// A file that cannot be read.
-    #[error("kuberc {}: cannot be read: {}", path.display(), os_cause(error))]
+    #[error("kuberc {}: cannot be read: {}", path.display(), format_os_error(error))]
     Unreadable {
         /// The file.
         path: PathBuf,

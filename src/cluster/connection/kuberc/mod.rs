@@ -48,14 +48,14 @@ pub(super) fn read_policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<P
     match find_preference_file(flag, &|name| std::env::var_os(name), home::find_home())? {
         PreferenceFile::None => Ok(PluginPolicy::AllowAll),
         PreferenceFile::Named(path) => match read(&path)? {
-            Some(preference) => preference.policy(&path),
+            Some(preference) => preference.into_policy_of_file(&path),
             None => Ok(PluginPolicy::AllowAll),
         },
         PreferenceFile::InHome(_) if plugin.is_none() => Ok(PluginPolicy::AllowAll),
         PreferenceFile::InHome(path) => match read(&path) {
-            Ok(Some(preference)) => preference.policy(&path),
+            Ok(Some(preference)) => preference.into_policy_of_file(&path),
             Ok(None) => Ok(PluginPolicy::AllowAll),
-            Err(error) if error.is_ignored() => Ok(PluginPolicy::AllowAll),
+            Err(error) if error.is_ignored_in_home() => Ok(PluginPolicy::AllowAll),
             Err(error) => Err(error),
         },
     }
@@ -93,7 +93,7 @@ fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
 impl KubercError {
     /// Returns whether this error of the file in the home directory is ignored: kubectl ignores it, and the file does
     /// not mention plugins.
-    fn is_ignored(&self) -> bool {
+    fn is_ignored_in_home(&self) -> bool {
         match self {
             Self::Unreadable { error, .. } => error.kind() == ErrorKind::NotFound,
             Self::NoPreference { mentions_plugins, .. } => !mentions_plugins,

@@ -8,7 +8,9 @@ fn at() -> PathBuf {
 /// The policy of a text, or the message about it.
 fn policy_of(text: &str) -> Result<PluginPolicy, String> {
     let found = credential_plugin_preference::find(text, &at()).map_err(|error| error.to_string())?;
-    let policy = found.map_or(Ok(PluginPolicy::AllowAll), |preference| preference.policy(&at()));
+    let policy = found.map_or(Ok(PluginPolicy::AllowAll), |preference| {
+        preference.into_policy_of_file(&at())
+    });
     policy.map_err(|error| error.to_string())
 }
 
@@ -116,7 +118,7 @@ fn a_policy_that_could_be_another_is_an_error() {
 fn only_a_file_of_home_that_does_not_mention_plugins_is_passed_over() {
     let passed_over = |text: &str| {
         let error = credential_plugin_preference::find(text, &at()).expect_err(text);
-        error.is_ignored()
+        error.is_ignored_in_home()
     };
     assert!(passed_over(
         "apiVersion: kubectl.config.k8s.io/v2\nkind: Preference\n"
@@ -128,8 +130,8 @@ fn only_a_file_of_home_that_does_not_mention_plugins_is_passed_over() {
         path: at(),
         error: kind.into(),
     };
-    assert!(unreadable(ErrorKind::NotFound).is_ignored());
-    assert!(!unreadable(ErrorKind::PermissionDenied).is_ignored());
+    assert!(unreadable(ErrorKind::NotFound).is_ignored_in_home());
+    assert!(!unreadable(ErrorKind::PermissionDenied).is_ignored_in_home());
 }
 
 /// The flag, variables, and the file; `None` for an error.

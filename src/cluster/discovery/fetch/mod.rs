@@ -78,14 +78,14 @@ async fn fetch_versions(server: &ApiServer, root: Root) -> Result<Vec<VersionRes
     };
     let reply = server.get_list(path, ACCEPT_ROOT).await?;
     let answer = parse::parse_root(root, &reply.body)
-        .map_err(|error| ApiError::unreadable(path, error.to_string()))?;
+        .map_err(|error| ApiError::for_invalid_answer(path, error.to_string()))?;
     match answer {
         RootAnswer::Aggregated(versions) => Ok(versions),
-        RootAnswer::Index(index) => Ok(fetch_one_by_one(server, index).await),
+        RootAnswer::Index(index) => Ok(fetch_each_version(server, index).await),
     }
 }
 
-async fn fetch_one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<VersionResult> {
+async fn fetch_each_version(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<VersionResult> {
     futures_util::stream::iter(index)
         .map(|group_version| fetch_version(server, group_version))
         .buffered(CONCURRENCY)
@@ -93,23 +93,25 @@ async fn fetch_one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<V
         .await
 }
 
-async fn fetch_version(server: &ApiServer, of: GroupVersion) -> VersionResult {
-    let path = if of.group.is_empty() {
-        format!("/api/{}", percent_encode(&of.version))
+async fn fetch_version(server: &ApiServer, group_version: GroupVersion) -> VersionResult {
+    let path = if group_version.group.is_empty() {
+        format!("/api/{}", percent_encode(&group_version.version))
     } else {
         format!(
             "/apis/{}/{}",
-            percent_encode(&of.group),
-            percent_encode(&of.version)
+            percent_encode(&group_version.group),
+            percent_encode(&group_version.version)
         )
     };
     let resources = match server.get_list(&path, ACCEPT_RESOURCE_LIST).await {
-        Ok(reply) => parse::parse_resource_list(&of, &reply.body).map_err(|error| error.to_string()),
+        Ok(reply) => {
+            parse::parse_resource_list(&group_version, &reply.body).map_err(|error| error.to_string())
+        }
         Err(error) => Err(error.kind.to_string()),
     };
     resources.map_err(|reason| FailedVersion {
-        group: of.group,
-        version: of.version,
+        group: group_version.group,
+        version: group_version.version,
         reason,
     })
 }

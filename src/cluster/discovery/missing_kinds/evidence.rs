@@ -97,14 +97,14 @@ impl Definition {
             let name = interpretation.resource.to_lowercase();
             let mut names = self.names.iter().chain(&self.short_names);
             let mut versions = self.versions.iter();
-            interpretation.begins_group(&self.kind.group)
+            interpretation.matches_beginning_of_group(&self.kind.group)
                 && versions.any(|version| interpretation.is_version(version))
                 && (name == self.kind.kind.to_lowercase() || names.any(|known| *known == name))
         })
     }
 
     /// Judges the kind of this definition, which discovery does not list.
-    pub fn missing_kind(&self) -> MissingKind {
+    pub fn judge_missing_kind(&self) -> MissingKind {
         let kept = |reason: fn(String) -> KeptReason| {
             MissingKind::Kept(KeptKind {
                 kind: Some(self.kind.clone()),
@@ -126,7 +126,7 @@ impl Definition {
 
     /// Returns whether there may be stored objects of the kind that no list shows.
     pub fn hides_objects(&self) -> bool {
-        matches!(self.missing_kind(), MissingKind::Kept(kept) if kept.reason.hides_objects())
+        matches!(self.judge_missing_kind(), MissingKind::Kept(kept) if kept.reason.hides_objects())
     }
 
     /// Returns the reason to wait for the kind of this definition.
@@ -168,12 +168,12 @@ impl AggregatedApi {
     pub fn may_serve_argument(&self, argument: &str) -> bool {
         let interpretations = resource_argument::interpretations(argument);
         interpretations.iter().any(|interpretation| {
-            interpretation.begins_group(&self.group) && interpretation.is_version(&self.version)
+            interpretation.matches_beginning_of_group(&self.group) && interpretation.is_version(&self.version)
         })
     }
 
     /// Returns whether discovery lists the resources of this API, or reports that the API does not answer.
-    pub fn is_discovered(&self, discovery: &Discovery) -> bool {
+    pub fn is_known_to_discovery(&self, discovery: &Discovery) -> bool {
         let mut failures = discovery.failures().iter();
         discovery.has_version(&self.group, &self.version)
             || failures.any(|failed| failed.group == self.group && failed.version == self.version)

@@ -76,14 +76,14 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
         .filter(|definition| definition.is_named_by_entry(entry))
         .min_by_key(|definition| definition.state)
     {
-        return definition.missing_kind();
+        return definition.judge_missing_kind();
     }
     let aggregated = match &evidence.aggregated {
         Ok(aggregated) => aggregated,
         Err(forbidden) => return hidden(forbidden, kind),
     };
     let mut apis = aggregated.iter();
-    match apis.find(|api| api.group == entry.group && !api.is_discovered(discovery)) {
+    match apis.find(|api| api.group == entry.group && !api.is_known_to_discovery(discovery)) {
         Some(api) => MissingKind::Expected(ExpectedReason::Aggregated(api.name.clone())),
         None => MissingKind::Gone,
     }
@@ -107,7 +107,7 @@ impl KeptReason {
 
 impl MissingKind {
     /// Returns the reason why there may be stored objects that no list shows; `None` if there are none.
-    pub fn hidden_reason(&self) -> Option<String> {
+    pub fn reason_for_hidden_objects(&self) -> Option<String> {
         match self {
             Self::Gone => None,
             Self::Kept(KeptKind { reason, .. }) => reason.hides_objects().then(|| reason.to_string()),

@@ -71,7 +71,10 @@ pub(super) fn parse_root(root: Root, body: &[u8]) -> Result<RootAnswer, ParseErr
 ///
 /// The resources get the group and version of the path, as in client-go's REST mapper. The answer may name another
 /// group and version for a resource, but these describe only the bodies of its requests.
-pub(super) fn parse_resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resource>, ParseError> {
+pub(super) fn parse_resource_list(
+    group_version: &GroupVersion,
+    body: &[u8],
+) -> Result<Vec<Resource>, ParseError> {
     let document: ResourceListDocument = serde_json::from_slice(body)?;
     if document.kind != "APIResourceList" {
         return Err(ParseError::Kind {
@@ -87,8 +90,8 @@ pub(super) fn parse_resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<
     let resources = document.resources.into_iter().map(|listed| Resource {
         status: listed_or_unlisted(with_status.contains(&listed.name)),
         scale: listed_or_unlisted(with_scale.contains(&listed.name)),
-        group: of.group.clone(),
-        version: of.version.clone(),
+        group: group_version.group.clone(),
+        version: group_version.version.clone(),
         kind: listed.kind,
         plural: listed.name,
         singular: listed.singular_name,
@@ -101,7 +104,7 @@ pub(super) fn parse_resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<
         verbs: listed.verbs,
         origin: Origin::Served,
     });
-    Ok(resources.filter_map(complete_resource).collect())
+    Ok(resources.filter_map(complete_or_drop_resource).collect())
 }
 
 fn parse_aggregated(root: Root, groups: Vec<GroupDocument>) -> Result<RootAnswer, ParseError> {
@@ -112,7 +115,12 @@ fn parse_aggregated(root: Root, groups: Vec<GroupDocument>) -> Result<RootAnswer
         if name.is_empty() != (root == Root::Core) {
             continue;
         }
-        versions.extend(group.versions.into_iter().map(|version| version.read(&name)));
+        versions.extend(
+            group
+                .versions
+                .into_iter()
+                .map(|version| version.into_version_result(&name)),
+        );
     }
     if versions.is_empty() {
         return Err(ParseError::Empty);
@@ -162,7 +170,7 @@ fn listed_or_unlisted(is_listed: bool) -> Subresource {
 }
 
 /// Completes a resource; `None` for a subresource, or a resource without a kind, since these have no objects.
-fn complete_resource(mut resource: Resource) -> Option<Resource> {
+fn complete_or_drop_resource(mut resource: Resource) -> Option<Resource> {
     if resource.kind.is_empty() || resource.plural.is_empty() || resource.plural.contains('/') {
         return None;
     }
@@ -214,7 +222,7 @@ struct VersionDocument {
 }
 
 impl VersionDocument {
-    fn read(self, group: &str) -> VersionResult {
+    fn into_version_result(self, group: &str) -> VersionResult {
         // The list of a stale version is an old answer of its server; client-go does not use it
         // either.
         if !matches!(self.freshness.as_str(), "" | "Current") {
@@ -244,7 +252,7 @@ impl VersionDocument {
             verbs: document.verbs,
             origin: Origin::Served,
         });
-        Ok(resources.filter_map(complete_resource).collect())
+        Ok(resources.filter_map(complete_or_drop_resource).collect())
     }
 }
 

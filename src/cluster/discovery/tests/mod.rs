@@ -217,7 +217,7 @@ fn recorded_resources_are_found_by_their_exact_name() {
         ("pods", "metrics.k8s.io", "failed metrics.k8s.io/v1beta1"),
     ] {
         assert_eq!(
-            summary(discovery.group_resource(resource, group)),
+            summary(discovery.find_by_group_resource(resource, group)),
             expected,
             "{resource}.{group}"
         );

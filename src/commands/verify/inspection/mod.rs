@@ -58,7 +58,7 @@ pub(super) async fn inspect(
         options,
         concurrency: usize::from(shared.concurrency),
         style,
-        resources: list_resources(cluster),
+        resources: find_listable_resources(cluster),
         cluster,
         unread: hidden_kinds.names().into_iter().collect(),
         unread_targets: Vec::new(),
@@ -75,7 +75,7 @@ pub(super) async fn inspect(
 }
 
 /// Returns a line for each run under way that no repair ends.
-fn list_runs_under_way(sets: &[Examined], repairs: &[Repair], now: Timestamp) -> Vec<String> {
+fn describe_runs_not_ended_by_repairs(sets: &[Examined], repairs: &[Repair], now: Timestamp) -> Vec<String> {
     sets.iter()
         .flat_map(|set| {
             let running = set.parent.object.running.iter();
@@ -110,7 +110,7 @@ struct Inspection<'a> {
 impl Inspection<'_> {
     /// Inspects one set.
     async fn inspect_set(&mut self, reference: &SetReference) -> Result<Inspected, Error> {
-        let resource = read::parent_resource(self.cluster, reference).await?;
+        let resource = read::find_or_await_parent_resource(self.cluster, reference).await?;
         let kind = read::determine_parent_eligibility(self.cluster, &resource).await?;
         if kind == ParentEligibility::Forbidden {
             return Err(read::forbidden_parent_kind(&resource.kind));
@@ -118,12 +118,12 @@ impl Inspection<'_> {
         let identity = read::parent_identity(self.cluster, &resource, &reference.name);
         let read = read::read_parent_candidate(&self.cluster.server, &resource, &identity).await;
         let parent =
-            read.map_err(|error| error.while_reading(format_args!("the set's parent {identity}")))?;
+            read.map_err(|error| error.to_error_while_reading(format_args!("the set's parent {identity}")))?;
         let mut sets: Vec<Examined> = parent
             .into_iter()
             .map(|parent| Examined::new(parent, kind))
             .collect();
-        self.settle_missing_kinds(&sets).await?;
+        self.wait_for_missing_kinds(&sets).await?;
         let id = ApplySetId::for_parent(&identity).to_string();
         let mut members = self.find_members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
@@ -137,28 +137,34 @@ impl Inspection<'_> {
             orphans = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
         }
         self.assign_members(&mut sets, members);
-        Ok(self.find_lost_and_check(&sets, orphans, Some(&identity)).await)
+        Ok(self
+            .find_lost_members_and_check_sets(&sets, orphans, Some(&identity))
+            .await)
     }
 
     /// Inspects all sets of a namespace, or of the cluster if there is none.
     async fn inspect_all(&mut self, namespace: Option<&str>) -> Result<Inspected, Error> {
         let mut parents = self.find_parents(namespace).await?;
-        self.settle_missing_kinds(&parents.sets).await?;
+        self.wait_for_missing_kinds(&parents.sets).await?;
         let members = self.find_members(PART_OF_LABEL, &parents.sets).await;
         let mut orphans = Vec::new();
         if namespace.is_none() {
-            orphans = self.find_orphans_and_bare_parents(&mut parents, &members).await;
+            orphans = self
+                .find_orphans_and_add_bare_parents(&mut parents, &members)
+                .await;
         }
         self.assign_members(&mut parents.sets, members);
-        Ok(self.find_lost_and_check(&parents.sets, orphans, None).await)
+        Ok(self
+            .find_lost_members_and_check_sets(&parents.sets, orphans, None)
+            .await)
     }
 
     /// Determines the state of recorded kinds that discovery does not list.
-    async fn settle_missing_kinds(&mut self, sets: &[Examined]) -> Result<(), Error> {
+    async fn wait_for_missing_kinds(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.recorded());
         let kinds: Vec<&RecordedKinds> = recorded.map(|record| &record.kinds).collect();
-        self.cluster.settle_recorded_kinds(&kinds).await?;
-        self.resources = list_resources(self.cluster);
+        self.cluster.await_or_judge_recorded_kinds(&kinds).await?;
+        self.resources = find_listable_resources(self.cluster);
         Ok(())
     }
 
@@ -184,7 +190,7 @@ impl Inspection<'_> {
 
     /// Searches for objects that have lost their label, and checks everything that was read. `object` is the parent, if
     /// a single set is inspected.
-    async fn find_lost_and_check(
+    async fn find_lost_members_and_check_sets(
         &mut self,
         sets: &[Examined],
         orphans: Vec<Finding>,
@@ -216,7 +222,7 @@ impl Inspection<'_> {
         let verdict = verify::check(sets, surroundings);
         let mut findings = verdict.findings;
         findings.extend(orphans);
-        findings.extend(verify::check_lost(sets, &others, surroundings));
+        findings.extend(verify::find_lost_members(sets, &others, surroundings));
         findings.extend(verify::unlisted_resources_finding(&self.unread, object));
         verify::sort(&mut findings);
         Inspected {
@@ -226,7 +232,11 @@ impl Inspection<'_> {
                 .map(|set| SetListing::new(&set.as_shown_by_list(surroundings), discovery))
                 .collect(),
             findings,
-            runs_under_way: list_runs_under_way(sets, &verdict.repairs, self.cluster.server.now()),
+            runs_under_way: describe_runs_not_ended_by_repairs(
+                sets,
+                &verdict.repairs,
+                self.cluster.server.now(),
+            ),
             repairs: verdict.repairs,
             unread: std::mem::take(&mut self.unread),
             warnings: std::mem::take(&mut self.warnings),
@@ -237,7 +247,7 @@ impl Inspection<'_> {
     /// listed in the recorded namespaces and in that of the run.
     async fn find_members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let mut namespaces = found_set::places(&founds, &self.cluster.discovery).namespaces;
+        let mut namespaces = found_set::determine_scope_of_sets(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
         let selector = metadata_selector(labels);
         if self.style.verbosity == Verbosity::Verbose {
@@ -273,12 +283,12 @@ impl Inspection<'_> {
     /// Finds orphans: members whose set has no parent. Their parent may still exist, but have lost all ApplySet labels
     /// and annotations, so all objects of the kinds of parents are read. A parent that is found in this way is added to
     /// `parents`.
-    async fn find_orphans_and_bare_parents(
+    async fn find_orphans_and_add_bare_parents(
         &mut self,
         parents: &mut Parents,
         members: &[Live],
     ) -> Vec<Finding> {
-        let known_ids = collect_ids(&parents.sets);
+        let known_ids = collect_ids_of_eligible_parents(&parents.sets);
         let orphans = members.iter().filter(|live| is_orphan(live, &known_ids));
         let mut orphans: Vec<Live> = orphans.cloned().collect();
         read::unique_by_uid(&mut orphans, |live| live, |_| false);
@@ -306,7 +316,7 @@ impl Inspection<'_> {
         parents
             .sets
             .extend(bare_parents.map(|parent| Examined::new(parent, ParentEligibility::Permitted)));
-        let known_ids = collect_ids(&parents.sets);
+        let known_ids = collect_ids_of_eligible_parents(&parents.sets);
         // Without a list of all parents, it is unknown whether these members are orphans.
         if !is_complete {
             let count = orphans.iter().filter(|live| is_orphan(live, &known_ids)).count();
@@ -324,7 +334,7 @@ impl Inspection<'_> {
     /// Finds objects in the scope of the sets that were applied as members, and have lost the label.
     async fn find_members_that_lost_label(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let targets = found_set::places(&founds, &self.cluster.discovery);
+        let targets = found_set::determine_scope_of_sets(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;
         let results =
             read::list_lost_members(&self.cluster.server, &targets, manager, self.concurrency).await;
@@ -342,7 +352,7 @@ impl Inspection<'_> {
 }
 
 /// Returns the resources of all kinds whose objects can be listed.
-fn list_resources(cluster: &Cluster) -> Vec<Arc<Resource>> {
+fn find_listable_resources(cluster: &Cluster) -> Vec<Arc<Resource>> {
     cluster.discovery.listable().cloned().map(Arc::new).collect()
 }
 
@@ -352,7 +362,7 @@ fn is_orphan(live: &Live, known_ids: &BTreeSet<String>) -> bool {
 }
 
 /// Returns the ids of these sets. An object with a copy of another set's id is not a parent.
-fn collect_ids(sets: &[Examined]) -> BTreeSet<String> {
+fn collect_ids_of_eligible_parents(sets: &[Examined]) -> BTreeSet<String> {
     let parents = sets.iter().filter(|set| set.kind != ParentEligibility::Forbidden);
     parents.map(|set| set.found.id.to_string()).collect()
 }

@@ -25,8 +25,8 @@ impl Inspection<'_> {
     /// Reads the other sets of the cluster, as far as the user may list their parents. Kinds and namespaces that cannot
     /// be listed are not reported, since the findings are about `sets` only.
     pub(super) async fn find_other_sets(&self, sets: &[Examined]) -> Vec<Examined> {
-        let custom = read::custom_parent_kinds(&self.cluster.server).await;
-        let kinds = read::parent_kinds(self.cluster, custom, &mut Vec::new()).await;
+        let custom = read::list_custom_parent_kinds(&self.cluster.server).await;
+        let kinds = read::find_served_parent_kinds(self.cluster, custom, &mut Vec::new()).await;
         let selector = metadata_selector(ID_LABEL);
         let options = ListOptions {
             selector: &selector,
@@ -49,8 +49,8 @@ impl Inspection<'_> {
     /// Finds the parents of a namespace, or of the cluster if there is none. In a namespace, only the kinds that
     /// KEP-3659 permits for parents are listed; in the cluster, also all other objects with the id label.
     pub(super) async fn find_parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
-        let custom = read::custom_parent_kinds(&self.cluster.server).await;
-        let kinds = read::parent_kinds(self.cluster, custom, &mut self.warnings).await;
+        let custom = read::list_custom_parent_kinds(&self.cluster.server).await;
+        let kinds = read::find_served_parent_kinds(self.cluster, custom, &mut self.warnings).await;
         let now = self.cluster.server.now();
         let read_parent = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::from_object(item, resource, now).filter(ParentCandidate::has_applyset_metadata)

@@ -6,11 +6,11 @@
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
-use super::applyset_metadata::{take_applyset_metadata, take_owned};
+use super::applyset_metadata::{take_applyset_metadata_of_parent, take_owned_labels_or_annotations};
 use super::managed_fields::{
-    entries, is_apply_of, is_client_side, is_not_of_subresource, union, union_of_all,
+    entries, is_apply_of, is_client_side_apply, is_not_of_subresource, union, union_of_all,
 };
-use crate::compare::field_paths::{has_other_fields, has_parts};
+use crate::compare::field_paths::{has_other_fields, has_parts_owned_separately};
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
 
 /// The key of `stringData` in a field set. The server records an apply of `stringData` under this key, and not under
@@ -53,10 +53,10 @@ impl LastAppliedTreatment {
 
 /// Returns whether client-side apply owns fields of the object, other than its own annotation and the ApplySet metadata
 /// of a parent.
-pub fn has_client_side_apply(metadata: &Value) -> bool {
+pub fn has_fields_of_client_side_apply(metadata: &Value) -> bool {
     entries(metadata)
         .iter()
-        .any(|entry| is_client_side(entry) && has_something_to_move(entry))
+        .any(|entry| is_client_side_apply(entry) && has_something_to_move(entry))
 }
 
 /// Returns whether this manager has applied `stringData` to a Secret.
@@ -81,7 +81,7 @@ pub fn migration_patch(
         writers: &[],
         last_applied,
     };
-    Some(replacement_patch(
+    Some(patch_to_replace_managed_fields(
         &migrated_managed_fields(metadata, &former)?,
         metadata,
     ))
@@ -123,7 +123,7 @@ pub fn migrated_managed_fields(metadata: &Value, former: &OwnershipMigration) ->
 
 /// Returns the JSON patch that writes the entries of [`migrated_secret_managed_fields`]; `None` if nothing moves.
 pub fn secret_migration_patch(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
-    Some(replacement_patch(
+    Some(patch_to_replace_managed_fields(
         &migrated_secret_managed_fields(metadata, former)?,
         metadata,
     ))
@@ -138,14 +138,14 @@ pub fn migrated_secret_managed_fields(metadata: &Value, former: &OwnershipMigrat
     for entry in
         entries.filter(|entry| is_apply_of(entry, former.manager) || has_fields_that_move(entry, former))
     {
-        has_string_data |= move_string_data(entry);
+        has_string_data |= move_string_data_to_data(entry);
     }
     migrated_managed_fields(&owned, former).or_else(|| has_string_data.then(|| owned["managedFields"].take()))
 }
 
 /// Returns a JSON patch that replaces managedFields with these entries, bound to the resourceVersion of
 /// `metadata`.
-pub fn replacement_patch(entries: &Value, metadata: &Value) -> Value {
+pub fn patch_to_replace_managed_fields(entries: &Value, metadata: &Value) -> Value {
     json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
@@ -164,7 +164,7 @@ pub(super) fn data_entries_from_string_data(metadata: &Value, former: &Ownership
 }
 
 /// Turns the fields of `stringData` in an entry into fields of `data`. Returns whether the entry had `stringData`.
-fn move_string_data(entry: &mut Value) -> bool {
+fn move_string_data_to_data(entry: &mut Value) -> bool {
     let Some(fields) = entry["fieldsV1"].as_object_mut() else {
         return false;
     };
@@ -187,13 +187,13 @@ pub(super) fn has_fields_that_move(entry: &Value, former: &OwnershipMigration) -
     let is_of_tool = former
         .tool
         .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
-    let is_former = is_client_side(entry) || is_of_tool || is_of_writer(entry, former);
+    let is_former = is_client_side_apply(entry) || is_of_tool || is_of_tool_adopted_from(entry, former);
     is_former && has_something_to_move(entry)
 }
 
 /// Returns whether an entry belongs to a tool that the object is adopted from. If the tool updates objects under the
 /// name of our manager, an entry with only the part-of label is our own.
-fn is_of_writer(entry: &Value, former: &OwnershipMigration) -> bool {
+fn is_of_tool_adopted_from(entry: &Value, former: &OwnershipMigration) -> bool {
     let is_writer = entry["manager"]
         .as_str()
         .is_some_and(|manager| former.writers.contains(&manager));
@@ -201,7 +201,7 @@ fn is_of_writer(entry: &Value, former: &OwnershipMigration) -> bool {
         return false;
     }
     let mut rest = entry.clone();
-    take_owned(&mut rest, "labels", |key| key == PART_OF_LABEL);
+    take_owned_labels_or_annotations(&mut rest, "labels", |key| key == PART_OF_LABEL);
     entry["manager"] != former.manager || has_something_to_move(&rest)
 }
 
@@ -224,18 +224,24 @@ fn has_something_to_move(entry: &Value) -> bool {
     let metadata = &fields["f:metadata"];
     has_other_fields(fields, &["f:metadata"])
         || has_other_fields(metadata, &["f:labels", "f:annotations"])
-        || has_parts(&metadata["f:labels"])
-        || has_parts(&metadata["f:annotations"])
+        || has_parts_owned_separately(&metadata["f:labels"])
+        || has_parts_owned_separately(&metadata["f:annotations"])
 }
 
 /// Removes the fields that stay with their owner from an entry, and returns them as a field set; `None` if there are
 /// none.
 pub(super) fn take_fields_that_stay(entry: &mut Value, last_applied: LastAppliedTreatment) -> Option<Value> {
     let annotation = match last_applied {
-        LastAppliedTreatment::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
+        LastAppliedTreatment::LeftToItsOwner => {
+            take_owned_labels_or_annotations(entry, "annotations", |key| key == LAST_APPLIED)
+        }
         LastAppliedTreatment::Moved => None,
     };
-    let kept = union_of_all(annotation.into_iter().chain(take_applyset_metadata(entry)));
+    let kept = union_of_all(
+        annotation
+            .into_iter()
+            .chain(take_applyset_metadata_of_parent(entry)),
+    );
     // An empty node would own all metadata.
     if let Some(fields) = entry["fieldsV1"].as_object_mut()
         && fields

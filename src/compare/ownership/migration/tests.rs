@@ -11,7 +11,7 @@ fn client_side_ownership_moves_to_server_side_apply() {
         {"manager": "ours", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:new": {}}}},
         {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
     ]});
-    assert!(has_client_side_apply(&metadata));
+    assert!(has_fields_of_client_side_apply(&metadata));
     let patch =
         migration_patch(&metadata, "ours", None, LastAppliedTreatment::Moved).expect("something to move");
     assert_eq!(patch[1]["value"], "5");
@@ -68,7 +68,10 @@ fn kubectl_keeps_the_annotation_that_it_still_needs() {
         .expect("something to move");
     let migrated = json!({"managedFields": patch[0]["value"]});
     assert_eq!(migrated["managedFields"].as_array().map(Vec::len), Some(2));
-    assert!(!has_client_side_apply(&migrated), "nothing is left to move");
+    assert!(
+        !has_fields_of_client_side_apply(&migrated),
+        "nothing is left to move"
+    );
     assert_eq!(
         migration_patch(&migrated, "kubectl", None, LastAppliedTreatment::LeftToItsOwner),
         None

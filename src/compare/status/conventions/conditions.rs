@@ -85,7 +85,7 @@ fn collect_from_conditions(
         .iter()
         .any(|(condition, words, _)| words.as_slice() == ["ready"] && condition.status == "True");
     for (condition, words, value) in &conditions {
-        let role = if is_summary(words) || words.len() == 1 {
+        let role = if is_summary_type(words) || words.len() == 1 {
             ConditionRole::Summary
         } else {
             ConditionRole::Detail
@@ -113,7 +113,7 @@ fn collect_from_conditions(
 }
 
 /// Returns whether a condition of this type sums an object up.
-fn is_summary(words: &[String]) -> bool {
+fn is_summary_type(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["resolved", "refs"] | ["not", "ready"] | ["in", "sync"] => true,
@@ -161,18 +161,20 @@ fn judge_condition(condition: Condition, words: &[String], context: ConditionCon
         return (condition.status == "Unknown").then(|| Sign::detail(condition.to_string()));
     };
     match (tone, condition.status) {
-        (Tone::Current, "True") => Some(judge_true_condition(condition, words)),
+        (Tone::Current, "True") => Some(judge_true_readiness_condition(condition, words)),
         // `Running` is True, but the message is `Waiting for …`.
-        (Tone::Positive, "True") if !is_detail && begins_with_work(condition.message) => {
+        (Tone::Positive, "True") if !is_detail && says_work_is_unfinished(condition.message) => {
             Some(Sign::detail(condition.to_string()))
         }
         (Tone::Positive, "True") => (!is_detail).then(|| Sign::weak(describe_condition_status(condition))),
-        (Tone::Positive, "False" | "Unknown") if is_step(words) => Some(Sign::detail(condition.to_string())),
-        (Tone::Current, _) if !is_detail || !context.has_summary => {
-            judge_untrue_condition(condition, words, is_detail, context.is_ready)
+        (Tone::Positive, "False" | "Unknown") if is_required_step_type(words) => {
+            Some(Sign::detail(condition.to_string()))
         }
-        (Tone::InProgress, "True") if !(is_detail && context.is_ready) || is_change(words) => {
-            judge_work(condition, words, context)
+        (Tone::Current, _) if !is_detail || !context.has_summary => {
+            judge_untrue_readiness_condition(condition, words, is_detail, context.is_ready)
+        }
+        (Tone::InProgress, "True") if !(is_detail && context.is_ready) || is_ongoing_change_type(words) => {
+            judge_true_progress_condition(condition, words, context)
         }
         (Tone::InProgress, "Unknown") if words == ["progressing"] => {
             Some(Sign::in_progress(condition.to_string()))
@@ -196,7 +198,7 @@ fn judge_condition(condition: Condition, words: &[String], context: ConditionCon
 
 /// Returns whether a condition of this type has to be True before the object works: `Connected`, but not `Enabled` or
 /// `Leader`.
-fn is_step(words: &[String]) -> bool {
+fn is_required_step_type(words: &[String]) -> bool {
     const STEPS: [&str; 11] = [
         "attached",
         "connected",
@@ -215,14 +217,14 @@ fn is_step(words: &[String]) -> bool {
 
 /// Returns whether a message begins with what a controller does, as `Waiting for the volume` does, and does not end
 /// with what the controller has done, as `Creating pods: completed` does.
-fn begins_with_work(message: &str) -> bool {
+fn says_work_is_unfinished(message: &str) -> bool {
     let words = split_words(message);
     let [first, last] = [words.first(), words.last()].map(|word| tone_of_words(std::slice::from_ref(word?)));
     first == Some(Tone::InProgress) && !matches!(last, Some(Tone::Positive | Tone::Current))
 }
 
 /// Judges a condition that says that the object is Current, and is True.
-fn judge_true_condition(condition: Condition, words: &[String]) -> Sign {
+fn judge_true_readiness_condition(condition: Condition, words: &[String]) -> Sign {
     // `Complete` is True of an object that has failed, too; then the reason says that it failed.
     if is_completion_type(words) && tone_of_text(condition.reason) >= Some(Tone::Degraded) {
         return Sign::failed(condition.to_string());
@@ -269,7 +271,7 @@ const PERMANENT_REASONS: [&str; 9] = [
 ];
 
 /// Judges a condition that says that the object is Current, and is False or Unknown.
-fn judge_untrue_condition(
+fn judge_untrue_readiness_condition(
     condition: Condition,
     words: &[String],
     is_detail: bool,
@@ -302,7 +304,7 @@ fn judge_untrue_condition(
 
 /// Returns whether the type of a condition is about a change in progress, as `ControlPlaneUpdating` is. During a
 /// change the object may still be ready as it was before, so that `Ready` does not outweigh the condition.
-fn is_change(words: &[String]) -> bool {
+fn is_ongoing_change_type(words: &[String]) -> bool {
     const CHANGES: [&str; 8] = [
         "updating",
         "upgrading",
@@ -317,7 +319,11 @@ fn is_change(words: &[String]) -> bool {
 }
 
 /// Judges a condition that says that a controller is working, and is True.
-fn judge_work(condition: Condition, words: &[String], context: ConditionContext) -> Option<Sign> {
+fn judge_true_progress_condition(
+    condition: Condition,
+    words: &[String],
+    context: ConditionContext,
+) -> Option<Sign> {
     let reason = split_words(condition.reason);
     // Some controllers leave `Progressing` True after a rollout; then the reason says that the rollout is done, as
     // `NewReplicaSetAvailable` does.

@@ -52,7 +52,7 @@ pub(super) fn collect_signs(object: ObjectView, found: &mut Vec<Sign>) {
             collect_from_text(name, &shown, text, found);
         }
         if READY_FLAGS.contains(&name.as_str()) {
-            collect_from_flag(&shown, value, found);
+            collect_from_ready_flag(&shown, value, found);
         }
         if is_about_error(name) {
             collect_from_error(&shown, value, found);
@@ -61,7 +61,7 @@ pub(super) fn collect_signs(object: ObjectView, found: &mut Vec<Sign>) {
             collect_from_map(name, inner, found);
         }
         if let Some(items) = value.as_array() {
-            collect_from_list(name, items, found);
+            collect_bad_signs_from_list(name, items, found);
         }
     }
     collect_from_counts(object, found);
@@ -87,21 +87,22 @@ fn collect_from_summary(name: &str, text: &str, found: &mut Vec<Sign>) {
 }
 
 /// Collects the sign in a text field such as `clusterState`, or `tasksReady: 2/3`.
-fn collect_from_text(name: &str, shown: &str, text: &str, found: &mut Vec<Sign>) {
+fn collect_from_text(name: &str, name_in_messages: &str, text: &str, found: &mut Vec<Sign>) {
     if let Some((have, wanted)) = text.split_once('/').or_else(|| text.split_once(" of "))
         && let (Ok(have), Ok(wanted)) = (have.trim().parse::<i64>(), wanted.trim().parse::<i64>())
     {
         if have < wanted && is_about_readiness(name) {
-            found.push(Sign::in_progress(format!("its {shown} is {text}")));
+            found.push(Sign::in_progress(format!("its {name_in_messages} is {text}")));
         }
         return;
     }
     let words = split_words(name);
     let last = words.last().map_or("", String::as_str);
-    if !matches!(last, "state" | "status" | "phase" | "health" | "stage") || is_history(&words) {
+    if !matches!(last, "state" | "status" | "phase" | "health" | "stage") || are_words_about_the_past(&words)
+    {
         return;
     }
-    let reason = format!("its {shown} is {text}");
+    let reason = format!("its {name_in_messages} is {text}");
     found.extend(match tone_of_text(text) {
         Some(Tone::Failed | Tone::Degraded | Tone::InProgress) => Some(Sign::detail(reason)),
         Some(Tone::Current) => Some(Sign::weak(reason)),
@@ -112,12 +113,12 @@ fn collect_from_text(name: &str, shown: &str, text: &str, found: &mut Vec<Sign>)
 /// Returns whether a field reports an error: `errorMessage`, `failureReason`, `validationErrors`.
 fn is_about_error(name: &str) -> bool {
     let words = split_words(name);
-    has_word(&words, &["error", "errors", "failure"]) && !is_history(&words)
+    has_word(&words, &["error", "errors", "failure"]) && !are_words_about_the_past(&words)
 }
 
 /// Returns whether the words of a field's name say that the field is about the past: `lastRunStatus`,
 /// `phaseTransitionTimestamps`, but not `lastObservedState`.
-fn is_history(words: &[String]) -> bool {
+fn are_words_about_the_past(words: &[String]) -> bool {
     has_word(words, &["history", "transition", "previous"])
         || has_word(words, &["last"]) && !has_word(words, &["observed"])
 }
@@ -163,7 +164,7 @@ fn collect_from_map(name: &str, fields: &serde_json::Map<String, Value>, found: 
     }
 }
 
-fn collect_from_flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
+fn collect_from_ready_flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
     let value = match value {
         Value::Bool(value) => *value,
         Value::String(text) if text.eq_ignore_ascii_case("true") => true,
@@ -202,7 +203,7 @@ fn collect_from_counts(object: ObjectView, found: &mut Vec<Sign>) {
         for word in ["unavailable", "unhealthy", "unready"] {
             if let Some(parts) = strip_leading_word(name, word)
                 && have > 0
-                && are_running_parts(parts)
+                && is_name_of_parts_that_run(parts)
             {
                 found.push(Sign::detail(format!("{word} {}: {have}", parts.to_lowercase())));
             }
@@ -235,7 +236,7 @@ fn strip_leading_word<'n>(name: &'n str, word: &str) -> Option<&'n str> {
 
 /// Returns whether these are parts of an object that run. For other parts, such as the addresses of a pool, the count
 /// of available ones says nothing: they are hardly ever all available.
-fn are_running_parts(parts: &str) -> bool {
+fn is_name_of_parts_that_run(parts: &str) -> bool {
     const RUNNING: [&str; 12] = [
         "Replicas",
         "Nodes",
@@ -262,7 +263,7 @@ fn find_wanted_count(object: ObjectView, word: &str, parts: &str) -> Option<i64>
             .map(str::to_owned)
             .to_vec(),
         None => Vec::new(),
-        Some(_) if word == "available" && !are_running_parts(parts) => Vec::new(),
+        Some(_) if word == "available" && !is_name_of_parts_that_run(parts) => Vec::new(),
         Some(first) => {
             let plain = format!("{}{}", first.to_ascii_lowercase(), letters.as_str());
             vec![
@@ -281,7 +282,7 @@ fn find_wanted_count(object: ObjectView, word: &str, parts: &str) -> Option<i64>
 ///
 /// Only a single word as controllers write them, such as `Pending`, and the fields `message` and `reason` count. Other
 /// texts are names of other objects or addresses, which can have any word in them.
-pub(super) fn collect_from_any_text(object: ObjectView, found: &mut Vec<Sign>) {
+pub(super) fn collect_bad_signs_from_any_text(object: ObjectView, found: &mut Vec<Sign>) {
     let fields = object.0.get("status").and_then(Value::as_object);
     for (name, value) in fields.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
@@ -291,14 +292,14 @@ pub(super) fn collect_from_any_text(object: ObjectView, found: &mut Vec<Sign>) {
             tone_of_text(text),
             Some(Tone::Failed | Tone::Degraded | Tone::InProgress)
         );
-        if (is_word || is_message) && is_bad && !is_history(&split_words(name)) {
+        if (is_word || is_message) && is_bad && !are_words_about_the_past(&split_words(name)) {
             found.push(Sign::detail(format!("its status.{name} is {text}")));
         }
     }
 }
 
 /// Collects the signs in a list of parts, such as instances, which may have replicas of their own.
-fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
+fn collect_bad_signs_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
     for item in items {
         let [ready, wanted] = ["readyReplicas", "replicas"].map(|field| item.get(field)?.as_i64());
         if let (Some(have), Some(wanted)) = (ready, wanted)
@@ -311,7 +312,7 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
             ));
         }
         for field in READY_FLAGS.into_iter().chain(["applied"]) {
-            if item.get(field) == Some(&Value::Bool(false)) && !is_history(&split_words(name)) {
+            if item.get(field) == Some(&Value::Bool(false)) && !are_words_about_the_past(&split_words(name)) {
                 found.push(Sign::detail(format!("{field} is false in its status.{name}")));
             }
         }
@@ -319,7 +320,7 @@ fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Sign>) {
             .into_iter()
             .find_map(|field| Some((field, item.get(field)?.as_str()?)));
         if let Some((field, text)) = state
-            && !is_history(&split_words(name))
+            && !are_words_about_the_past(&split_words(name))
             && !text.eq_ignore_ascii_case("unknown")
             && matches!(
                 tone_of_text(text),

@@ -84,7 +84,7 @@ pub(super) fn state_and_reason(object: ObjectView, jobs: JobGoal) -> Option<(Sta
     conditions::collect_signs(object, &mut found);
     fields::collect_signs(object, &mut found);
     if found.is_empty() {
-        fields::collect_from_any_text(object, &mut found);
+        fields::collect_bad_signs_from_any_text(object, &mut found);
     }
     // Of several signs with the greatest weight, the first gives the reason.
     let greatest = found.iter().map(|sign| sign.weight).max()?;
@@ -134,7 +134,7 @@ fn runs_to_completion(object: ObjectView) -> bool {
 }
 
 /// Returns why an object is suspended by its manifest: `spec.suspend` and the like.
-pub(super) fn suspension_reason(object: ObjectView) -> Option<String> {
+pub(super) fn reason_for_suspension_by_manifest(object: ObjectView) -> Option<String> {
     const FLAGS: [&str; 5] = ["suspend", "suspended", "paused", "pause", "hibernate"];
     let spec = object.0.get("spec")?;
     let flag = FLAGS.into_iter().find(|flag| spec[flag] == true)?;
@@ -146,7 +146,7 @@ pub(super) fn suspension_reason(object: ObjectView) -> Option<String> {
 pub(super) fn has_no_status(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,
-        Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty) => {
+        Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty_list) => {
             state_and_reason(ObjectView(object), JobGoal::Started).is_none()
         }
         Some(Value::Object(fields)) => fields.iter().all(|(name, value)| match value {
@@ -159,6 +159,6 @@ pub(super) fn has_no_status(object: &Value) -> bool {
     }
 }
 
-fn is_empty(value: &Value) -> bool {
+fn is_empty_list(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
 }

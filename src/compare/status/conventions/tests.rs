@@ -469,15 +469,15 @@ fn flags_errors_and_numbers_count() {
 #[test]
 fn a_manifest_may_suspend_its_object() {
     for flag in ["suspend", "paused"] {
-        let reason = suspension_reason(ObjectView(&json!({"spec": {flag: true}})));
+        let reason = reason_for_suspension_by_manifest(ObjectView(&json!({"spec": {flag: true}})));
         assert!(reason.is_some_and(|reason| reason.contains(flag)));
         assert_eq!(
-            suspension_reason(ObjectView(&json!({"spec": {flag: false}}))),
+            reason_for_suspension_by_manifest(ObjectView(&json!({"spec": {flag: false}}))),
             None
         );
     }
     assert_eq!(
-        suspension_reason(ObjectView(&json!({"spec": {"paused": "true"}}))),
+        reason_for_suspension_by_manifest(ObjectView(&json!({"spec": {"paused": "true"}}))),
         None
     );
 }

@@ -57,20 +57,20 @@ pub(super) struct Cost {
 impl Cost {
     pub(super) fn new(expression: &IdedExpr) -> Result<Self, ExpressionError> {
         let cost = Self {
-            nesting: nesting(expression, &|_| 0),
+            nesting: deepest_nesting_of_macros(expression, &|_| 0),
             items: sum_over_expressions(expression, &|expression| match expression {
                 Expr::List(_) | Expr::Map(_) => children(expression).len(),
                 _ => 0,
             }),
             growing_calls: sum_over_expressions(expression, &|expression| {
-                count_call_of(expression, &GROWING)
+                one_if_call_of(expression, &GROWING)
             }),
             additions: count_doublings_in_macros(expression),
-            has_split: sum_over_expressions(expression, &|expression| count_call_of(expression, &["split"]))
+            has_split: sum_over_expressions(expression, &|expression| one_if_call_of(expression, &["split"]))
                 > 0,
-            searches: nesting(expression, &count_searches),
+            searches: deepest_nesting_of_macros(expression, &count_searches_of_one_expression),
             has_pattern: sum_over_expressions(expression, &|expression| {
-                count_call_of(expression, &["matches"])
+                one_if_call_of(expression, &["matches"])
             }) > 0,
         };
         if cost.nesting > MAX_NESTED_MACROS {
@@ -79,7 +79,7 @@ impl Cost {
             Err(ExpressionError::TooManyCalls(cost.growing_calls))
         } else if cost.additions > MAX_ADDITIONS {
             Err(ExpressionError::TooManyAdditions(cost.additions))
-        } else if sum_over_expressions(expression, &count_unbounded_pattern) > 0 {
+        } else if sum_over_expressions(expression, &one_if_unbounded_pattern) > 0 {
             Err(ExpressionError::Pattern)
         } else {
             Ok(cost)
@@ -102,10 +102,10 @@ impl Cost {
     pub(super) fn check_values<'v>(
         &self,
         values: impl Iterator<Item = &'v Value>,
-        length: usize,
+        expression_length: usize,
     ) -> Result<(), Excess> {
         let mut size = self.items;
-        let mut longest = length;
+        let mut longest = expression_length;
         for value in values {
             size += count_values(value);
             for_each_string_of_value(value, &mut |text| {
@@ -113,10 +113,10 @@ impl Cost {
                 size += if self.has_split { text.len() } else { 0 };
             });
         }
-        size += if self.has_split { length } else { 0 };
+        size += if self.has_split { expression_length } else { 0 };
         let steps = size
             .saturating_pow(self.nesting.max(1))
-            .saturating_mul(length)
+            .saturating_mul(expression_length)
             .saturating_mul(1 << self.additions);
         let bytes = match u32::try_from(self.growing_calls).unwrap_or(u32::MAX) {
             0 => 0,
@@ -175,32 +175,34 @@ fn count_values(value: &Value) -> usize {
     }
 }
 
-/// Calls `found` for each string in a value.
-fn for_each_string_of_value(value: &Value, found: &mut impl FnMut(&str)) {
+/// Calls `visit_string` for each string in a value.
+fn for_each_string_of_value(value: &Value, visit_string: &mut impl FnMut(&str)) {
     match value {
-        Value::String(text) => found(text),
+        Value::String(text) => visit_string(text),
         Value::Array(items) => items
             .iter()
-            .for_each(|item| for_each_string_of_value(item, found)),
+            .for_each(|item| for_each_string_of_value(item, visit_string)),
         Value::Object(fields) => fields
             .values()
-            .for_each(|field| for_each_string_of_value(field, found)),
+            .for_each(|field| for_each_string_of_value(field, visit_string)),
         _ => {}
     }
 }
 
 /// Returns how many macros are inside one another at most. Each expression on the way counts with its `weight`, too.
 /// The list that a macro goes through is evaluated once, so it does not count as inside the macro.
-fn nesting(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
+fn deepest_nesting_of_macros(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
     let deepest = |expressions: &[&IdedExpr]| {
-        let inside = expressions.iter().map(|inner| nesting(inner, weight));
+        let inside = expressions
+            .iter()
+            .map(|inner| deepest_nesting_of_macros(inner, weight));
         inside.max().unwrap_or_default()
     };
     match &expression.expr {
         Expr::Comprehension(of) => {
             let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]);
-            let copies = u32::from(collects_from_outside(&of.loop_step, &of.iter_var));
-            (inside + 1 + copies).max(nesting(&of.iter_range, weight))
+            let copies = u32::from(collects_values_of_other_variable(&of.loop_step, &of.iter_var));
+            (inside + 1 + copies).max(deepest_nesting_of_macros(&of.iter_range, weight))
         }
         other => weight(other) + deepest(&children(other)),
     }
@@ -208,40 +210,43 @@ fn nesting(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
 
 /// Returns whether a macro such as `map` collects a value for each item that is not a part of the item, but of another
 /// variable. It may be a large list, which is then copied for each item.
-fn collects_from_outside(step: &IdedExpr, item: &str) -> bool {
+fn collects_values_of_other_variable(step: &IdedExpr, item: &str) -> bool {
     match &step.expr {
-        Expr::Call(call) if call.func_name == "_+_" && call.args.iter().any(is_result) => {
-            let collected = call.args.iter().filter(|inner| !is_result(inner));
+        Expr::Call(call) if call.func_name == "_+_" && call.args.iter().any(is_result_variable_of_macro) => {
+            let collected = call
+                .args
+                .iter()
+                .filter(|inner| !is_result_variable_of_macro(inner));
             let elements = collected.flat_map(|list| children(&list.expr));
             elements
                 .into_iter()
-                .any(|element| root(element).is_some_and(|root| root != item))
+                .any(|element| root_variable(element).is_some_and(|root| root != item))
         }
         // A filter before the value.
         other => children(other)
             .into_iter()
-            .any(|inner| collects_from_outside(inner, item)),
+            .any(|inner| collects_values_of_other_variable(inner, item)),
     }
 }
 
 /// Returns whether an expression is the variable in which a macro collects its result.
-fn is_result(expression: &IdedExpr) -> bool {
+fn is_result_variable_of_macro(expression: &IdedExpr) -> bool {
     matches!(&expression.expr, Expr::Ident(name) if name.starts_with('@'))
 }
 
 /// Returns the variable that an expression is, or is a part of; `None` for other expressions.
-fn root(expression: &IdedExpr) -> Option<&str> {
+fn root_variable(expression: &IdedExpr) -> Option<&str> {
     match &expression.expr {
         Expr::Ident(name) => Some(name),
-        Expr::Select(select) => root(&select.operand),
-        Expr::Call(call) if call.func_name.starts_with("_[") => root(call.args.first()?),
+        Expr::Select(select) => root_variable(&select.operand),
+        Expr::Call(call) if call.func_name.starts_with("_[") => root_variable(call.args.first()?),
         _ => None,
     }
 }
 
 /// Returns how many searches through values of an object an expression is: 2 for a function of two lists, which
 /// compares each item of one with each item of the other. A search with a literal counts 0, because a literal is short.
-fn count_searches(expression: &Expr) -> u32 {
+fn count_searches_of_one_expression(expression: &Expr) -> u32 {
     match expression {
         Expr::Call(call)
             if ["equivalent", "intersects"].contains(&call.func_name.as_str())
@@ -249,18 +254,24 @@ fn count_searches(expression: &Expr) -> u32 {
         {
             2
         }
-        Expr::Call(call) if SEARCHING.contains(&call.func_name.as_str()) => {
-            u32::from(!call.args.iter().any(|inner| is_literal(&inner.expr)))
-        }
+        Expr::Call(call) if SEARCHING.contains(&call.func_name.as_str()) => u32::from(
+            !call
+                .args
+                .iter()
+                .any(|inner| is_literal_or_list_of_literals(&inner.expr)),
+        ),
         _ => 0,
     }
 }
 
 /// Returns whether an expression is a literal, or a list of literals.
-fn is_literal(expression: &Expr) -> bool {
+fn is_literal_or_list_of_literals(expression: &Expr) -> bool {
     match expression {
         Expr::Literal(_) => true,
-        Expr::List(list) => list.elements.iter().all(|item| is_literal(&item.expr)),
+        Expr::List(list) => list
+            .elements
+            .iter()
+            .all(|item| is_literal_or_list_of_literals(&item.expr)),
         _ => false,
     }
 }
@@ -281,7 +292,7 @@ fn sum_over_expressions(expression: &IdedExpr, counted: &impl Fn(&Expr) -> usize
 }
 
 /// Returns 1 for a call of one of the functions.
-fn count_call_of(expression: &Expr, functions: &[&str]) -> usize {
+fn one_if_call_of(expression: &Expr, functions: &[&str]) -> usize {
     match expression {
         Expr::Call(call) => usize::from(functions.contains(&call.func_name.as_str())),
         _ => 0,
@@ -290,7 +301,7 @@ fn count_call_of(expression: &Expr, functions: &[&str]) -> usize {
 
 /// Returns 1 for a call of `matches` whose pattern is not a literal, so that an object may make it long, or is long
 /// itself.
-fn count_unbounded_pattern(expression: &Expr) -> usize {
+fn one_if_unbounded_pattern(expression: &Expr) -> usize {
     match expression {
         Expr::Call(call) if call.func_name == "matches" => {
             let pattern = call.args.last().map(|pattern| &pattern.expr);
@@ -306,17 +317,18 @@ fn count_unbounded_pattern(expression: &Expr) -> usize {
 fn count_doublings_in_macros(expression: &IdedExpr) -> usize {
     match &expression.expr {
         Expr::Comprehension(of) => {
-            sum_over_expressions(&of.loop_step, &count_doubling) + count_doublings_in_macros(&of.iter_range)
+            sum_over_expressions(&of.loop_step, &one_if_may_double_value)
+                + count_doublings_in_macros(&of.iter_range)
         }
         other => children(other).into_iter().map(count_doublings_in_macros).sum(),
     }
 }
 
 /// Returns 1 for an expression that may double a value.
-fn count_doubling(expression: &Expr) -> usize {
+fn one_if_may_double_value(expression: &Expr) -> usize {
     let mut parts = children(expression).into_iter();
     usize::from(match expression {
-        Expr::Call(call) => call.func_name == "_+_" && !parts.any(is_result),
+        Expr::Call(call) => call.func_name == "_+_" && !parts.any(is_result_variable_of_macro),
         Expr::List(_) | Expr::Map(_) => {
             parts
                 .filter(|part| !matches!(part.expr, Expr::Literal(_)))
@@ -340,13 +352,13 @@ pub(super) fn children(expression: &Expr) -> Vec<&IdedExpr> {
         ],
         Expr::List(list) => list.elements.iter().collect(),
         Expr::Select(select) => vec![&select.operand],
-        Expr::Map(map) => entries(&map.entries),
-        Expr::Struct(fields) => entries(&fields.entries),
+        Expr::Map(map) => expressions_in_entries(&map.entries),
+        Expr::Struct(fields) => expressions_in_entries(&fields.entries),
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
     }
 }
 
-fn entries(entries: &[cel::common::ast::IdedEntryExpr]) -> Vec<&IdedExpr> {
+fn expressions_in_entries(entries: &[cel::common::ast::IdedEntryExpr]) -> Vec<&IdedExpr> {
     let parts = entries.iter().flat_map(|entry| match &entry.expr {
         EntryExpr::StructField(field) => vec![&field.value],
         EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],

@@ -16,7 +16,7 @@ use super::cost::{
     children, depth, most_open_brackets,
 };
 use super::deadline::SlowObjects;
-use super::inputs::{Inputs, add_set_functions, to_cel, variable};
+use super::inputs::{Inputs, add_set_functions, to_cel, value_of_variable};
 
 /// How many bytes an expression may have.
 const LONGEST: usize = 4096;
@@ -101,14 +101,14 @@ impl Expression {
         std::thread::scope(|scope| {
             std::thread::Builder::new()
                 .stack_size(PARSER_STACK)
-                .spawn_scoped(scope, || Self::parse(text))
+                .spawn_scoped(scope, || Self::parse_and_check_limits(text))
                 .map_err(|error| ExpressionError::Syntax(error.to_string()))?
                 .join()
                 .unwrap_or_else(|_| Err(ExpressionError::Syntax("malformed".to_owned())))
         })
     }
 
-    fn parse(text: &str) -> Result<Self, ExpressionError> {
+    fn parse_and_check_limits(text: &str) -> Result<Self, ExpressionError> {
         let program = ENVIRONMENT.compile(text).map_err(|errors| {
             let first = errors.errors.into_iter().next();
             let text = first.map_or_else(|| "malformed".to_owned(), |error| error.msg);
@@ -147,7 +147,7 @@ impl Expression {
         let may_take_long = self.cost.may_take_long(self.inputs.values(object));
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         for name in self.program.references().variables() {
-            if let Some(value) = variable(object, name) {
+            if let Some(value) = value_of_variable(object, name) {
                 context.add_variable_from_value(name, to_cel(value));
             }
         }

@@ -20,7 +20,7 @@ impl Inputs {
     /// Finds the fields that an expression reads.
     pub(super) fn new(expression: &IdedExpr) -> Self {
         let mut found = BTreeSet::new();
-        collect(expression, &mut found);
+        collect_paths_of_fields(expression, &mut found);
         let all = found.clone();
         // A path below another one is not needed: its value is part of the other value.
         found.retain(|path| !(1..path.len()).any(|end| all.contains(&path[..end])));
@@ -33,12 +33,12 @@ impl Inputs {
     }
 }
 
-fn collect(expression: &IdedExpr, found: &mut BTreeSet<Vec<String>>) {
+fn collect_paths_of_fields(expression: &IdedExpr, found: &mut BTreeSet<Vec<String>>) {
     match path_of_field(expression) {
         Some(path) => _ = found.insert(path),
         None => children(&expression.expr)
             .into_iter()
-            .for_each(|inner| collect(inner, found)),
+            .for_each(|inner| collect_paths_of_fields(inner, found)),
     }
 }
 
@@ -58,12 +58,12 @@ fn path_of_field(expression: &IdedExpr) -> Option<Vec<String>> {
 fn value_at<'o>(object: &'o Value, path: &[String]) -> Option<&'o Value> {
     let (first, rest) = path.split_first()?;
     let mut fields = rest.iter();
-    fields.try_fold(variable(object, first)?, |value, field| value.get(field))
+    fields.try_fold(value_of_variable(object, first)?, |value, field| value.get(field))
 }
 
 /// Returns the value of a variable: a field at the top of the object, or `self`, the whole object, so that an
 /// expression can check whether it has a status.
-pub(super) fn variable<'o>(object: &'o Value, name: &str) -> Option<&'o Value> {
+pub(super) fn value_of_variable<'o>(object: &'o Value, name: &str) -> Option<&'o Value> {
     object.get(name).or((name == "self").then_some(object))
 }
 

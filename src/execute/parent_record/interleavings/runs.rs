@@ -47,7 +47,7 @@ pub(super) async fn play_run(
     server: &ApiServer,
 ) -> Result<(), ParentWriteError> {
     let (set, secrets) = (set(), resource("Secret", Scope::Namespaced));
-    let writing = WriteSettings::without_manifests("applyset".to_owned(), DryRun::None, 1);
+    let writing = WriteSettings::for_commands_without_manifests("applyset".to_owned(), DryRun::None, 1);
     let interrupt = Interrupt::default();
     let run = Run {
         number,
@@ -160,7 +160,9 @@ impl Run<'_> {
     ) -> Result<(), ParentWriteError> {
         let run = ended.map(|operation| self.entry(operation, RunResult::Done));
         let final_record = FinalRecord { needed, exact };
-        self.parent.end(known, final_record, run, &mut ignore).await
+        self.parent
+            .write_final_entry_and_record(known, final_record, run, &mut ignore)
+            .await
     }
 
     async fn delete(&self) -> Result<(), ParentWriteError> {
@@ -194,7 +196,7 @@ impl Run<'_> {
             if whole.object.uid != uid || whole.object.reading == Reading::NoRecord {
                 return self.without_parent(Some(whole.object), wide).await;
             }
-            known.replace(whole.object.clone());
+            known.replace_and_note_other_runs(whole.object.clone());
             let wide = wide.union(&recorded(&whole.object));
             let left = record_of(&self.list(&wide).await?);
             if !left.is_empty() {
@@ -238,7 +240,9 @@ impl Run<'_> {
         if left.is_empty() {
             return Ok(());
         }
-        self.parent.widen(other, &left, &mut ignore).await
+        self.parent
+            .widen_record_or_create_parent(other, &left, &mut ignore)
+            .await
     }
 
     async fn disband(&self) -> Result<(), ParentWriteError> {
@@ -303,7 +307,12 @@ impl Run<'_> {
     /// Sends a write of a member. It is no failure if the member has changed or is gone.
     async fn send_unless_changed(&self, request: ApiRequest) -> Result<(), ParentWriteError> {
         match self.parent.server.send(request).await {
-            Err(error) if error.is(StatusCode::CONFLICT) || error.is(StatusCode::NOT_FOUND) => Ok(()),
+            Err(error)
+                if error.has_status_code(StatusCode::CONFLICT)
+                    || error.has_status_code(StatusCode::NOT_FOUND) =>
+            {
+                Ok(())
+            }
             answer => Ok(answer.map(drop)?),
         }
     }

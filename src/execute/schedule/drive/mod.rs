@@ -54,7 +54,7 @@ pub trait Work {
     }
 
     /// Returns the answer of a wait of `Lane::WaitTogether`, if it is known without waiting.
-    fn known_answer(&self, _: &Self::Action) -> Option<Self::Answer> {
+    fn answer_known_without_waiting(&self, _: &Self::Action) -> Option<Self::Answer> {
         None
     }
 
@@ -125,8 +125,8 @@ impl<'a> Driver<'a> {
     }
 
     /// Returns how many of this number of writes will soon run at once, if the server keeps up.
-    pub fn soon_under_way(&self, writes: usize) -> usize {
-        self.limit.soon_under_way(writes)
+    pub fn estimate_concurrent_writes(&self, writes: usize) -> usize {
+        self.limit.estimate_concurrent_writes(writes)
     }
 
     /// Carries out `write` for each item, in any order, and passes each answer to `on_answer` as it arrives.
@@ -187,9 +187,9 @@ impl<'a> Driver<'a> {
                 has_waited = true;
             }
             if is_idle && waits.is_empty() {
-                progress.postponed.start_clock();
+                progress.postponed.start_time_limits();
             } else {
-                progress.postponed.stop_clock();
+                progress.postponed.stop_time_limits();
             }
             let next_probe = progress.postponed.next_probe_time();
             let has_ended = under_way.is_empty() && waits.is_empty() && answers_of_waits.is_empty();
@@ -197,7 +197,7 @@ impl<'a> Driver<'a> {
                 break;
             }
             self.report_notes(&sink);
-            let throttled_before = self.server.throttled_answers();
+            let throttled_before = self.server.throttled_answer_count();
             // In this order, so that the answers that have arrived are taken before anything else.
             tokio::select! {
                 biased;
@@ -228,7 +228,10 @@ impl<'a> Driver<'a> {
         if let Some(id) = progress.schedule.take_next(Lane::Wait) {
             return Some(id);
         }
-        if !self.limit.allows(clock.writes, self.server.throttled_requests()) {
+        if !self
+            .limit
+            .allows_one_more(clock.writes, self.server.waiting_throttled_request_count())
+        {
             return None;
         }
         progress.schedule.take_next(Lane::Write)
@@ -238,7 +241,7 @@ impl<'a> Driver<'a> {
     /// Many Requests) when the driver began to wait for the write. If there are more now, the server refuses requests,
     /// whether this write was refused or another one.
     fn adjust_limit(&mut self, latency: Duration, throttled_before: u64, under_way: usize) {
-        if self.server.throttled_answers() > throttled_before {
+        if self.server.throttled_answer_count() > throttled_before {
             self.limit.record_refusal(under_way);
         } else if !self.server.is_silent() {
             self.limit.record_answer(latency);
@@ -301,7 +304,7 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     /// `waits_to_begin`.
     fn end_or_collect_waits(&mut self) {
         while let Some(id) = self.schedule.take_next(Lane::WaitTogether) {
-            match self.work.known_answer(self.action_with_id(id)) {
+            match self.work.answer_known_without_waiting(self.action_with_id(id)) {
                 Some(answer) => self.end(id, answer),
                 None => self.waits_to_begin.push(id),
             }

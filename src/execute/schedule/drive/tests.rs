@@ -230,7 +230,7 @@ async fn an_interrupt_ends_what_is_postponed_and_begins_nothing() {
     let ((), ()) = tokio::join!(
         async {
             sleep(Duration::from_secs(3)).await;
-            asking.request(|_| {});
+            asking.request_more_urgently(|_| {});
         },
         work
     );

@@ -203,15 +203,15 @@ fn needed_to_list_objects_of_crd(key: &ObjectKey) -> Option<Permission> {
 /// A parent with a manifest is created by an apply, so `create` is limited to its name. A parent without a manifest is
 /// created by POST. For RBAC, a POST names no object, so `create` holds for all objects of the kind. A custom resource
 /// is never created without a manifest.
-fn needed_for_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permission> {
-    let on_parent = |verb| Permission::on_object(verb, resource, &set.parent);
+fn needed_for_parent(set: &Set, parent_resource: &Resource, desired: &Desired) -> Vec<Permission> {
+    let on_parent = |verb| Permission::on_object(verb, parent_resource, &set.parent);
     let mut needed = vec![
         on_parent(Verb::Get),
         on_parent(Verb::Patch),
         // To delete the set. That grants little more than `patch`, with which a user can already remove the record.
         on_parent(Verb::Delete),
     ];
-    let is_custom_resource = !resource.group.is_empty();
+    let is_custom_resource = !parent_resource.group.is_empty();
     if desired.parent.is_some() {
         needed.push(on_parent(Verb::Create));
     } else if !is_custom_resource {
@@ -224,7 +224,7 @@ fn needed_for_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<P
             group: "apiextensions.k8s.io".to_owned(),
             resource: "customresourcedefinitions".to_owned(),
             verb: Verb::Get,
-            name: Some(format!("{}.{}", resource.plural, resource.group)),
+            name: Some(format!("{}.{}", parent_resource.plural, parent_resource.group)),
         });
     }
     needed
