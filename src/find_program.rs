@@ -47,6 +47,15 @@ fn set_program_name(command: &mut Command, name: &str) {
 #[cfg(not(unix))]
 fn set_program_name(_command: &mut Command, _name: &str) {}
 
+/// Returns the name of kubectl: the path of the kubectl that has started this program as its plugin, if it says so, as
+/// kubectl does from 1.37 (`KUBECTL_PATH`, kubernetes/kubernetes#138694).
+pub fn kubectl() -> String {
+    std::env::var("KUBECTL_PATH")
+        .ok()
+        .filter(|path| !path.is_empty())
+        .unwrap_or_else(|| "kubectl".to_owned())
+}
+
 /// Finds the file of this program.
 pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
     search(name, &Environment::from_process())

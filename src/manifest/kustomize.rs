@@ -1,7 +1,7 @@
 //! The manifests of a kustomization (`-k`), rendered by `kubectl kustomize`.
 //!
-//! If there is no kubectl in PATH, `kustomize` is used. The argument of `-k` may be any directory that these programs
-//! accept, a remote one included.
+//! If `KUBECTL_PATH` names no kubectl and there is none in `PATH`, `kustomize` is used. The argument of `-k` may be any
+//! directory that these programs accept, a remote one included.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -13,9 +13,6 @@ use super::kustomization_secrets::{self, Withheld};
 use super::source::{STREAM_LIMIT, message_without_url_secrets};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
-
-/// The programs that render a kustomization, each with its subcommand.
-const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
 
 /// Why a kustomization cannot be rendered, and what to type next.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +54,9 @@ const GROUP: &str = "kustomize.config.k8s.io/";
 
 /// Renders a kustomization: a text of documents divided by `---`.
 pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
-    for (program, subcommand) in PROGRAMS {
+    let kubectl = find_program::kubectl();
+    // Each program with its subcommand.
+    for (program, subcommand) in [(&*kubectl, "kustomize"), ("kustomize", "build")] {
         let mut command = match find_program::to_command(program) {
             Ok(command) => command,
             Err(ProgramError::NotFound) => continue,

@@ -293,6 +293,25 @@ fn manifests_come_from_kustomizations() {
         apply(programs, "base").expect(0);
         set.assert_holds(&objects);
     }
+    // The kubectl that has started its plugin goes before that of PATH.
+    let broken = search_path(&[("kubectl", "exit 1".to_owned())]);
+    let render = |kubectl: &str| {
+        Program::new()
+            .env("PATH", broken.directory())
+            .env("KUBECTL_PATH", kubectl)
+            .args(["apply", "web", "-n", &home, "-k"])
+            .args([files.path("base")])
+            .run()
+    };
+    render(&kubectl).expect(0);
+    render("").expect(2);
+    let run = render("/nowhere/kubectl").expect(2);
+    assert!(
+        run.stderr
+            .contains("/nowhere/kubectl kustomize: cannot be started"),
+        "{}",
+        run.stderr
+    );
     let run = apply(&with_kubectl, "broken").expect(2);
     assert!(run.stderr.contains("gone.yaml"), "{}", run.stderr);
     let run = apply(&with_kubectl, "refused").expect(2);

@@ -72,6 +72,7 @@ impl Program {
             .env_remove("SSL_CERT_FILE")
             .env_remove("SSL_CERT_DIR")
             .env_remove("KUBECTL_EXTERNAL_DIFF")
+            .env_remove("KUBECTL_PATH")
             .env_remove("KUBECTL_KUBERC")
             // The kuberc of the person who runs the tests is not theirs.
             .env("KUBERC", "off")
