@@ -45,11 +45,10 @@ impl Execution<'_> {
         let crd = &self.desired.members[apply.index];
         let mut live = None;
         let dry_run = async || self.send_apply_dry_run(crd, &apply.live_membership).await;
-        let reply = self
-            .dry_run_until_live_matches(&mut live, crd, dry_run)
-            .await
-            .ok();
-        let predicted = reply.as_ref().and_then(parse_object);
+        let Ok(reply) = self.dry_run_until_live_matches(&mut live, crd, dry_run).await else {
+            return false;
+        };
+        let predicted = parse_object(&reply);
         let spec_of = |crd: Option<Value>| Some(crd?.get("spec")?.clone());
         spec_of(live) != spec_of(predicted)
     }
