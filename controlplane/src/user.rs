@@ -29,7 +29,7 @@ impl Grant {
     pub fn everywhere(rules: impl IntoIterator<Item = Value>) -> Self {
         Self {
             namespace: None,
-            rules: rules.into_iter().collect(),
+            rules: with_known_fields(rules),
         }
     }
 
@@ -37,7 +37,7 @@ impl Grant {
     pub fn in_namespace(namespace: impl Into<String>, rules: impl IntoIterator<Item = Value>) -> Self {
         Self {
             namespace: Some(namespace.into()),
-            rules: rules.into_iter().collect(),
+            rules: with_known_fields(rules),
         }
     }
 
@@ -62,7 +62,8 @@ impl Grant {
     }
 
     /// A question to the server whether the user has one right of the grant. A role
-    /// and its binding take effect as a whole, so one right stands for all.
+    /// and its binding take effect as a whole, so one right stands for all. Grants of
+    /// one user must not cover each other's first right.
     fn review(&self, user: &str) -> Option<Value> {
         let rule = self.rules.first()?;
         let first = |field: &str| rule[field][0].as_str();
@@ -88,6 +89,24 @@ impl Grant {
             "spec": spec,
         }))
     }
+}
+
+/// Collects the rules. A misspelled field would be dropped by the server, and the grant be wider than it says.
+fn with_known_fields(rules: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    const FIELDS: [&str; 5] = [
+        "apiGroups",
+        "nonResourceURLs",
+        "resourceNames",
+        "resources",
+        "verbs",
+    ];
+    rules
+        .into_iter()
+        .inspect(|rule| {
+            let mut fields = rule.as_object().into_iter().flat_map(|rule| rule.keys());
+            assert!(fields.all(|field| FIELDS.contains(&&**field)), "{rule}");
+        })
+        .collect()
 }
 
 /// An ordinary user of a control plane.
@@ -147,9 +166,14 @@ fn create_until_allowed(
             break;
         }
         if Instant::now() > deadline {
+            let denied: Vec<&Value> = answers
+                .iter()
+                .filter(|answer| answer["status"]["allowed"] == false)
+                .map(|answer| &answer["spec"])
+                .collect();
             return Err(Error::GrantNotHeeded {
                 user: user.to_owned(),
-                rights: json!(reviews).to_string(),
+                rights: json!(denied).to_string(),
                 seconds: PATIENCE.as_secs(),
             });
         }
@@ -169,13 +193,25 @@ fn create(control_plane: &ControlPlane, user: &str, objects: &[Value]) -> Result
     // together save half of its processor time.
     kubectl
         .env("GOGC", "800")
-        .args(["create", "--validate=false", "-o", "json", "-f"])
+        .args([
+            "create",
+            "--validate=false",
+            "--request-timeout=30s",
+            "-o",
+            "json",
+            "-f",
+        ])
         .arg(&file);
+    let shown = format!("{kubectl:?}");
     let answers = run(kubectl)?.stdout;
     let answers: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(&answers)
         .into_iter()
         .collect();
-    Ok(answers.unwrap_or_default())
+    answers.map_err(|error| Error::CommandFailed {
+        command: shown,
+        status: format!("an answer that is not JSON: {error}"),
+        output: String::new(),
+    })
 }
 
 /// Runs a command that must succeed.

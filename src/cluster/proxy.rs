@@ -15,15 +15,15 @@ use hyper_util::client::proxy::matcher::Matcher;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     uri: Uri,
-    named_by: String,
+    setting_name: String,
 }
 
 /// An invalid proxy URL, or one of another scheme.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{named_by}: not the URL of an http, https or socks5 proxy")]
+#[error("{setting_name}: not the URL of an http, https or socks5 proxy")]
 pub struct InvalidProxy {
     /// The variable or the field of the kubeconfig.
-    pub named_by: String,
+    pub setting_name: String,
 }
 
 impl fmt::Debug for Proxy {
@@ -38,12 +38,12 @@ impl fmt::Display for Proxy {
         if let Some(port) = self.uri.port() {
             write!(f, ":{port}")?;
         }
-        write!(f, " of {}", self.named_by)
+        write!(f, " of {}", self.setting_name)
     }
 }
 
 impl Proxy {
-    /// Parses the URL of a proxy; without a scheme, it is an http proxy. `named_by` names the setting that holds
+    /// Parses the URL of a proxy; without a scheme, it is an http proxy. `setting_name` names the setting that holds
     /// the URL, for messages.
     pub fn parse(address: &str, setting_name: &str) -> Result<Self, InvalidProxy> {
         let with_scheme = match address.split_once("://") {
@@ -60,10 +60,10 @@ impl Proxy {
             })
             .map(|uri| Self {
                 uri,
-                named_by: setting_name.to_owned(),
+                setting_name: setting_name.to_owned(),
             })
             .ok_or_else(|| InvalidProxy {
-                named_by: setting_name.to_owned(),
+                setting_name: setting_name.to_owned(),
             })
     }
 
@@ -101,7 +101,7 @@ impl Proxy {
 
     /// Returns the name of the variable or of the kubeconfig's field that holds the URL.
     pub fn setting_name(&self) -> &str {
-        &self.named_by
+        &self.setting_name
     }
 
     /// Returns the URL with its credentials, for the connection.

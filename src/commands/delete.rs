@@ -248,7 +248,8 @@ async fn delete_and_wait(
     if outcome == Outcome::Interrupted {
         return deletion_run.end(None, Ending::Interrupted, &mut report).await;
     }
-    // If members are left after the wait, `delete_parent_or_narrow_record` keeps the parent, and narrows its record to these members.
+    // If members are left after the wait, `delete_parent_or_narrow_record` keeps the parent, and narrows its record to
+    // these members.
     let ending = deletion
         .delete_parent_or_narrow_record(
             deletion_run,

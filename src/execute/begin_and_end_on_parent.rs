@@ -115,8 +115,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Ends the run on the parent. `settled` are the UIDs of the members that the run has applied or left unchanged;
-    /// `None` if something was not done, so that the record is not narrowed.
+    /// Ends the run on the parent. `settled_uids_if_all_done` are the UIDs of the members that the run has applied or
+    /// left unchanged; `None` if something was not done, so that the record is not narrowed.
     pub(super) async fn end_on_parent(
         &self,
         run: &mut RunOnParent<'_>,
@@ -128,9 +128,7 @@ impl Execution<'_> {
             return ending;
         };
         let exact = match settled_uids_if_all_done {
-            Some(settled_uids_if_all_done) if !known.is_shared => {
-                self.determine_record_after(settled_uids_if_all_done, sink).await
-            }
+            Some(settled_uids) if !known.is_shared => self.determine_record_after(settled_uids, sink).await,
             _ => None,
         };
         let ending = match settled_uids_if_all_done {

@@ -44,8 +44,8 @@ pub(super) async fn reread_in_media_type(
     }
 }
 
-/// Reads the metadata of an object again, in a list of the objects with these `labels` (a label selector); `None` if
-/// the object is gone or does not have the labels any more.
+/// Reads the metadata of an object again, in a list of the objects that `label_selector` selects; `None` if the
+/// object is gone or is not selected any more.
 pub(super) async fn reread_if_selected(
     server: &ApiServer,
     key: &ObjectKey,
@@ -69,7 +69,7 @@ pub(super) async fn reread_if_selected(
     match items {
         // Go writes an empty slice as null.
         Some(Value::Null) => Ok(None),
-        // An empty list passes, too: then the object is gone or does not have the label.
+        // An empty list passes, too: then the object is gone or does not have the labels.
         Some(Value::Array(items)) if items.iter().all(has_key) => Ok(items.into_iter().next()),
         _ => Err(ApiError::for_invalid_answer(path, format!("it is not {key}"))),
     }

@@ -75,7 +75,7 @@ impl<'a> StartingWebhooks<'a> {
             };
             earlier_attempts = earlier_attempts.combine_with(error.earlier_attempts);
             error.earlier_attempts = earlier_attempts;
-            if !self.may_retry_after_pause(&error, failed_attempts).await {
+            if !self.pause_before_retry(&error, failed_attempts).await {
                 return Err(error);
             }
             failed_attempts += 1;
@@ -85,9 +85,9 @@ impl<'a> StartingWebhooks<'a> {
     /// Waits until the time of the next attempt. `failed_attempts` is the number of attempts before the one that failed
     /// with this error. Returns `false` if another attempt makes no sense: it is not the error of a webhook that cannot
     /// be called, the wait for that webhook is over, or the run has to stop.
-    pub async fn may_retry_after_pause(&self, error: &ApiError, failed_attempts: u32) -> bool {
+    pub async fn pause_before_retry(&self, error: &ApiError, failed_attempts: u32) -> bool {
         let webhook =
-            UnreachableWebhook::from_error(error).filter(|webhook| self.note_wait_unless_over(webhook));
+            UnreachableWebhook::from_error(error).filter(|webhook| self.start_or_continue_wait(webhook));
         let Some(webhook) = webhook else {
             return false;
         };
@@ -100,7 +100,7 @@ impl<'a> StartingWebhooks<'a> {
 
     /// Returns whether a write that this webhook could not judge may wait and be sent again. The first call for a
     /// webhook starts its time limit, and adds a note about the wait.
-    pub fn note_wait_unless_over(&self, webhook: &UnreachableWebhook) -> bool {
+    pub fn start_or_continue_wait(&self, webhook: &UnreachableWebhook) -> bool {
         let mut deadlines = self.deadlines.borrow_mut();
         let is_new = !deadlines.contains_key(&webhook.name);
         let deadline = deadlines.entry(webhook.name.clone()).or_default();
@@ -179,18 +179,18 @@ mod tests {
         let patience = Some(Duration::from_secs(30));
         let webhooks = StartingWebhooks::with_patience(patience, &interrupt, &notes);
         let [one, two] = ["one", "two"].map(|name| UnreachableWebhook::new(name.to_owned(), "EOF"));
-        assert!(webhooks.note_wait_unless_over(&one));
+        assert!(webhooks.start_or_continue_wait(&one));
         advance(Duration::from_secs(20)).await;
-        assert!(webhooks.note_wait_unless_over(&two));
+        assert!(webhooks.start_or_continue_wait(&two));
         advance(Duration::from_secs(10)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.note_wait_unless_over(webhook)),
+            [&one, &two].map(|webhook| webhooks.start_or_continue_wait(webhook)),
             [false, true]
         );
         webhooks.stop_time_limits();
         advance(Duration::from_mins(10)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.note_wait_unless_over(webhook)),
+            [&one, &two].map(|webhook| webhooks.start_or_continue_wait(webhook)),
             [true, true]
         );
         webhooks.start_time_limits();
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(last - now, Duration::from_secs(30));
         advance(Duration::from_secs(1)).await;
         assert_eq!(
-            [&one, &two].map(|webhook| webhooks.note_wait_unless_over(webhook)),
+            [&one, &two].map(|webhook| webhooks.start_or_continue_wait(webhook)),
             [false, false]
         );
         let mut count = 0;

@@ -102,7 +102,8 @@ pub struct FoundInventory {
     pub kind: GroupKind,
     /// Objects that hold the inventory: one, or all that a label selector matches.
     pub objects: Vec<Value>,
-    /// The `ConfigMap` with the settings of the tool ([`Tool::trusted_settings_config_map`]), if it exists and may be read.
+    /// The `ConfigMap` with the settings of the tool ([`Tool::trusted_settings_config_map`]), if it exists and may be
+    /// read.
     pub settings: Option<Value>,
 }
 

@@ -132,8 +132,8 @@ impl Agents {
 }
 
 fn convert_proxy(proxy: &Proxy) -> Result<ureq::Proxy, InvalidProxy> {
-    let named_by = proxy.setting_name().to_owned();
-    ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { named_by })
+    let setting_name = proxy.setting_name().to_owned();
+    ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { setting_name })
 }
 
 fn build_agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {

@@ -73,8 +73,8 @@ impl Message {
         self
     }
 
-    /// Returns the name of the object that the message is about: the prefix of `with_subject_prefix` without its colon; empty
-    /// if the message has no prefix.
+    /// Returns the name of the object that the message is about: the prefix of `with_subject_prefix` without its colon;
+    /// empty if the message has no prefix.
     pub fn subject(&self) -> &str {
         self.text[..self.prefix_length].trim_end_matches(": ")
     }

@@ -16,11 +16,11 @@ pub fn counted(count: usize, noun: &str) -> String {
 
 /// Writes the first ten names, separated by commas, and the number of the others: `a, b and 3 more`.
 pub fn first_names_and_more<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
-    first_names_and_more_up_to(SHOWN_NAMES, names)
+    first_names_up_to(SHOWN_NAMES, names)
 }
 
 /// Writes the first `limit` names, separated by commas, and the number of the others: `a, b and 3 more`.
-pub fn first_names_and_more_up_to<T: ToString>(limit: usize, names: impl IntoIterator<Item = T>) -> String {
+pub fn first_names_up_to<T: ToString>(limit: usize, names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
     let first: Vec<String> = names.by_ref().take(limit).map(|name| name.to_string()).collect();
     match names.count() {

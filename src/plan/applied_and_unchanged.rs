@@ -100,7 +100,7 @@ fn needs_no_apply(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bo
         && verdict == Some(&Verdict::Unchanged)
 }
 
-/// Returns the membership of an object whose namespace is not being deleted. `live` is `None` if the object is not
+/// Returns the membership of an object whose namespace is not being deleted. `member` is `None` if the object is not
 /// among the members of the set.
 fn classify_live_membership(member: Option<&Live>, verdict: Option<&Verdict>) -> LiveMembership {
     match member {

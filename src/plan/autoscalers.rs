@@ -87,8 +87,8 @@ pub fn desired_autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, O
     targets.collect()
 }
 
-/// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers` has the scaled objects as
-/// keys.
+/// Returns the note about numbers of replicas that are left to autoscalers. `autoscalers_by_target` has the scaled
+/// objects as keys.
 pub fn left_to_autoscalers_note(autoscalers_by_target: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
     let objects = autoscalers_by_target
         .iter()

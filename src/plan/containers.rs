@@ -40,7 +40,7 @@ fn is_namespace(live: &Live) -> bool {
 }
 
 /// Returns the kind that a CRD defines; `None` for an object that is not a CRD but has the fields of one.
-fn kind_defined_by(live: &Live) -> Option<&GroupKind> {
+fn kind_defined_by_live_crd(live: &Live) -> Option<&GroupKind> {
     live.defines.as_ref().filter(|_| is_namespace_or_crd(live))
 }
 
@@ -68,7 +68,7 @@ impl<'a> ContainerIndex<'a> {
         let held = if is_namespace(container) {
             self.in_namespace.get(container.key.name.as_str())
         } else {
-            kind_defined_by(container).and_then(|kind| self.of_kind.get(kind))
+            kind_defined_by_live_crd(container).and_then(|kind| self.of_kind.get(kind))
         };
         held.map_or(&[], Vec::as_slice)
     }
@@ -113,7 +113,7 @@ impl KeptObjects {
         if is_namespace(container) {
             self.in_namespace.get(&container.key.name)
         } else {
-            self.of_kind.get(kind_defined_by(container)?)
+            self.of_kind.get(kind_defined_by_live_crd(container)?)
         }
     }
 }
@@ -135,12 +135,12 @@ pub fn find_containers_of_staying_objects_in_plan(
     desired: &Desired,
     plan: &Plan,
 ) -> Containers {
-    find_containers_of_staying_objects(set, parent, desired, plan.all_prunes(), &plan.skips)
+    containers_that_stay(set, parent, desired, plan.all_prunes(), &plan.skips)
 }
 
 /// Returns the containers of the parent, of desired objects and of `skips`, for a run that deletes `prunes`. Returns
 /// none if no prune is cluster-scoped: a namespaced object cannot own a namespace or a CRD.
-pub(super) fn find_containers_of_staying_objects<'p>(
+pub(super) fn containers_that_stay<'p>(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,

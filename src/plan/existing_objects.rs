@@ -107,12 +107,7 @@ pub(super) fn refuse_members_of_other_sets(
 /// later run prunes the object once the manifests no longer hold it.
 ///
 /// `live` is the object as it was read, without the label of a member.
-pub fn describe_later_prune_of_existing_object(
-    object: &DesiredObject,
-    live: &Live,
-    set: &Set,
-    policy: &Policy,
-) -> String {
+pub fn describe_taken_in_object(object: &DesiredObject, live: &Live, set: &Set, policy: &Policy) -> String {
     const PRUNED_LATER: &str = "existed before; pruned when removed from the manifests";
     // The object as it will be after the apply.
     let member = Live {
@@ -278,7 +273,7 @@ mod tests {
         found.part_of = None;
         found.part_of_writers.clear();
         change(&mut found);
-        describe_later_prune_of_existing_object(&desired(kind, namespace, name), &found, &set(), &policy())
+        describe_taken_in_object(&desired(kind, namespace, name), &found, &set(), &policy())
     }
 
     #[test]

@@ -65,8 +65,7 @@ pub use deletion_remains::Remains;
 pub use dependencies::{DependencyEdges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
 pub use existing_objects::{
-    OtherParent, OtherParents, describe_later_prune_of_existing_object, find_newcomers_to_read,
-    scope_of_newcomers,
+    OtherParent, OtherParents, describe_taken_in_object, find_newcomers_to_read, scope_of_newcomers,
 };
 pub use graph::{ActionId, Barrier, EdgeKind, Graph};
 pub use judge::Judge;
@@ -179,7 +178,7 @@ pub fn find_containers_of_staying_objects(
     policy: &Policy,
 ) -> Containers {
     let (prunes, skips) = divide_if_any_cluster_scoped(set, desired, observed, policy);
-    containers::find_containers_of_staying_objects(set, parent, desired, prunes.iter(), &skips)
+    containers::containers_that_stay(set, parent, desired, prunes.iter(), &skips)
 }
 
 /// Divides the members into prunes and skips if any member is cluster-scoped; otherwise, both lists are empty.

@@ -270,7 +270,7 @@ impl Preconditions {
         }
     }
 
-    /// Returns what to remember of an object after a write of the run. `object` is the server's answer to that write.
+    /// Returns what to remember of an object after a write of the run. `answer` is the server's answer to that write.
     /// Later writes of the run require this state instead of the planned one.
     pub fn seen_after_write(&self, answer: &Value) -> Option<Seen> {
         self.0.as_ref()?.to_seen_without_ignored(answer)

@@ -67,7 +67,7 @@ pub async fn list_contents_of_namespaces_and_crds(
 pub enum ContentsError {
     /// It is not known which kinds the server has.
     #[error(transparent)]
-    Unsettled(#[from] UndeterminedKindError),
+    UndeterminedKind(#[from] UndeterminedKindError),
     /// The cluster did not answer a list, or refused the user.
     #[error("{error}")]
     List {
@@ -81,7 +81,7 @@ pub enum ContentsError {
 impl From<ContentsError> for Error {
     fn from(error: ContentsError) -> Self {
         match error {
-            ContentsError::Unsettled(error) => error.into(),
+            ContentsError::UndeterminedKind(error) => error.into(),
             ContentsError::List { place, error } => (place, error).into(),
         }
     }

@@ -52,7 +52,7 @@ impl<T> ListResults<T> {
 }
 
 /// Lists objects of these resources over all namespaces. If that fails for a resource, lists it in each of
-/// `namespaces`.
+/// `fallback_namespaces`.
 pub async fn list_visible_everywhere<T>(
     server: &ApiServer,
     resources: &[Arc<Resource>],

@@ -18,8 +18,8 @@ use crate::model::resource::Resource;
 /// Limit of concurrent GETs.
 const CONCURRENCY: usize = 16;
 
-/// Reads the owners of the containers that exist. The states of namespaces in `read` were read before, and are not read
-/// again.
+/// Reads the owners of the containers that exist. The states of namespaces in `known_namespaces` were read before, and
+/// are not read again.
 pub async fn read_owners_of_namespaces_and_crds(
     server: &ApiServer,
     containers: &Containers,
@@ -35,8 +35,8 @@ pub async fn read_owners_of_namespaces_and_crds(
         .map(|(name, state)| (Containers::namespace_key(name), Owners::from_namespace(state)))
         .collect();
     let definitions = containers.definitions.iter().map(async |(key, resource)| {
-        let known_namespaces = read_crd_owners(server, resource).await?;
-        Ok::<_, ApiError>(known_namespaces.map(|owners| (key.clone(), owners)))
+        let found = read_crd_owners(server, resource).await?;
+        Ok::<_, ApiError>(found.map(|owners| (key.clone(), owners)))
     });
     let definitions: Vec<Option<_>> = stream::iter(definitions)
         .buffer_unordered(CONCURRENCY)

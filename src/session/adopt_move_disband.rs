@@ -124,8 +124,8 @@ impl SetRead {
         Proposal::new(refusals.collect(), &plan.changes).with_parent_of(&self.named.set)
     }
 
-    /// Lists the objects that carry the set's label and match the label selector `labels`. If an object is listed in
-    /// several API groups, it has the key that is in `asked`.
+    /// Lists the objects that carry the set's label and match the label selector `label_selector`. If an object is
+    /// listed in several API groups, it has the key that is in `preferred_keys`.
     pub async fn list_members(
         &self,
         cluster: &Cluster,

@@ -63,8 +63,8 @@ fn find_unrecorded_members(
         .collect()
 }
 
-/// Finds members whose set has no parent. `known` has the ids of all sets with a parent. `reference` is the set as the
-/// command line names it; `None` if the command checks all sets.
+/// Finds members whose set has no parent. `ids_of_known_sets` has the ids of all sets with a parent. `reference` is the
+/// set as the command line names it; `None` if the command checks all sets.
 pub(super) fn find_orphans(
     objects: &[Live],
     ids_of_known_sets: &BTreeSet<String>,

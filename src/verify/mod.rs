@@ -72,8 +72,8 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
     verdict
 }
 
-/// Finds members of sets that have no parent. `known` has the ids of all sets with a parent. `reference` is the set as
-/// the command line names it; `None` if the command checks all sets.
+/// Finds members of sets that have no parent. `ids_of_known_sets` has the ids of all sets with a parent. `reference` is
+/// the set as the command line names it; `None` if the command checks all sets.
 pub fn check_orphans(
     objects: &[Live],
     ids_of_known_sets: &BTreeSet<String>,
@@ -90,7 +90,7 @@ pub fn check_orphans(
 /// If the record of one of the `others` covers the object too, the object may have been a member of that set instead.
 /// Then it is reported only for a set of `sets` whose parent is in the object's namespace, or if the object itself
 /// shows that it has lost its label. If several of `sets` may have lost the object, the finding does not name one.
-pub fn find_lost_members(
+pub fn lost_member_findings(
     sets: &[Examined],
     others: &[Examined],
     surroundings: Surroundings<'_>,

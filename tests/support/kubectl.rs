@@ -12,7 +12,7 @@ pub(crate) const RARE_GARBAGE_COLLECTION: [(&str, &str); 1] = [("GOGC", "800")];
 
 /// `kubectl apply` of these objects by an administrator, with more arguments, and with
 /// its own sets switched on. It requests no schemas, neither to validate nor to merge: the
-/// kinds of the tests are built into it, or have no merge keys.
+/// kinds of the tests are built into it, or custom, and it merges those without a schema.
 pub(crate) fn kubectl_apply(objects: &[Value], arguments: &[&str]) -> Run {
     // A file that begins with a brace is JSON to kubectl 1.29, which refuses `---` in it.
     let files = Files::new().with("objects.yaml", &format!("---\n{}", objects_file(objects)));

@@ -232,7 +232,7 @@ pub(super) fn replace_clap_tip(
             find_tip_for_flag_of_other_tool(unknown, name, arguments)
                 .or_else(|| find_missing_equals_tip(command, arguments))
                 .or_else(|| find_negative_value_tip(unknown, command, arguments))
-                .or_else(|| find_tip_for_flag_of_other_commands(unknown, command))
+                .or_else(|| find_tip_for_misplaced_flag(unknown, command))
                 .or_else(|| find_file_without_flag_tip(unknown, name))
         }
         _ => {
@@ -284,8 +284,8 @@ fn find_tip_for_flag_of_other_tool(unknown: &str, command: &str, arguments: &[St
     found.map(|(.., tip)| (*tip).to_owned())
 }
 
-/// Returns whether `flag`, such as `--cascade=orphan`, is among the arguments, with `=` or with a space. `unknown` is
-/// the flag that clap complains about, without its value.
+/// Returns whether `flag_with_value`, such as `--cascade=orphan`, is among the arguments, with `=` or with a space.
+/// `unknown_flag` is the flag that clap complains about, without its value.
 fn is_flag_with_value_given(flag_with_value: &str, unknown_flag: &str, arguments: &[String]) -> bool {
     let mut pairs = arguments.windows(2);
     flag_with_value.split_once('=').is_some_and(|(name, value)| {
@@ -351,7 +351,7 @@ fn find_negative_value_tip(unknown: &str, command: &Command, arguments: &[String
 }
 
 /// Returns the tip for a flag that only other commands have. A flag that overrides a safety check is not mentioned.
-fn find_tip_for_flag_of_other_commands(unknown: &str, command: &Command) -> Option<String> {
+fn find_tip_for_misplaced_flag(unknown: &str, command: &Command) -> Option<String> {
     let long = unknown
         .strip_prefix("--")
         .filter(|_| !FLAGS_THAT_OVERRIDE_CHECKS.contains(&unknown))?;

@@ -120,8 +120,8 @@ impl AnswerMemoryBudget {
 
 /// Refuses a text of JSON with too many values.
 pub(super) fn check_number_of_values(json: &[u8]) -> Result<(), TooLarge> {
-    // Most texts have fewer bytes than an answer may have values. The quick count includes characters inside strings, so
-    // it is never too low; usually, the exact count is not needed.
+    // Most texts have fewer bytes than an answer may have values. The quick count includes characters inside strings,
+    // so it is never too low; usually, the exact count is not needed.
     if json.len() > VALUES_OF_EACH_ANSWER
         && json.iter().filter(|byte| may_begin_json_value(**byte)).count() > VALUES_OF_EACH_ANSWER
         && count_json_values(json) > VALUES_OF_EACH_ANSWER

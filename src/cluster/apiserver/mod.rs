@@ -78,7 +78,7 @@ pub struct ApiServer {
     local_apis: LocalApis,
     /// The name of the user, once the server was asked for it.
     user_name: Arc<OnceCell<Option<String>>>,
-    answer_room: AnswerMemoryBudget,
+    answer_memory: AnswerMemoryBudget,
     request_timeout: Duration,
     credential: Option<Credential>,
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
@@ -126,7 +126,7 @@ impl ApiServer {
             write_lease: WriteLease::default(),
             local_apis: LocalApis::default(),
             user_name: Arc::default(),
-            answer_room: AnswerMemoryBudget::default(),
+            answer_memory: AnswerMemoryBudget::default(),
             request_timeout,
             credential: None,
             connection_opener: None,
@@ -326,7 +326,7 @@ impl ApiServer {
             if !may_be_from_proxy(head.status.as_u16()) {
                 self.clock.set_from_date_header(&head.headers);
             }
-            let reading = self.answer_room.read_within_limits(body, request.answer).await;
+            let reading = self.answer_memory.read_within_limits(body, request.answer).await;
             let body = reading.map_err(|error| self.note_unusable_body(error, sent))?;
             Ok((head, body))
         };

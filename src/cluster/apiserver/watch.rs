@@ -61,7 +61,7 @@ struct WatchLine {
 impl ApiServer {
     /// Begins a watch; `path` includes the query. The request is not repeated if it fails, because the caller lists
     /// again whenever a watch ends. Objects come in the form that `accept` names. The watch fails if nothing arrives
-    /// within `silence`.
+    /// within `longest_silence`.
     pub async fn watch(
         &self,
         path: &str,
@@ -98,7 +98,7 @@ impl ApiServer {
                 silence: longest_silence,
             });
         }
-        let reading = self.answer_room.read_within_limits(body, Content::Object);
+        let reading = self.answer_memory.read_within_limits(body, Content::Object);
         let in_time = timeout(self.request_timeout, reading).await;
         let body = in_time.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(

@@ -46,18 +46,18 @@ struct EarlyConnection<S, E> {
 
 /// Opens connections to one server early.
 struct Opener<C: Service<Uri>> {
-    connections: EarlyConnector<C>,
+    early_connector: EarlyConnector<C>,
     server: Uri,
 }
 
 impl<S, E> Opened<S, E> {
     /// Removes the oldest early connection that is young enough, and returns it.
     fn take_young_connection(&mut self, longest_idle: Duration) -> Option<EarlyConnection<S, E>> {
-        self.close_idle_since(longest_idle);
+        self.close_idle_for(longest_idle);
         self.early.pop_front()
     }
 
-    fn close_idle_since(&mut self, idle_time: Duration) {
+    fn close_idle_for(&mut self, idle_time: Duration) {
         while self
             .early
             .pop_front_if(|early| early.since.elapsed() >= idle_time)
@@ -91,7 +91,7 @@ where
     /// Returns an opener of early connections to this server.
     pub(super) fn opener(&self, server: Uri) -> Arc<dyn ConnectionOpener> {
         Arc::new(Opener {
-            connections: self.clone(),
+            early_connector: self.clone(),
             server,
         })
     }
@@ -111,27 +111,33 @@ where
     C::Future: Send,
 {
     fn open_up_to(&self, wanted: usize) {
-        let mut opened = self.connections.lock();
+        let mut opened = self.early_connector.lock();
         if opened.all >= wanted {
             return;
         }
         for _ in opened.all..wanted {
-            let opening = self.connections.connector.clone().oneshot(self.server.clone());
+            let opening = self
+                .early_connector
+                .connector
+                .clone()
+                .oneshot(self.server.clone());
             opened.early.push_back(EarlyConnection {
                 since: Instant::now(),
                 opening: tokio::spawn(opening),
             });
             opened.all += 1;
         }
-        let connections = self.connections.clone();
+        let early_connector = self.early_connector.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(connections.longest_idle).await;
-            connections.lock().close_idle_since(connections.longest_idle);
+            tokio::time::sleep(early_connector.longest_idle).await;
+            early_connector
+                .lock()
+                .close_idle_for(early_connector.longest_idle);
         });
     }
 
     fn close_unused_connections(&self) {
-        self.connections.lock().close_idle_since(Duration::ZERO);
+        self.early_connector.lock().close_idle_for(Duration::ZERO);
     }
 }
 

@@ -110,13 +110,17 @@ impl Interpretation<'_> {
     }
 
     /// Finds a resource: full names come before short names, and these before kinds.
-    fn find<'a>(&self, resources: &'a [Resource], is_group: impl Fn(&str) -> bool) -> Option<&'a Resource> {
+    fn find<'a>(
+        &self,
+        resources: &'a [Resource],
+        matches_group: impl Fn(&str) -> bool,
+    ) -> Option<&'a Resource> {
         let forms: [fn(&Resource, &str) -> bool; 3] = [has_plural_or_singular, has_short_name, has_kind];
         forms.into_iter().find_map(|has_form| {
             resources.iter().find(|resource| {
                 has_form(resource, self.resource)
                     && self.is_version(&resource.version)
-                    && is_group(&resource.group)
+                    && matches_group(&resource.group)
             })
         })
     }

@@ -31,8 +31,8 @@ use crate::settings::{AdoptOptions, InventoryReference, ObjectsToAdopt};
 /// Finds the objects of the inventory.
 ///
 /// If the server does not list a kind of the inventory, this waits until it does, or until it is proved that the kind
-/// is gone (`wait_for_missing_kinds`): the user may delete the inventory after the run, and objects of that kind would
-/// be lost.
+/// is gone (`await_or_judge_inventory_kinds`): the user may delete the inventory after the run, and objects of that
+/// kind would be lost.
 pub(super) async fn find_tracked(
     cluster: &mut Cluster,
     reference: &InventoryReference,
@@ -43,7 +43,7 @@ pub(super) async fn find_tracked(
     let tool = reference.tool;
     let namespace = reference.namespace.as_ref().unwrap_or(&cluster.namespace).clone();
     let (source, inventory) = read_inventory(cluster, reference, &namespace).await?;
-    wait_for_missing_kinds(cluster, &inventory).await?;
+    await_or_judge_inventory_kinds(cluster, &inventory).await?;
     let cluster = &*cluster;
     let select_by = |selector| {
         ObjectSelection::Tracked(Box::new(InventorySelection {
@@ -104,7 +104,7 @@ pub(super) async fn find_tracked(
 }
 
 /// Determines the state of the kinds of an inventory that discovery does not list.
-async fn wait_for_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
+async fn await_or_judge_inventory_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
     let kinds: BTreeSet<GroupKind> = match inventory {
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
         Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),

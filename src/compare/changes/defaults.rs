@@ -84,8 +84,8 @@ fn server_writes_fields_as(
 }
 
 /// Returns whether the server fills in this value for a field that `desired` leaves out. Null counts as filled in: the
-/// server returns it for an absent field whose type has no `omitempty`. `around` is the name of the field that holds
-/// the container of the field.
+/// server returns it for an absent field whose type has no `omitempty`. `outer_container` is the name of the field that
+/// holds the container of the field.
 fn server_fills_in(
     value: &Value,
     field: FieldOfKind<'_>,

@@ -56,18 +56,18 @@ fn owned_fields_by_manager(object: &Value) -> Owned {
         let fields = owned.entry(manager.to_owned()).or_default();
         // A manager that owns a field by an apply and by an update owns it twice, and can lose one of the two.
         let prefix = entry["operation"].as_str().unwrap_or_default();
-        collect_leaf_paths(prefix, &entry["fieldsV1"], fields);
+        collect_paths_of_manager(prefix, &entry["fieldsV1"], fields);
     }
     owned
 }
 
-fn collect_leaf_paths(path: &str, fields: &Value, found: &mut BTreeSet<String>) {
+fn collect_paths_of_manager(path: &str, fields: &Value, found: &mut BTreeSet<String>) {
     for (key, child) in fields.as_object().into_iter().flatten() {
         let path = format!("{path}/{key}");
         if child.as_object().is_none_or(serde_json::Map::is_empty) {
             found.insert(path);
         } else {
-            collect_leaf_paths(&path, child, found);
+            collect_paths_of_manager(&path, child, found);
         }
     }
 }

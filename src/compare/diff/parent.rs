@@ -14,8 +14,8 @@ use crate::model::set::{ParentObject, Set};
 /// Compares the parent before and after a run.
 ///
 /// `found` is the parent as it was read, and `record` its record after the run. If the parent has a manifest,
-/// `manifest` holds the desired object, the live object and the prediction of the server. Otherwise only the ApplySet
-/// metadata is compared.
+/// `desired_live_and_predicted` holds the desired object, the live object and the prediction of the server. Otherwise
+/// only the ApplySet metadata is compared.
 pub fn compare_parent(
     set: &Set,
     resource: &Resource,

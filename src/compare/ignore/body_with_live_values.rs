@@ -84,7 +84,7 @@ impl IgnoredPlace<'_> {
     fn below(&self, key: &str) -> Self {
         let entries = self.entries.below(key);
         Self {
-            is_atomic: self.is_atomic || entries.own_whole_value(),
+            is_atomic: self.is_atomic || entries.any_owns_whole_value(),
             entries,
             purpose: self.purpose,
         }
@@ -113,7 +113,9 @@ impl IgnoredPlace<'_> {
     /// Returns whether another manager owns the value here as a whole, and the body is to be compared. That manager
     /// wrote an ignored part of the value, and so became the only owner of all of it.
     fn is_compared_and_owned_by_other(&self) -> bool {
-        self.purpose == Purpose::Compare && self.entries.own_whole_value() && self.entries.ours().is_none()
+        self.purpose == Purpose::Compare
+            && self.entries.any_owns_whole_value()
+            && self.entries.ours().is_none()
     }
 
     /// Sets a field of the mapping at this place, or what `rest` leads to below the field.
@@ -148,7 +150,7 @@ impl IgnoredPlace<'_> {
                 remove_field_and_emptied_containers(&mut left, rest);
                 if is_empty_map_or_list(&left) {
                     body.remove(name);
-                } else if has_chosen_keys(name_of_enclosing_map(name, rest)) {
+                } else if is_map_with_free_keys(name_of_enclosing_map(name, rest)) {
                     *desired = left;
                 }
             }
@@ -219,7 +221,7 @@ impl IgnoredPlace<'_> {
     /// Returns the value of an ignored field in the body; `None` if it is left out.
     fn merged_value(&self, desired: Option<&Value>, live: Option<&Value>) -> Option<Value> {
         let live = live?;
-        if self.is_atomic && !self.entries.own_whole_value() {
+        if self.is_atomic && !self.entries.any_owns_whole_value() {
             return Some(live.clone());
         }
         match self.purpose {
@@ -332,7 +334,7 @@ fn name_of_enclosing_map<'n>(name: &'n str, rest: &'n [String]) -> &'n str {
 }
 
 /// Returns whether people choose the keys of the map with this name, so that no key is required.
-fn has_chosen_keys(name: &str) -> bool {
+fn is_map_with_free_keys(name: &str) -> bool {
     const MAPS: [&str; 8] = [
         "labels",
         "annotations",

@@ -69,7 +69,7 @@ impl<'a> ManagedFieldsEntries<'a> {
 
     /// Returns the entries of a field. If the value here is owned as a whole, its entries are those of the field, too.
     pub(super) fn field(&self, name: &str) -> Self {
-        if self.own_whole_value() {
+        if self.any_owns_whole_value() {
             return self.clone();
         }
         self.below(&format!("f:{name}"))
@@ -107,7 +107,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns whether the value here is owned as a whole: it has an owner, and no entry has a part of it.
-    pub(super) fn own_whole_value(&self) -> bool {
+    pub(super) fn any_owns_whole_value(&self) -> bool {
         self.have_owner() && !self.have_parts()
     }
 

@@ -106,7 +106,7 @@ impl IgnoreRules {
         self.rules
             .iter()
             .zip(&usages)
-            .flat_map(|(rule, usage)| rule.warn_of_unused_rule_or_paths(usage, file))
+            .flat_map(|(rule, usage)| rule.unused_rule_or_path_warnings(usage, file))
             .collect()
     }
 
@@ -163,7 +163,7 @@ impl RuleUsage {
 }
 
 impl IgnoreRule {
-    fn warn_of_unused_rule_or_paths(&self, usage: &RuleUsage, file: &str) -> Vec<String> {
+    fn unused_rule_or_path_warnings(&self, usage: &RuleUsage, file: &str) -> Vec<String> {
         if !usage.matches_object {
             return vec![format!(
                 "{file}:{}: this rule matches no object of the manifests",

@@ -12,10 +12,10 @@ use crate::model::object::Object;
 const FIELDS: [&str; 2] = ["labels", "annotations"];
 
 /// Returns the object with the ApplySet metadata that an apply by `manager` would remove from the live object: the
-/// labels and annotations that this manager has applied before. `None` if there are none. `live` is the metadata of the
-/// live object.
+/// labels and annotations that this manager has applied before. `None` if there are none. `live_metadata` is the
+/// metadata of the live object.
 ///
-/// The values are those of `live`, so the object may be sent only over the resourceVersion of `live`.
+/// The values are those of `live_metadata`, so the object may be sent only over the resourceVersion of `live_metadata`.
 pub fn with_live_applyset_metadata(object: &Object, live_metadata: &Value, manager: &str) -> Option<Object> {
     let mut metadata = None;
     for entry in entries(live_metadata)
@@ -28,7 +28,7 @@ pub fn with_live_applyset_metadata(object: &Object, live_metadata: &Value, manag
                     continue;
                 };
                 let metadata = metadata.get_or_insert_with(|| object.metadata());
-                get_or_insert_labels_or_annotations(metadata, field)
+                labels_or_annotations_mut(metadata, field)
                     .entry(key)
                     .or_insert_with(|| value.clone());
             }
@@ -80,7 +80,7 @@ fn is_parent_only_key(key: &str) -> bool {
     is_applyset_key(key) && ![PART_OF_LABEL, IS_PARENT_TYPE_LABEL].contains(&key)
 }
 
-fn get_or_insert_labels_or_annotations<'m>(
+fn labels_or_annotations_mut<'m>(
     metadata: &'m mut Map<String, Value>,
     field: &str,
 ) -> &'m mut Map<String, Value> {

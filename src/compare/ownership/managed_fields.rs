@@ -113,7 +113,7 @@ pub enum Creator {
     Others(Vec<String>),
 }
 
-/// Returns the creator of an object. `appliers` are field managers under which part-of labels are
+/// Returns the creator of an object. `appliers_to_ignore` are field managers under which part-of labels are
 /// written: they do not show the creator either.
 ///
 /// A controller's object stays a controller's if a person labels it. An object that both have changed

@@ -196,8 +196,9 @@ pub(super) fn union_of_entries(metadata: &Value, is_included: impl Fn(&Value) ->
     union_of_all(entries.map(|entry| entry["fieldsV1"].clone()))
 }
 
-/// Returns the part of a value that a field set owns; `None` if it owns no part. `all` is the node of the value in the
-/// field set of all managers. An empty node owns the whole value, unless `all` shows that a manager owns a part of it.
+/// Returns the part of a value that a field set owns; `None` if it owns no part. `fields_of_all_managers` is the node
+/// of the value in the field set of all managers. An empty node owns the whole value, unless `fields_of_all_managers`
+/// shows that a manager owns a part of it.
 fn owned_part(
     value: &Value,
     fields: &Value,
@@ -275,9 +276,9 @@ fn owned_part_of_keyed_item(
     item: &Value,
     fields: &Value,
     keys: &Map<String, Value>,
-    (all, place): (Option<&Value>, Option<TypedPlace<'_>>),
+    (fields_of_all_managers, place): (Option<&Value>, Option<TypedPlace<'_>>),
 ) -> Option<Value> {
-    let mut found = owned_part(item, fields, all, place)?;
+    let mut found = owned_part(item, fields, fields_of_all_managers, place)?;
     if let Some(found) = found.as_object_mut()
         && keys.keys().all(|key| !found.contains_key(key))
     {

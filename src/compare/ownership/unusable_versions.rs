@@ -22,7 +22,7 @@ pub fn may_have_unusable_version(metadata: &Value, resource: &Resource) -> bool 
 }
 
 /// Returns `metadata.managedFields` with the version of the resource in place of unusable versions: those to which the
-/// server cannot convert each of `contents`. `None` if no entry has an unusable version.
+/// server cannot convert each of `objects_to_convert`. `None` if no entry has an unusable version.
 ///
 /// If two entries of one writer then have the same version, they are united, because the server would keep only the
 /// last one. The paths in the entries stay. Without a conversion webhook, all versions have the same paths. With a

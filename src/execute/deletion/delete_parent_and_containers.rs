@@ -62,7 +62,8 @@ impl Execution<'_> {
         run.end(record.as_ref(), ending, sink).await
     }
 
-    /// Deletes the parent and its containers. If the parent is kept, puts the record of what is left into `record`.
+    /// Deletes the parent and its containers. If the parent is kept, puts the record of what is left into
+    /// `remaining_record`.
     async fn delete_parent_and_containers_unless_kept(
         &self,
         known: &mut KnownParent,

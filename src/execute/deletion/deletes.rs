@@ -57,7 +57,7 @@ pub struct Stopped;
 
 impl DeleteResults {
     /// Owner references could not be read, so no more objects are deleted: counts those that are left to delete
-    /// (`objects` is their number) as failed, and reports why.
+    /// (`objects_left` is their number) as failed, and reports why.
     fn fail_remaining_with_owner_references_unread(
         &mut self,
         unread: &OwnerReferencesUnread,
@@ -315,7 +315,7 @@ impl Deletes<'_, '_> {
         if is_begun_again {
             self.freshness.mark_outdated();
         }
-        if !self.could_reread_dependents_if_outdated().await {
+        if !self.reread_dependents_if_outdated().await {
             return Answer::Unread;
         }
         let judge = Rc::clone(&self.judge.borrow());
@@ -351,7 +351,7 @@ impl Deletes<'_, '_> {
 
     /// Reads the owner references again if the run has waited since the last read. Returns `false` if they cannot be
     /// read, now or in an earlier call.
-    async fn could_reread_dependents_if_outdated(&self) -> bool {
+    async fn reread_dependents_if_outdated(&self) -> bool {
         let reread = async || match self
             .execution
             .reread_dependents_if_deleting(self.waves.parent)
@@ -371,9 +371,9 @@ impl Deletes<'_, '_> {
         self.unread.borrow().is_none()
     }
 
-    /// Lists what these containers hold, and notes those that have gained objects: `delete` keeps them. A container of
-    /// an object that was kept need not be listed, because it is kept anyway. What was to be deleted and was not does
-    /// not count as deleted.
+    /// Lists what these containers hold, and notes those that have gained objects: `delete_if_still_allowed` keeps
+    /// them. A container of an object that was kept need not be listed, because it is kept anyway. What was to be
+    /// deleted and was not does not count as deleted.
     async fn note_containers_that_gained_objects(&self, containers: &[&Live]) {
         let mut judge = Judge::clone(&self.judge.borrow());
         let planned = self.execution.plan.all_prunes();

@@ -53,11 +53,7 @@ impl Execution<'_> {
                     return execution.end_without_prune(waited, order, run_state, sink);
                 }
             }
-            if order == PruneOrder::Last
-                && !execution
-                    .may_begin_last_prunes_after_wait(&mut pruned, sink)
-                    .await
-            {
+            if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
             if has_waited {
@@ -114,11 +110,7 @@ impl Execution<'_> {
 
     /// Waits until all regular prunes are gone, if the run waits, and returns whether the last prunes may begin. An
     /// object that is pruned last may be the controller that removes the finalizers of the others.
-    async fn may_begin_last_prunes_after_wait(
-        &self,
-        pruned: &mut DeleteResults,
-        sink: &mut Sink<'_>,
-    ) -> bool {
+    async fn wait_for_regular_prunes(&self, pruned: &mut DeleteResults, sink: &mut Sink<'_>) -> bool {
         if self.plan.last_prunes.is_empty() {
             return true;
         }

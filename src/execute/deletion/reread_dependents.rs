@@ -67,9 +67,9 @@ impl Execution<'_> {
         self.reread_dependents(parent_resource, Vec::new()).await
     }
 
-    /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
-    /// if there is one. `unlabeled` are desired objects that may not have the label of the set yet: none, once all of
-    /// them are applied. Namespaces in which pruned objects cannot have dependents are not read.
+    /// Finds the current dependents of prunes among desired and kept objects. `parent_resource` is the resource of the
+    /// parent, if there is one. `unlabeled` are desired objects that may not have the label of the set yet: none, once
+    /// all of them are applied. Namespaces in which pruned objects cannot have dependents are not read.
     pub async fn reread_dependents(
         &self,
         parent_resource: Option<&Arc<Resource>>,

@@ -1,7 +1,7 @@
 //! Deletes a whole set: its members in reverse order, then the parent, and last its containers.
 //!
-//! Members are deleted wave by wave, as when `apply` prunes. `delete_parent_or_narrow_record` then deletes the parent and its
-//! containers (`delete_parent_and_containers`).
+//! Members are deleted wave by wave, as when `apply` prunes. `delete_parent_or_narrow_record` then deletes the parent
+//! and its containers (`delete_parent_and_containers`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -23,8 +23,8 @@ const STAND_IN_SUFFIX: &str = "-0recreated0";
 const LONGEST_NAME: usize = 63;
 
 impl Execution<'_> {
-    /// Predicts the recreation of an object whose update was refused with `error`. `refused` is the message about that
-    /// error.
+    /// Predicts the recreation of an object whose update was refused with `update_error`. `refusal_message` is the
+    /// message about that error.
     ///
     /// # Errors
     ///
@@ -52,8 +52,8 @@ impl Execution<'_> {
         }
         let live = read::read_object(self.server, &object.resource, &object.key)
             .await
-            .map_err(|update_error| {
-                NotRecreated::from_read_error(object, &update_error)
+            .map_err(|read_error| {
+                NotRecreated::from_read_error(object, &read_error)
                     .into_refused_update_message(refusal_message)
             })?;
         Ok(self.predict_recreated(object, subject, live, reason).await)

@@ -120,7 +120,7 @@ pub enum ReleaseError {
     #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
     Discovery(#[from] DiscoveryError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
-    Unsettled(#[from] UndeterminedKindError),
+    UndeterminedKind(#[from] UndeterminedKindError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
     MemberScope(#[from] MemberScopeUnknown),
 }
@@ -182,7 +182,7 @@ impl ParentRelease<'_> {
                         None => false,
                         Some(request) => {
                             let pause = notes.work_while_reporting(
-                                webhooks.may_retry_after_pause(request, webhook_failures),
+                                webhooks.pause_before_retry(request, webhook_failures),
                                 sink,
                             );
                             self.writing.work_while_renewing(self.known, pause).await

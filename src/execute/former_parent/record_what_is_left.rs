@@ -133,7 +133,7 @@ impl ParentRelease<'_> {
             let places = &self.remaining.places;
             let unlabeled = self
                 .writing
-                .find_unlabeled_and_warn(places, &record, sink)
+                .warn_and_record_unlabeled(places, &record, sink)
                 .await?;
             record = record.union(&unlabeled);
         }

@@ -61,7 +61,7 @@ enum UsedSchema {
 }
 
 impl ChangedCrd {
-    /// Creates the change of a CRD. `former` is the CRD before this run applies it, `object` its manifest.
+    /// Creates the change of a CRD. `former` is the CRD before this run applies it, `crd_manifest` its manifest.
     fn new(kind: GroupKind, former: Value, crd_manifest: &DesiredObject) -> Self {
         Self {
             kind,

@@ -135,8 +135,8 @@ impl Execution<'_> {
             writing: &writing,
             ..*self
         };
-        // Only the label matters here, and not the conflicts. If the dry run fails, so does the apply, which reports the
-        // failure.
+        // Only the label matters here, and not the conflicts. If the dry run fails, so does the apply, which reports
+        // the failure.
         let request = execution.forced_apply_request(object, None);
         let reply = self.server.send(request).await.ok()?;
         label_error_in(&reply, object.part_of().as_deref())

@@ -112,7 +112,8 @@ impl Execution<'_> {
     /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly.
     ///
     /// A controller may write the status of the object all the time, and change its version by that. So the last
-    /// attempt expects no version; `correct_outcome_by_former_membership` then reads what the object was before that attempt.
+    /// attempt expects no version; `correct_outcome_by_former_membership` then reads what the object was before that
+    /// attempt.
     pub async fn apply_as_read(
         &self,
         object: &DesiredObject,

@@ -11,7 +11,7 @@ use crate::read;
 const HINT: &str = "run the same command again to create it";
 
 impl Execution<'_> {
-    /// Waits until the object is gone. `uid` is set if this run has deleted the object with that UID. Then only
+    /// Waits until the object is gone. `deleted_uid` is set if this run has deleted the object with that UID. Then only
     /// `--timeout` ends the wait, a few seconds after it ran out: an earlier end would leave the recreation half done.
     /// Otherwise, the wait ends as soon as the run has to stop.
     ///
@@ -28,9 +28,9 @@ impl Execution<'_> {
             None => StopsWith::Interrupt,
         };
         let mut wait = WaitUntilGone::begin(self.interrupt, stops_with);
-        let mut deleted_uid = deleted_uid.map(str::to_owned);
+        let mut awaited_uid = deleted_uid.map(str::to_owned);
         while let Some(live) = self.read_if_terminating(object).await? {
-            if *deleted_uid.get_or_insert_with(|| live.uid.clone()) != live.uid {
+            if *awaited_uid.get_or_insert_with(|| live.uid.clone()) != live.uid {
                 break;
             }
             let report = || self.wait_notes.add(waiting_note([&live]));

@@ -118,8 +118,8 @@ fn build_ignore_rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Opt
     (!paths.is_empty()).then(|| format!("[{rule}]"))
 }
 
-/// Reads the time of the last write of a field manager, whose name `owner` has in quotes. `None` if the manager has
-/// several entries, because the time of each is then only that of a part of its fields.
+/// Reads the time of the last write of a field manager, whose name `quoted_manager` has in quotes. `None` if the
+/// manager has several entries, because the time of each is then only that of a part of its fields.
 fn find_time_of_last_write(live: &Value, quoted_manager: &str) -> Option<String> {
     let (manager, _) = parse_leading_json_value(quoted_manager)?;
     let entries = live["metadata"]["managedFields"].as_array()?;

@@ -79,7 +79,7 @@ impl Execution<'_> {
         reply.outcome.error = Some(error.into());
     }
 
-    /// Reads to which set the object with this UID belonged right before it was written. `version` is its
+    /// Reads to which set the object with this UID belonged right before it was written. `written_version` is its
     /// resourceVersion after the write.
     ///
     /// # Errors

@@ -28,8 +28,8 @@ impl Execution<'_> {
     }
 
     /// Changes `lock` to the version that the object has after a change of its managed fields, if `lock` is the version
-    /// that this run has read. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and finds
-    /// the new version by itself. `changed` is the object after the change; `None` if nothing changed.
+    /// that this run has read. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and
+    /// finds the new version by itself. `changed_object` is the object after the change; `None` if nothing changed.
     fn renew_lock(&self, lock: &mut Option<Seen>, changed_object: Option<&Value>) {
         if let Some(changed_object) = changed_object
             && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
@@ -174,8 +174,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Returns whether this run may write the live object: it has the UID of the lock or of the member, if one is known,
-    /// and has not joined another set since the run has read its membership.
+    /// Returns whether this run may write the live object: it has the UID of the lock or of the member, if one is
+    /// known, and has not joined another set since the run has read its membership.
     fn may_still_write_live_object(
         &self,
         live: &Value,

@@ -137,7 +137,7 @@ impl Execution<'_> {
         self.policy.recreate.allows(object, &self.plan.preconditions)
     }
 
-    /// Recreates an object whose update was refused with `error`.
+    /// Recreates an object whose update was refused with `update_error`.
     pub async fn recreate(
         &self,
         object: &DesiredObject,
@@ -191,7 +191,7 @@ impl Execution<'_> {
         reply
     }
 
-    /// Deletes an object whose update was refused with `error`, and returns it. `uid` is the UID of the object
+    /// Deletes an object whose update was refused with `update_error`, and returns it. `uid` is the UID of the object
     /// that was to be updated, if the plan knew one. If the object changes before its delete, it is judged again from
     /// the start: other clients may have written fields that the new object would lose.
     async fn delete_to_recreate(
@@ -213,9 +213,9 @@ impl Execution<'_> {
         Err(NotRecreated::Changed("it keeps changing"))
     }
 
-    /// Judges whether an object whose update was refused with `error` may be deleted to be created again. `uid` is the
-    /// UID of the object that was to be updated, if the plan knew one. If another object has the name by now, it is not
-    /// deleted: it may have been created from the same manifest.
+    /// Judges whether an object whose update was refused with `update_error` may be deleted to be created again. `uid`
+    /// is the UID of the object that was to be updated, if the plan knew one. If another object has the name by now, it
+    /// is not deleted: it may have been created from the same manifest.
     pub async fn judge_recreation(
         &self,
         object: &DesiredObject,
@@ -235,7 +235,7 @@ impl Execution<'_> {
         }
         let found = read::read_object(self.server, &object.resource, &object.key)
             .await
-            .map_err(|update_error| NotRecreated::from_read_error(object, &update_error))?;
+            .map_err(|read_error| NotRecreated::from_read_error(object, &read_error))?;
         let gone = NotRecreated::Changed("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
@@ -357,8 +357,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Waits until the object with this UID is gone, and creates it again. Without a `uid`, waits for the object that
-    /// is being deleted. If another client creates the object first, it is applied like any object that exists.
+    /// Waits until the object with this UID is gone, and creates it again. Without a `deleted_uid`, waits for the
+    /// object that is being deleted. If another client creates the object first, it is applied like any object that
+    /// exists.
     pub async fn wait_until_gone_and_create(
         &self,
         object: &DesiredObject,

@@ -80,9 +80,9 @@ impl Execution<'_> {
         Ok(bound.await?.add_earlier_attempts(attempts))
     }
 
-    /// Returns whether an apply of this object can be bound to a version by this run. A body that has a version is bound
-    /// already, and that version must not be replaced. With kubectl's field manager, the server would copy the version
-    /// into the annotation of client-side apply.
+    /// Returns whether an apply of this object can be bound to a version by this run. A body that has a version is
+    /// bound already, and that version must not be replaced. With kubectl's field manager, the server would copy the
+    /// version into the annotation of client-side apply.
     fn may_bind_apply_to_version(&self, object: &DesiredObject) -> bool {
         self.writing.field_manager != KUBECTL_FIELD_MANAGER
             && !object.object.metadata().contains_key("resourceVersion")

@@ -10,7 +10,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, Refusal, Unowned, describe_later_prune_of_existing_object};
+use crate::plan::{LiveMembership, Refusal, Unowned, describe_taken_in_object};
 
 /// Error for an object that was taken in despite `--only-new-or-owned`.
 const PRECONDITION_IGNORED: &str =
@@ -35,7 +35,7 @@ impl Execution<'_> {
     }
 
     /// In a dry run: marks the outcome as taken in if the run would take in the object, or as failed if the policy
-    /// forbids that. `found` is the live object, `becomes` what the run would make of it. An object with a part-of
+    /// forbids that. `live` is the live object, `predicted` what the run would make of it. An object with a part-of
     /// label is in a set, so it is not taken in.
     pub fn mark_if_predicted_taken_in(
         &self,
@@ -64,6 +64,6 @@ impl Execution<'_> {
             return;
         };
         outcome.taken_in = true;
-        outcome.reason = describe_later_prune_of_existing_object(object, &live, self.set, self.policy);
+        outcome.reason = describe_taken_in_object(object, &live, self.set, self.policy);
     }
 }

@@ -90,8 +90,8 @@ impl KnownParent {
         self.run.as_ref().map_or("", |run| &run.id)
     }
 
-    /// Returns what the parent said when the scope was determined that the plan has listed. `read` is what it said when
-    /// the plan was made.
+    /// Returns what the parent said when the scope was determined that the plan has listed. `reading_of_plan` is what
+    /// it said when the plan was made.
     pub fn latest_listed_reading(&self, reading_of_plan: &Reading) -> Reading {
         // If no other run was at work, this run has widened the record itself, by nothing that the plan has not listed.
         // Otherwise the other run may have recorded more than the plan has listed.
@@ -330,7 +330,7 @@ impl ParentWriting<'_> {
         Err(ParentWriteError::Contended)
     }
 
-    /// Reports the runs that counted as abandoned when the parent was read, except the one with the id `own`.
+    /// Reports the runs that counted as abandoned when the parent was read, except the one with the id `own_id`.
     fn report_abandoned_runs(&self, parent: Option<&ParentObject>, own_id: &str, sink: &mut Sink<'_>) {
         let abandoned = parent.into_iter().flat_map(|parent| &parent.abandoned);
         for run in abandoned.filter(|run| !run.has_id(own_id)) {
@@ -352,7 +352,7 @@ pub fn refusal_of_run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp)
     }
 }
 
-/// Returns whether the parent has exactly the record and the history that are to be written (`target`).
+/// Returns whether the parent has exactly the record and the history that are to be written (`new_annotations`).
 fn is_written_already(parent: &ParentObject, new_annotations: &Value) -> bool {
     let has_history = parent.annotations.contains_key(HISTORY_ANNOTATION);
     parent.has_expected_annotations(new_annotations)
@@ -360,8 +360,8 @@ fn is_written_already(parent: &ParentObject, new_annotations: &Value) -> bool {
 }
 
 /// Returns whether, between these two states of the parent, another run that may add members has begun or ended, or
-/// another client has written the record or replaced the parent. `own` is the id of this run's entry. Other fields of
-/// the parent do not count: a run that may have written a member leaves its entry or a wider record.
+/// another client has written the record or replaced the parent. `own_id` is the id of this run's entry. Other fields
+/// of the parent do not count: a run that may have written a member leaves its entry or a wider record.
 fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own_id: &str) -> bool {
     let others =
         |parent: &ParentObject| History::from_annotations(&parent.annotations).into_other_adding_runs(own_id);
@@ -369,7 +369,7 @@ fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own_id: 
 }
 
 /// Returns the history of the parent. Runs that counted as abandoned when the parent was read get that result in it,
-/// except this run, which has the id `own`.
+/// except this run, which has the id `own_id`.
 pub(super) fn history_with_abandoned_marked(parent: &ParentObject, own_id: &str) -> History {
     let mut history = History::from_annotations(&parent.annotations);
     for run in parent.abandoned.iter().filter(|run| !run.has_id(own_id)) {

@@ -66,8 +66,9 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Replaces the entry of the run by `run`; removes it if that is `None`, because the run has changed nothing.
-    /// Writes the exact record if no other run that may add members was at work; else a record that covers `needed`.
+    /// Replaces the entry of the run by `final_entry`; removes it if that is `None`, because the run has changed
+    /// nothing. Writes the exact record if no other run that may add members was at work; else a record that covers
+    /// `needed`.
     pub(super) async fn write_final_entry_and_record(
         &self,
         known: &mut KnownParent,

@@ -26,7 +26,7 @@ impl Execution<'_> {
     /// Returns the record that covers the members of the plan, objects that are not gone yet, and members that have
     /// lost their part-of label. Waits up to a second until deleted objects are gone.
     ///
-    /// `settled` are the UIDs of the members that this run has applied or found unchanged.
+    /// `settled_uids` are the UIDs of the members that this run has applied or found unchanged.
     pub async fn wait_and_determine_exact_record(
         &self,
         settled_uids: &HashSet<String>,
@@ -43,7 +43,7 @@ impl Execution<'_> {
         let exact = self.plan.record_after.union(&remaining);
         let unlabeled = self
             .parent_writing()
-            .find_unlabeled_and_warn(&self.scope_without_pruned_kinds(), &exact, sink)
+            .warn_and_record_unlabeled(&self.scope_without_pruned_kinds(), &exact, sink)
             .await?;
         Ok(exact.union(&unlabeled))
     }
@@ -114,8 +114,8 @@ impl Execution<'_> {
         Record::from_members(keys, &self.set.parent)
     }
 
-    /// Returns the scope without the kinds of pruned CRDs, which may not be served any more. `find_record_of_uncovered_members`
-    /// reads the CRDs instead.
+    /// Returns the scope without the kinds of pruned CRDs, which may not be served any more.
+    /// `find_record_of_uncovered_members` reads the CRDs instead.
     fn scope_without_pruned_kinds(&self) -> ListTargets {
         let pruned_kinds: BTreeSet<&GroupKind> = self
             .plan

@@ -11,9 +11,9 @@ use crate::model::live::Live;
 use crate::read::{self, ListError, ListTarget, ListTargets};
 
 impl ParentWriting<'_> {
-    /// Finds members without their label in those collections of `places` that the new record (`target`) does not
+    /// Finds members without their label in those collections of `places` that the new record (`new_record`) does not
     /// cover. Warns of these members, and returns their record.
-    pub async fn find_unlabeled_and_warn(
+    pub async fn warn_and_record_unlabeled(
         &self,
         places: &ListTargets,
         new_record: &Record,
@@ -33,7 +33,7 @@ impl ParentWriting<'_> {
         Ok(Record::from_members(found.iter().map(|live| &live.key), parent))
     }
 
-    /// Lists members without their label in those of the collections `places` that `target` does not cover.
+    /// Lists members without their label in those of the collections `places` that `new_record` does not cover.
     pub(super) async fn list_unlabeled_outside_record(
         &self,
         places: &ListTargets,

@@ -43,7 +43,7 @@ impl ParentWriting<'_> {
             });
         }
         // This write has no resourceVersion as a precondition, so another run may have written the record before it:
-        // `replace` compares the answer with the parent that this run knows.
+        // `replace_and_note_other_runs` compares the answer with the parent that this run knows.
         let (found, _) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
         known.replace_and_note_other_runs(found);
         Ok(())
@@ -64,7 +64,8 @@ impl ParentWriting<'_> {
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.build_apply_parameters();
         let forced = [&parameters[..], &[FORCE]].concat();
-        // Whether an apply has failed because of fields that this run takes, so that the next one is bound to a version.
+        // Whether an apply has failed because of fields that this run takes, so that the next one is bound to a
+        // version.
         let mut has_conflict = false;
         for _ in 0..ATTEMPTS {
             let seen_by_plan = if preconditions.seen_parent().is_some() {

@@ -35,7 +35,7 @@ impl ParentWriting<'_> {
         let mut record = repair.record.clone();
         if !repair.record.covers(&repair.recorded) {
             let unlabeled = self
-                .find_unlabeled_and_warn(&repair.places, &record, sink)
+                .warn_and_record_unlabeled(&repair.places, &record, sink)
                 .await?;
             record = record.union(&unlabeled);
         }
@@ -59,7 +59,7 @@ impl ParentWriting<'_> {
     }
 
     /// Removes these labels and annotations by a merge patch: other field managers wrote them, and server-side apply
-    /// removes only fields of its own manager. `target` are the annotations that the answer has to show.
+    /// removes only fields of its own manager. `expected_annotations` are the annotations that the answer has to show.
     async fn remove_keys(
         &self,
         resource_version: &str,

@@ -132,8 +132,8 @@ impl ParentWriting<'_> {
         read::read_parent(self.server, self.resource, &self.set.parent).await
     }
 
-    /// Writes the annotations `target` on the parent that has this UID and this resourceVersion. The UID prevents that
-    /// an apply creates the parent again if it is gone.
+    /// Writes the annotations `new_annotations` on the parent that has this UID and this resourceVersion. The UID
+    /// prevents that an apply creates the parent again if it is gone.
     pub async fn write_annotations(
         &self,
         (uid, resource_version): (&str, &str),
@@ -147,8 +147,8 @@ impl ParentWriting<'_> {
         )
     }
 
-    /// Returns the request that writes the annotations `target` on the parent that has this UID and this
-    /// resourceVersion, with `more` parameters.
+    /// Returns the request that writes the annotations `new_annotations` on the parent that has this UID and this
+    /// resourceVersion, with `more_parameters` parameters.
     pub(super) fn update_request(
         &self,
         (uid, resource_version): (&str, &str),
@@ -170,7 +170,7 @@ impl ParentWriting<'_> {
         )
     }
 
-    /// Returns the request that creates a parent that has no manifest, with the annotations `target`.
+    /// Returns the request that creates a parent that has no manifest, with the annotations `new_annotations`.
     pub(super) fn creation_request(
         &self,
         new_annotations: &Value,
@@ -289,7 +289,7 @@ impl ParentWriting<'_> {
         notes.work_while_reporting(sent, sink).await
     }
 
-    /// Checks the answer to a write of the annotations `target`, and returns the parent in it.
+    /// Checks the answer to a write of the annotations `new_annotations`, and returns the parent in it.
     ///
     /// # Errors
     ///

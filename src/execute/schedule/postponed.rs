@@ -72,7 +72,7 @@ impl<'a, A> Postponed<'a, A> {
         // If several webhooks cannot be called, the server names only one of them. So if the answer to a probe names
         // another webhook than the probed one, the probed one may still be down: the action stays in its queue.
         let name = probed.unwrap_or_else(|| webhook.name.clone());
-        let is_awaited = self.webhooks.note_wait_unless_over(webhook) && !self.webhooks.is_time_over(&name);
+        let is_awaited = self.webhooks.start_or_continue_wait(webhook) && !self.webhooks.is_time_over(&name);
         if !is_awaited {
             let queue = self.queues.remove(&name);
             let mut ended = queue.map(|queue| queue.waiting).unwrap_or_default();

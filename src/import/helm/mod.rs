@@ -150,7 +150,7 @@ fn read_objects_of_revision(
     Ok(objects)
 }
 
-/// Decodes the payload of the Secret called `name`. Its type, name, labels and payload have to agree.
+/// Decodes the payload of the Secret called `secret_name`. Its type, name, labels and payload have to agree.
 fn decode_and_check_payload(
     found: &FoundInventory,
     secret_name: &str,

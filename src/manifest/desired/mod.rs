@@ -378,8 +378,8 @@ fn find_resource_with_member_verbs(
     }
 }
 
-/// Returns the object of a manifest, and the metadata with which it is to be sent. [`Desired::add_member_or_parent`] adds labels to the
-/// metadata, and puts it into the object.
+/// Returns the object of a manifest, and the metadata with which it is to be sent. [`Desired::add_member_or_parent`]
+/// adds labels to the metadata, and puts it into the object.
 ///
 /// A namespaced object without a namespace gets the default namespace. A cluster-scoped object loses its namespace,
 /// which the server would ignore.

@@ -338,7 +338,7 @@ pub fn plan_adoption(
     plan
 }
 
-/// Decides which of `members` move. `members` are the members of both sets.
+/// Decides which of `members_of_both` move: the members of both sets.
 ///
 /// `requested` limits the move to these objects; with `None`, all members of `from` move. A requested object that is in
 /// neither set is reported with the reason that it has in `requested`.

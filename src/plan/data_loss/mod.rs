@@ -101,7 +101,7 @@ pub fn deletes_volume_data(live: &Live) -> bool {
 
 /// Returns the reason to keep a container that has gained objects since its deletion was planned. `planned` are its
 /// contents when the plan was made, and `now` its contents right before the delete.
-pub(super) fn find_loss_of_gained_objects(
+pub(super) fn reason_to_keep_filled_since_plan(
     planned: Option<&Contents>,
     now: &Contents,
     deleted: &DeletedObjects,

@@ -360,7 +360,7 @@ fn what_came_in_since_the_plan_keeps_its_container() {
     ];
     for (seen, now, expected) in table {
         let going = DeletedObjects::new(plan.prunes.iter().flatten());
-        let reason = find_loss_of_gained_objects(seen.as_ref(), &now, &going);
+        let reason = reason_to_keep_filled_since_plan(seen.as_ref(), &now, &going);
         let counts = reason.map(|reason| match reason {
             SkipReason::FilledSincePlan { lost, unknown } => (lost.len(), unknown.len()),
             other => panic!("{other:?}"),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::containers::{Containers, Contents, HeldObject};
 use crate::model::identity::GroupKind;
-use crate::plan::containers::find_containers_of_staying_objects;
+use crate::plan::containers::containers_that_stay;
 use crate::plan::fixtures::{desired, live, policy, set};
 use crate::plan::plan;
 
@@ -234,7 +234,7 @@ fn containers_are_found_if_a_cluster_scoped_object_is_deleted() {
     ];
     let found = |prunes: &[Live]| {
         let skips = &skips;
-        find_containers_of_staying_objects(&set(), Some(&resource), &manifests, prunes.iter(), skips)
+        containers_that_stay(&set(), Some(&resource), &manifests, prunes.iter(), skips)
     };
     let [namespace, inside] = [
         owned("Namespace", None, "pruned", &[]),

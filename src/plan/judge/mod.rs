@@ -132,8 +132,8 @@ impl<'a> Judge<'a> {
         self.divide_with_kept(members, Vec::new())
     }
 
-    /// Divides members as [`Self::divide_into_prunes_and_skips`] does, if the objects of `skips` are kept already. Returns them with the
-    /// kept members.
+    /// Divides members as [`Self::divide_into_prunes_and_skips`] does, if the objects of `skips` are kept already.
+    /// Returns them with the kept members.
     pub(super) fn divide_with_kept(
         &mut self,
         members: &[Live],
@@ -415,8 +415,8 @@ impl<'a> Judge<'a> {
         accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter().copied()))
     }
 
-    /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `now`: objects that it
-    /// has gained since the plan was made would be deleted with it.
+    /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `contents_now`: objects
+    /// that it has gained since the plan was made would be deleted with it.
     pub fn reason_to_keep_container_with_contents(
         &self,
         container: &Live,
@@ -428,7 +428,7 @@ impl<'a> Judge<'a> {
                 Risk::Allowed => None,
                 Risk::Refused => {
                     let planned = self.contents.get(&container.key);
-                    data_loss::find_loss_of_gained_objects(planned, contents_now, &self.deleted)
+                    data_loss::reason_to_keep_filled_since_plan(planned, contents_now, &self.deleted)
                 }
             })
     }

@@ -30,7 +30,7 @@ pub fn needed_to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
     permissions.collect()
 }
 
-/// Returns the permissions to write the parent in a run that labels `changes` as members and needs `record`. Returns
+/// Returns the permissions to write the parent in a run that labels `labeled` as members and needs `record`. Returns
 /// none if the run does not write the parent.
 pub fn needed_to_record(
     set: &Set,

@@ -105,7 +105,7 @@ impl<'l> Leaving<'l> {
     }
 
     /// Ranks the prunes. Dependencies that are part of a cycle are dropped, so that a set can always be deleted;
-    /// `ignored` gets a warning for each cycle.
+    /// `warnings` gets a warning for each cycle.
     fn rank_prunes_and_drop_cycles(&mut self, warnings: &mut Vec<String>) -> Vec<Rank> {
         let mut ranks = self.rank_objects_and_drop_cycles(warnings);
         ranks.truncate(self.prune_count);

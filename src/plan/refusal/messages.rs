@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::applyset::Tooling;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::text::{counted, first_lines_and_more, first_names_and_more, first_names_and_more_up_to};
+use crate::model::text::{counted, first_lines_and_more, first_names_and_more, first_names_up_to};
 use crate::plan::OtherParent;
 
 /// The most members of a set that a message names.
@@ -155,7 +155,7 @@ pub(super) fn describe_deleted_members(objects: &[ObjectKey]) -> String {
     let count = counted(objects.len(), "object");
     format!(
         " with {count}: {}",
-        first_names_and_more_up_to(MOST_NAMED_MEMBERS, objects)
+        first_names_up_to(MOST_NAMED_MEMBERS, objects)
     )
 }
 

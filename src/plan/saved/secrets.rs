@@ -199,8 +199,8 @@ fn digest(pointer: &str, value: &Value, salt: &Salt) -> String {
 
 /// Returns whether the saved manifest was made from this manifest.
 fn was_made_from(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
-    // Hide the values at the saved pointers, instead of calling `hide`: some annotations were hidden because they
-    // contained a value of the live Secret of that time, which is not known any more.
+    // Hide the values at the saved pointers, instead of calling `hide_secret_values`: some annotations were hidden
+    // because they contained a value of the live Secret of that time, which is not known any more.
     let (object, hidden) = hide_at(saved.hidden.keys(), manifest.object.value(), salt);
     object == saved.object && hidden == saved.hidden
 }
@@ -208,8 +208,8 @@ fn was_made_from(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> boo
 /// Returns whether a manifest hides nothing, or hides all values of a Secret and otherwise only annotations and labels.
 ///
 /// An edited plan could declare any other field as hidden, such as one that is printed. Then
-/// [`fill_in_secret_values_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations and labels are
-/// safe: they are printed only if they contain no value of the Secret.
+/// [`fill_in_secret_values_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations
+/// and labels are safe: they are printed only if they contain no value of the Secret.
 pub(super) fn hides_only_secret_values(saved: &SavedManifest) -> bool {
     let mut secret_values = find_pointers_of_secret_values(&saved.object);
     secret_values.retain(|pointer| !is_annotation_or_label(pointer));

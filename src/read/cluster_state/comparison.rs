@@ -96,7 +96,7 @@ pub(super) async fn list_and_compare_members(
     };
     let needed = NeededCrds::new(places, desired);
     let (definitions, listed_definitions) = needed
-        .read_with_members_among_them(server, &selector, rules.concurrency, |item, resource| {
+        .read_and_list_member_crds(server, &selector, rules.concurrency, |item, resource| {
             comparing.reduce_and_compare_member(item, resource)
         })
         .await?;

@@ -54,7 +54,7 @@ impl<'a> NeededCrds<'a> {
 
     /// Reads the definitions. If the manifests contain some of them, lists the members that are CRDs, and returns these
     /// members, too, reduced by `reduce`.
-    pub(super) async fn read_with_members_among_them<T>(
+    pub(super) async fn read_and_list_member_crds<T>(
         &self,
         server: &ApiServer,
         selector: &Selector,
@@ -92,7 +92,7 @@ impl<'a> NeededCrds<'a> {
         Ok((definitions, found))
     }
 
-    /// Returns the places where members have not been listed by [`Self::read_with_members_among_them`].
+    /// Returns the places where members have not been listed by [`Self::read_and_list_member_crds`].
     pub(super) fn member_places_left_to_list(&self) -> ListTargets {
         if self.of_manifests.is_empty() {
             self.places.clone()

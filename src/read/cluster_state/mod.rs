@@ -121,23 +121,23 @@ impl ClusterState {
         self.parent.as_ref().map(|parent| &parent.object)
     }
 
-    /// Lists the metadata of the members that match these labels, sorted by key. A member that two groups serve is
-    /// listed by the key that is among `asked`, if one is.
+    /// Lists the metadata of the members that `label_selector` selects, sorted by key. A member that two groups serve
+    /// is listed by the key that is among `preferred_keys`, if one is.
     pub async fn list_members(
         &self,
         server: &ApiServer,
         named: &NamedSet,
-        labels: Option<&str>,
+        label_selector: Option<&str>,
         preferred_keys: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, Error> {
         let mut selector = Selector::for_members(&named.set.id, METADATA_LIST);
-        if let Some(labels) = labels {
-            selector.labels = format!("{},{labels}", selector.labels);
+        if let Some(label_selector) = label_selector {
+            selector.labels = format!("{},{label_selector}", selector.labels);
         }
         let mut found = list_collections(server, &self.places, &selector, concurrency, Live::from_object)
             .await
-            .map_err(|failure| failed_selection(failure, labels))?;
+            .map_err(|failure| failed_selection(failure, label_selector))?;
         found.retain(|live| !named.set.is_parent(live));
         unique_by_uid(&mut found, |live| live, |key| preferred_keys.contains(key));
         found.sort_by(|one, other| one.key.cmp(&other.key));

@@ -40,7 +40,7 @@ enum Doubt {
     Permission,
 }
 
-/// Leaves out objects outside of the `known` namespaces, unless an applier wrote the label and the user may delete the
+/// Leaves out objects outside of `known_namespaces`, unless an applier wrote the label and the user may delete the
 /// object.
 pub(super) async fn separate_members_from_doubtful(
     server: &ApiServer,

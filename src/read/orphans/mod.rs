@@ -106,7 +106,8 @@ pub(super) async fn find_and_extend_scope(
 }
 
 /// Lists the namespaced kinds of the manifests in all namespaces, each with one LIST, as far as the user may. Returns
-/// whether the set has members there. A list that fails for another reason is an error, as in [`find_and_extend_scope`].
+/// whether the set has members there. A list that fails for another reason is an error, as in
+/// [`find_and_extend_scope`].
 ///
 /// A run that creates a parent calls this function, because the set may have had a parent before, whose record is gone.
 /// If that set has members in namespaces that the new record does not name, no later run would find them.

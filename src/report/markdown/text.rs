@@ -30,8 +30,8 @@ pub(super) fn code(text: &str) -> String {
     format!("{ticks}{space}{text}{space}{ticks}")
 }
 
-/// Returns the text as a code span of a headline: at most `limit` bytes of it, with apostrophes in place of backticks,
-/// so that the delimiters stay short.
+/// Returns the text as a code span of a headline: at most `max_bytes` bytes of it, with apostrophes in place of
+/// backticks, so that the delimiters stay short.
 pub(super) fn short_code(text: &str, max_bytes: usize) -> String {
     code(&clip(&escape_as_one_line(text).replace('`', "'"), max_bytes))
 }
@@ -82,7 +82,8 @@ fn longest_backtick_run(text: &str) -> usize {
     runs.max().unwrap_or_default()
 }
 
-/// Cuts the end of a text off between two characters, with `…` in its place, if the text has more than `limit` bytes.
+/// Cuts the end of a text off between two characters, with `…` in its place, if the text has more than `max_bytes`
+/// bytes.
 fn clip(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();

@@ -33,7 +33,7 @@ pub(super) fn has_changed_fields_to_show(entry: &Entry) -> bool {
 pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> Vec<Line> {
     let name = cut_middle_of_name(&entry.key.object_name(), columns.saturating_sub(4));
     let room = columns.saturating_sub(4 + name_width.max(name.chars().count()) + 2);
-    let [note, shown] = full_and_cut_text_beside_name(entry, room);
+    let [note, shown] = texts_beside_name(entry, room);
     let (sign, color) = entry.effect.sign_and_color();
     let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:name_width$}"));
     // A description that does not fit beside the name is below. In very little room, even a cut position would not fit.
@@ -61,7 +61,7 @@ pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> V
 
 /// Returns the text beside the name, in full and cut to `room`. Only a position in the manifests is cut, at its
 /// beginning, because its end matters most.
-fn full_and_cut_text_beside_name(entry: &Entry, room: usize) -> [String; 2] {
+fn texts_beside_name(entry: &Entry, room: usize) -> [String; 2] {
     let fact = match (entry.outcome, entry.ownership_change_text()) {
         (None, _) => "the set's parent".to_owned(),
         (Some(_), Some(change)) => change,

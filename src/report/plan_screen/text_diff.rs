@@ -82,8 +82,8 @@ impl Block {
         self.deleted.len() + self.added.len() + self.equal.len()
     }
 
-    /// Returns at most `most` lines of each sign. A deleted line and the line that replaces it are cut at the same
-    /// place.
+    /// Returns at most `max_lines_per_sign` lines of each sign. A deleted line and the line that replaces it are cut at
+    /// the same place.
     fn lines(&self, width: usize, max_lines_per_sign: usize) -> Vec<(char, String)> {
         let mut deleted = self.deleted.clone();
         let mut added = self.added.clone();

@@ -112,7 +112,8 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
     }
 }
 
-/// Formats the first of these objects, and the number of the others. Objects in `namespace` are named without it.
+/// Formats the first of these objects, and the number of the others. Objects in `omitted_namespace` are named without
+/// it.
 fn list_first_and_count_rest(objects: &[ObjectKey], omitted_namespace: Option<&String>) -> Vec<String> {
     first_lines_and_more(objects.iter().map(|key| match &key.namespace {
         place if place.as_ref() == omitted_namespace => key.object_name(),

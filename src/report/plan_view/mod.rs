@@ -95,7 +95,7 @@ impl<'a> PlanView<'a> {
         view
     }
 
-    /// Counts the objects; `kept` is the word for those that are kept.
+    /// Counts the objects; `kept_word` is the word for those that are kept.
     pub(super) fn counts(&self, kept_word: &str) -> EffectCounts {
         let count = |effect| self.entries.iter().filter(|entry| entry.effect == effect).count();
         EffectCounts::new(

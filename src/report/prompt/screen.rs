@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PlanOutline, Question};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::{counted, first_names_and_more_up_to};
+use crate::model::text::{counted, first_names_up_to};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
 use crate::report::layout::rows::{self, MAX_NAME_WIDTH, PlanRow};
@@ -288,7 +288,7 @@ fn possible_recreation_lines(outline: &PlanOutline, columns: usize) -> Vec<Line>
         }
     }
     let most = MAX_NAMED.max(lossy.len());
-    let names = first_names_and_more_up_to(most, lossy.into_iter().chain(others));
+    let names = first_names_up_to(most, lossy.into_iter().chain(others));
     let count = recreatable.len();
     let text = format!("{count} of the changes may delete and create again: {names}");
     wrap(&text, columns)

@@ -123,7 +123,7 @@ impl Inspection<'_> {
             .into_iter()
             .map(|parent| Examined::new(parent, kind))
             .collect();
-        self.wait_for_missing_kinds(&sets).await?;
+        self.judge_kinds_and_refresh_resources(&sets).await?;
         let id = ApplySetId::for_parent(&identity).to_string();
         let mut members = self.find_members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
@@ -145,7 +145,7 @@ impl Inspection<'_> {
     /// Inspects all sets of a namespace, or of the cluster if there is none.
     async fn inspect_all(&mut self, namespace: Option<&str>) -> Result<Inspected, Error> {
         let mut parents = self.find_parents(namespace).await?;
-        self.wait_for_missing_kinds(&parents.sets).await?;
+        self.judge_kinds_and_refresh_resources(&parents.sets).await?;
         let members = self.find_members(PART_OF_LABEL, &parents.sets).await;
         let mut orphans = Vec::new();
         if namespace.is_none() {
@@ -160,7 +160,7 @@ impl Inspection<'_> {
     }
 
     /// Determines the state of recorded kinds that discovery does not list.
-    async fn wait_for_missing_kinds(&mut self, sets: &[Examined]) -> Result<(), Error> {
+    async fn judge_kinds_and_refresh_resources(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.recorded());
         let kinds: Vec<&RecordedKinds> = recorded.map(|record| &record.kinds).collect();
         self.cluster.await_or_judge_recorded_kinds(&kinds).await?;
@@ -222,7 +222,7 @@ impl Inspection<'_> {
         let verdict = verify::check(sets, surroundings);
         let mut findings = verdict.findings;
         findings.extend(orphans);
-        findings.extend(verify::find_lost_members(sets, &others, surroundings));
+        findings.extend(verify::lost_member_findings(sets, &others, surroundings));
         findings.extend(verify::unlisted_resources_finding(&self.unread, object));
         verify::sort(&mut findings);
         Inspected {

@@ -138,7 +138,7 @@ pub fn migrated_secret_managed_fields(metadata: &Value, former: &OwnershipMigrat
     for entry in
         entries.filter(|entry| is_apply_of(entry, former.manager) || has_fields_that_move(entry, former))
     {
-        has_string_data |= move_string_data_to_data(entry);
+        has_string_data |= move_string_data_in_entry(entry);
     }
     migrated_managed_fields(&owned, former).or_else(|| has_string_data.then(|| owned["managedFields"].take()))
 }
@@ -164,7 +164,7 @@ pub(super) fn data_entries_from_string_data(metadata: &Value, former: &Ownership
 }
 
 /// Turns the fields of `stringData` in an entry into fields of `data`. Returns whether the entry had `stringData`.
-fn move_string_data_to_data(entry: &mut Value) -> bool {
+fn move_string_data_in_entry(entry: &mut Value) -> bool {
     let Some(fields) = entry["fieldsV1"].as_object_mut() else {
         return false;
     };

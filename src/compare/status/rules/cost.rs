@@ -88,7 +88,7 @@ impl Cost {
 
     /// Returns whether searches in these values, or patterns, may take long.
     pub(super) fn may_take_long<'v>(&self, values: impl Iterator<Item = &'v Value>) -> bool {
-        // With one search the steps are the size of the values, which `check` has bounded.
+        // With one search the steps are the size of the values, which `check_values` has bounded.
         self.has_pattern
             || self.searches > 1 && {
                 let size: usize = values.map(count_values).sum();
@@ -97,8 +97,8 @@ impl Cost {
             }
     }
 
-    /// Returns an error if the evaluation on these values may take too many steps or bytes. `length` is that of the
-    /// expression in bytes.
+    /// Returns an error if the evaluation on these values may take too many steps or bytes. `expression_length` is that
+    /// of the expression in bytes.
     pub(super) fn check_values<'v>(
         &self,
         values: impl Iterator<Item = &'v Value>,
