@@ -209,7 +209,7 @@ impl PlannedAdopt {
         let has_left_out_objects =
             self.plan.skips.iter().any(|skip| skip.uid.is_some()) || !self.found.warnings.is_empty();
         Some(if has_left_out_objects {
-            format!("{advice}; first adopt or delete the objects that were left out")
+            format!("{advice}; first see why objects were left out")
         } else {
             advice.clone()
         })
