@@ -267,3 +267,18 @@ pub(super) async fn read_metadata_at(
         Err(error) => Err(ApiError::for_invalid_answer(path, error.to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn metadata_with_nulls_can_be_read() {
+        let nulls = json!({"name": null, "namespace": null, "uid": null, "resourceVersion": null, "labels": null,
+            "annotations": null, "ownerReferences": null, "deletionTimestamp": null});
+        let read = ObjectMetadata::deserialize(&nulls).expect("metadata");
+        assert_eq!(read.to_namespace_state().owners, Vec::<String>::new());
+    }
+}

@@ -219,6 +219,11 @@ fn find_fault(item: &Value, resource: &Resource, namespace: Option<&str>) -> Opt
         Some("has an item without a name")
     } else if lacks_uid_or_version(item, resource) {
         Some("has an item that lacks a UID or a resourceVersion")
+    } else if ["uid", "resourceVersion", "namespace", "deletionTimestamp"]
+        .iter()
+        .any(|field| !is_null_or_string(&item["metadata"][field]))
+    {
+        Some("has an item whose metadata cannot be read")
     } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
     } else if read_owners(&item["metadata"]).is_err() {
@@ -233,10 +238,13 @@ fn find_fault(item: &Value, resource: &Resource, namespace: Option<&str>) -> Opt
     }
 }
 
+fn is_null_or_string(value: &Value) -> bool {
+    value.is_null() || value.is_string()
+}
+
 /// Returns whether labels or annotations are a map of texts, or null.
 fn is_null_or_string_map(pairs: &Value) -> bool {
-    let is_null = pairs.is_null();
-    is_null
+    pairs.is_null()
         || pairs
             .as_object()
             .is_some_and(|pairs| pairs.values().all(Value::is_string))

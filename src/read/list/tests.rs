@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_types, reason = "a server that is a function")]
+#![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -162,6 +162,17 @@ fn items_have_to_be_what_was_asked_for() {
         item(json!({"namespace": "m"})),
         Some("has an item of another namespace")
     );
+    assert_eq!(
+        item_of(&undeletable, json!({"uid": 1})),
+        Some("has an item whose metadata cannot be read")
+    );
+    for (value, fault) in [
+        (json!(null), None),
+        (json!("2026-01-01T00:00:00Z"), None),
+        (json!(1), Some("has an item whose metadata cannot be read")),
+    ] {
+        assert_eq!(item(json!({"deletionTimestamp": value})), fault);
+    }
     for field in ["labels", "annotations"] {
         assert_eq!(item(json!({(field): null})), None);
         for pairs in [json!([]), json!("x"), json!({"a": 1})] {
