@@ -1,9 +1,11 @@
 //! The user's consent. It covers the plan that a question has shown, and nothing more.
+//!
+//! A flag or an answer *lifts* a refusal: the plan may be carried out in spite of it. Consent *covers* a proposal if it
+//! lifts all its refusals, and if the proposal does nothing that the question has not shown.
 
 use std::collections::BTreeSet;
 
-use super::refusal::describe_losses;
-use super::{Plan, Refusal};
+use super::Refusal;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
@@ -15,13 +17,22 @@ pub struct Proposal {
     /// include that refusal, with the parent as it was read.
     pub refusals: Vec<Refusal>,
     /// The UIDs of the objects that are deleted, lost with these, or that join or leave a set, and of the set's parent.
-    pub objects: BTreeSet<String>,
-    /// With `--confirm`, the objects that are applied. `None` if the run needs no confirmation of applies: nothing
-    /// changes, or the flag is not set.
-    pub applies: Option<BTreeSet<ProposedApply>>,
+    /// Also the resources in a deleted namespace or CRD that could not be listed.
+    pub uids_and_unlisted_resources: BTreeSet<String>,
+    pub applies: ProposedApplies,
 }
 
-/// An object as it was before an apply that a question shows.
+/// The applies that need consent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ProposedApplies {
+    /// None do: the run changes nothing, or `--confirm` is not set.
+    #[default]
+    NeedNoConsent,
+    /// All do, because of `--confirm`. There may be none in a run that changes something else.
+    NeedConsent(BTreeSet<ProposedApply>),
+}
+
+/// An object that is to be applied, as it was when the question was asked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProposedApply {
     /// Kind, namespace and name.
@@ -37,8 +48,8 @@ impl Proposal {
     pub fn new<'a>(refusals: Vec<Refusal>, objects: impl IntoIterator<Item = &'a Live>) -> Self {
         Self {
             refusals,
-            objects: objects.into_iter().map(|live| live.uid.clone()).collect(),
-            applies: None,
+            uids_and_unlisted_resources: objects.into_iter().map(|live| live.uid.clone()).collect(),
+            applies: ProposedApplies::NeedNoConsent,
         }
     }
 
@@ -46,7 +57,7 @@ impl Proposal {
     /// does not cover the new one.
     #[must_use]
     pub fn with_parent_of(mut self, set: &Set) -> Self {
-        self.objects.extend(set.parent_uid.clone());
+        self.uids_and_unlisted_resources.extend(set.parent_uid.clone());
         self
     }
 
@@ -57,14 +68,23 @@ impl Proposal {
 
     /// Returns whether the consent to `shown` covers this proposal: both are the same, or this one does less.
     fn is_within(&self, shown: &Self) -> bool {
-        // Without applies, all of them are covered.
-        let mut applies = self.applies.iter().flatten();
-        let shown_applies = shown.applies.as_ref();
         self.refusals
             .iter()
             .all(|refusal| refusal.is_within_any_of(&shown.refusals))
-            && self.objects.is_subset(&shown.objects)
-            && applies.all(|apply| shown_applies.is_some_and(|shown| shown.contains(apply)))
+            && self
+                .uids_and_unlisted_resources
+                .is_subset(&shown.uids_and_unlisted_resources)
+            && self.applies.are_within(&shown.applies)
+    }
+}
+
+impl ProposedApplies {
+    fn are_within(&self, shown: &Self) -> bool {
+        match (self, shown) {
+            (Self::NeedNoConsent, _) => true,
+            (Self::NeedConsent(applies), Self::NeedConsent(shown)) => applies.is_subset(shown),
+            (Self::NeedConsent(applies), Self::NeedNoConsent) => applies.is_empty(),
+        }
     }
 }
 
@@ -84,7 +104,8 @@ impl Consent {
     pub fn covers(&self, proposal: &Proposal) -> bool {
         match self {
             Self::Missing | Self::ByFlag => {
-                self.remaining_refusals(proposal).is_empty() && proposal.applies.is_none()
+                self.remaining_refusals(proposal).is_empty()
+                    && proposal.applies == ProposedApplies::NeedNoConsent
             }
             Self::To(shown) => proposal.is_within(shown),
         }
@@ -97,34 +118,6 @@ impl Consent {
             refusals.retain(|refusal| !refusal.is_lifted_by_yes());
         }
         refusals
-    }
-}
-
-impl Plan {
-    /// Returns the warnings about the plan: the dependencies that it ignores, and what a flag allows to be deleted
-    /// together with a namespace or CRD, which no result of the run names. What a question has shown is left out, so
-    /// this is called before [`Self::lift_all_refusals`].
-    pub fn describe_ignored_dependencies_and_losses(&self) -> Vec<String> {
-        let losses = self.accepted.iter().filter_map(|refusal| match refusal {
-            Refusal::HoldsOthers {
-                container,
-                lost,
-                unknown,
-                ..
-            } => Some(format!(
-                "{container}: also deletes {}",
-                describe_losses(lost, unknown)
-            )),
-            _ => None,
-        });
-        self.edges.ignored.iter().cloned().chain(losses).collect()
-    }
-
-    /// Lifts all refusals, because the user has confirmed them. Losses of data stay in `accepted`: each object is
-    /// judged again before its delete, and that judgement would otherwise refuse it.
-    pub fn lift_all_refusals(&mut self) {
-        let confirmed = std::mem::take(&mut self.refusals).into_iter();
-        self.accepted.extend(confirmed.filter(Refusal::is_data_loss));
     }
 }
 
@@ -152,6 +145,7 @@ mod tests {
         }
     }
 
+    /// A proposal about objects with these UIDs; `Some` applies need consent.
     fn proposal(refusals: &[Refusal], objects: &[&str], applies: Option<&[&str]>) -> Proposal {
         let objects = objects.iter().map(|&uid| Live {
             uid: uid.to_owned(),
@@ -159,7 +153,9 @@ mod tests {
         });
         let objects: Vec<Live> = objects.collect();
         Proposal {
-            applies: applies.map(|names| names.iter().map(|name| apply(name)).collect()),
+            applies: applies.map_or(ProposedApplies::NeedNoConsent, |names| {
+                ProposedApplies::NeedConsent(names.iter().map(|name| apply(name)).collect())
+            }),
             ..Proposal::new(refusals.to_vec(), &objects)
         }
     }
@@ -174,7 +170,7 @@ mod tests {
 
     #[test]
     fn an_answer_covers_what_was_shown_and_less() {
-        let plain = || Refusal::NotAParent { parent: key("web") };
+        let not_a_parent = || Refusal::NotAParent { parent: key("web") };
         let kubectl = foreign("kubectl/v1.36.3");
         let shown = proposal(std::slice::from_ref(&kubectl), &["a", "b"], Some(&["c", "d"]));
         let consent = Consent::To(shown.clone());
@@ -184,7 +180,7 @@ mod tests {
             (proposal(&[], &[], None), true),
             (proposal(&[kubectl], &["a", "late"], None), false),
             (proposal(&[foreign("flux/v1.0.0")], &["a"], None), false),
-            (proposal(&[plain()], &["a"], None), false),
+            (proposal(&[not_a_parent()], &["a"], None), false),
             (proposal(&[], &[], Some(&["late"])), false),
         ] {
             assert_eq!(consent.covers(&now), is_covered, "{now:?}");
@@ -198,7 +194,7 @@ mod tests {
             ..apply("c")
         };
         for changed in [replaced, taken] {
-            let applies = Some(BTreeSet::from([changed]));
+            let applies = ProposedApplies::NeedConsent(BTreeSet::from([changed]));
             let now = Proposal {
                 applies,
                 ..Proposal::default()
@@ -211,8 +207,8 @@ mod tests {
         };
         let consent = Consent::To(with_parent("shown"));
         assert!(consent.covers(&with_parent("shown")) && !consent.covers(&with_parent("made again")));
-        // An object that is asked about without `--confirm` shows no applies.
-        let consent = Consent::To(proposal(&[plain()], &["a"], None));
+        // A question without `--confirm` shows no applies, so the answer covers none.
+        let consent = Consent::To(proposal(&[not_a_parent()], &["a"], None));
         assert!(!consent.covers(&proposal(&[], &[], Some(&["c"]))));
     }
 
@@ -230,7 +226,7 @@ mod tests {
             objects: Vec::new(),
             limit: 1,
         };
-        for (refusals, missing, by_flag, can_be_confirmed) in [
+        for (refusals, covered_without_consent, covered_by_flag, can_be_confirmed) in [
             (&[][..], true, true, true),
             (std::slice::from_ref(&deletes), false, true, true),
             (&[foreign("kubectl/v1.36.3")], false, true, true),
@@ -238,8 +234,8 @@ mod tests {
             (&[deletes.clone(), limit], false, false, false),
         ] {
             let now = proposal(refusals, &["a"], None);
-            assert_eq!(Consent::Missing.covers(&now), missing, "{now:?}");
-            assert_eq!(Consent::ByFlag.covers(&now), by_flag, "{now:?}");
+            assert_eq!(Consent::Missing.covers(&now), covered_without_consent, "{now:?}");
+            assert_eq!(Consent::ByFlag.covers(&now), covered_by_flag, "{now:?}");
             assert_eq!(now.can_be_confirmed(), can_be_confirmed, "{now:?}");
         }
         let both = proposal(&[deletes, loses.clone()], &[], None);

@@ -54,7 +54,7 @@ pub use autoscalers::{
     autoscaler_kinds, desired_autoscalers_by_target, find_autoscalers_gone_after_run,
     left_to_autoscalers_note, read_scale_target, removed_replicas_warning, unlisted_autoscalers_warning,
 };
-pub use consent::{Consent, Proposal, ProposedApply};
+pub use consent::{Consent, Proposal, ProposedApplies, ProposedApply};
 pub use containers::{
     KeptObjects, find_containers_of_staying_objects_in_plan, holds_parent_of, is_namespace_or_crd,
     is_namespace_or_crd_kind,

@@ -1,5 +1,6 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
+use super::refusal::describe_losses;
 use super::{DependencyEdges, Dependents, Preconditions, Refusal, SkipReason};
 use crate::compare::changes::Reason;
 use crate::manifest::desired::{Desired, DesiredObject};
@@ -160,5 +161,31 @@ impl Plan {
     /// Returns the number of objects to delete.
     pub fn count_prunes(&self) -> usize {
         self.all_prunes().count()
+    }
+
+    /// Returns the warnings about the plan: the dependencies that it ignores, and what a flag allows to be deleted
+    /// together with a namespace or CRD, which no result of the run names. What a question has shown is left out, so
+    /// this is called before [`Self::lift_all_refusals`].
+    pub fn describe_ignored_dependencies_and_losses(&self) -> Vec<String> {
+        let losses = self.accepted.iter().filter_map(|refusal| match refusal {
+            Refusal::HoldsOthers {
+                container,
+                lost,
+                unknown,
+                ..
+            } => Some(format!(
+                "{container}: also deletes {}",
+                describe_losses(lost, unknown)
+            )),
+            _ => None,
+        });
+        self.edges.ignored.iter().cloned().chain(losses).collect()
+    }
+
+    /// Lifts all refusals, because the user has confirmed them. Losses of data stay in `accepted`: each object is
+    /// judged again before its delete, and that judgement would otherwise refuse it.
+    pub fn lift_all_refusals(&mut self) {
+        let confirmed = std::mem::take(&mut self.refusals).into_iter();
+        self.accepted.extend(confirmed.filter(Refusal::is_data_loss));
     }
 }

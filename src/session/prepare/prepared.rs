@@ -1,6 +1,6 @@
 //! The state and the plan that `apply`, `diff` and `delete` have before they write anything.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::super::prompt;
 use crate::execute::{Execution, Interrupt, RedefinedKinds, WaitNotes};
@@ -10,7 +10,7 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::write_settings::WriteSettings;
 use crate::plan::saved::SavedManifest;
-use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApply, Refusal};
+use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApplies, ProposedApply, Refusal};
 use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
 use crate::report::PlanOutline;
 use crate::settings::Confirm;
@@ -106,23 +106,19 @@ fn create_proposal(
     // The question shows what is lost with a namespace or CRD, so the answer covers that and no more.
     let losses = plan.accepted.iter();
     proposal
-        .objects
+        .uids_and_unlisted_resources
         .extend(losses.flat_map(Refusal::lost_uids_and_unlisted_resources));
     Proposal {
         applies: match confirm {
-            Confirm::Dangers => None,
+            Confirm::Dangers => ProposedApplies::NeedNoConsent,
             Confirm::EveryChange => list_applies_if_anything_changes(desired, state, plan),
         },
         ..proposal
     }
 }
 
-/// Returns the objects that the plan applies; `None` if the run changes nothing, so that there is nothing to confirm.
-fn list_applies_if_anything_changes(
-    desired: &Desired,
-    state: &ClusterState,
-    plan: &Plan,
-) -> Option<BTreeSet<ProposedApply>> {
+/// Returns the objects that the plan applies. They need no consent if the run changes nothing.
+fn list_applies_if_anything_changes(desired: &Desired, state: &ClusterState, plan: &Plan) -> ProposedApplies {
     // While members are being added to the parent by another run, this run does not narrow its record.
     let is_record_kept = state.parent_object().is_some_and(|parent| {
         plan.record_during == state.observed.recorded
@@ -134,7 +130,7 @@ fn list_applies_if_anything_changes(
         && plan.count_applies() == 0
         && plan.count_prunes() == 0;
     if is_unchanged {
-        return None;
+        return ProposedApplies::NeedNoConsent;
     }
     let Observed { existing, others, .. } = &state.observed;
     let not_members: HashMap<&ObjectKey, &Live> = existing
@@ -154,5 +150,5 @@ fn list_applies_if_anything_changes(
             former_set: live.and_then(|live| live.part_of.clone()),
         }
     });
-    Some(applies.collect())
+    ProposedApplies::NeedConsent(applies.collect())
 }
