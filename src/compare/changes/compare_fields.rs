@@ -1,4 +1,4 @@
-//! Compares manifest, field set and live object field by field, up to the first reason to send.
+//! Compares manifest, field set and live object field by field, up to the first reason to send the manifest.
 
 use serde_json::{Map, Value};
 
@@ -12,24 +12,37 @@ use crate::model::built_in_kinds::TypeMeta;
 
 /// The greatest depth that is compared: deeper than any schema in use, and shallow enough for any
 /// stack.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
-pub(super) type Step = Result<(), Reason>;
+/// Fields of metadata that the server never records (`managedfields/internal/stripmeta.go`).
+const METADATA_NEVER_RECORDED: [&str; 7] = [
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "generation",
+    "resourceVersion",
+];
+
+/// The result of comparing a field, a list or a whole object. `Err` is not a failure: it holds the first reason to send
+/// the manifest, and `?` ends the comparison there.
+pub(super) type UnchangedOrReason = Result<(), Reason>;
 pub(super) type Fields = Map<String, Value>;
 
-/// Compares manifest and live object; fails with the first reason to send.
+/// Compares manifest and live object. `crd_version` is that of a custom resource, if it is known.
 pub(super) fn check_unchanged(
     desired: &Value,
     live: &Value,
     field_manager: &str,
-    definition: Option<&CrdVersion<'_>>,
-) -> Step {
-    let (Some(desired_fields), Some(existing)) = (desired.as_object(), live.as_object()) else {
+    crd_version: Option<&CrdVersion<'_>>,
+) -> UnchangedOrReason {
+    let (Some(desired_fields), Some(live_fields)) = (desired.as_object(), live.as_object()) else {
         return Err(Reason::ValueDiffers(String::new()));
     };
     let type_meta = type_meta_of(desired);
     for name in ["apiVersion", "kind"] {
-        if existing
+        if live_fields
             .get(name)
             .is_some_and(|known| Some(known) != desired_fields.get(name))
         {
@@ -53,24 +66,27 @@ pub(super) fn check_unchanged(
     if !type_meta.is_built_in() && !entries.is_sole_applier() {
         return Err(Reason::SharedField("metadata".to_owned()));
     }
+    let is_built_in = type_meta.is_built_in();
     let mut comparison = FieldComparison {
         status_ignored: type_meta.ignores_status()
-            || definition.is_some_and(CrdVersion::has_status_subresource),
-        built_in: type_meta.is_built_in(),
+            || crd_version.is_some_and(CrdVersion::has_status_subresource),
+        is_built_in,
         type_meta,
         path: Vec::with_capacity(16),
         entries: &entries,
     };
-    let shape = match definition {
-        _ if comparison.built_in => Shape::BuiltIn,
-        Some(definition) => definition.shape(),
-        None => Shape::Unknown,
-    };
-    let outcome = comparison.compare_granular_map(desired_fields, &entries.ours, existing, shape);
-    if entries.has_applied {
-        outcome
+    let shape = if is_built_in {
+        Shape::BuiltIn
     } else {
-        outcome.map_err(|_| Reason::NotOwnedByUs)
+        crd_version.map_or(Shape::Unknown, CrdVersion::shape)
+    };
+    let result = comparison.compare_granular_map(desired_fields, &entries.ours, live_fields, shape);
+    if entries.has_applied {
+        result
+    } else {
+        // We own the part-of label at most. The first field that differs is then less telling than that we have never
+        // applied the object.
+        result.map_err(|_| Reason::NotOwnedByUs)
     }
 }
 
@@ -84,10 +100,12 @@ pub(super) fn type_meta_of(object: &Value) -> TypeMeta<'_> {
 /// The comparison of one object, at the field that it has reached.
 pub(super) struct FieldComparison<'a> {
     pub(super) type_meta: TypeMeta<'a>,
-    /// Values may be compared as the server writes them.
-    pub(super) built_in: bool,
+    /// The object is of a built-in kind. [`defaults`] knows how the server writes values of such kinds.
+    pub(super) is_built_in: bool,
+    /// The server ignores the status of a manifest.
     status_ignored: bool,
-    /// The keys of the tree from its root to here.
+    /// The keys from the root of the tree to the field that is compared. They stay here when a reason is found, because
+    /// it ends the comparison.
     pub(super) path: Vec<&'a str>,
     entries: &'a OwnAndOtherEntries<'a>,
 }
@@ -100,8 +118,8 @@ impl<'a> FieldComparison<'a> {
         owned: &'a Fields,
         live: &'a Fields,
         shape: Shape<'a>,
-    ) -> Step {
-        if self.path.len() > DEEPEST {
+    ) -> UnchangedOrReason {
+        if self.path.len() > MAX_DEPTH {
             return Err(Reason::TooDeep(self.path_here()));
         }
         let mut covered = 0;
@@ -123,9 +141,10 @@ impl<'a> FieldComparison<'a> {
         if covered == desired.len() {
             return Ok(());
         }
+        // One buffer for all keys, since this runs for each map of each member.
         let mut key = String::from("f:");
         for (name, value) in desired {
-            key.truncate(2);
+            key.truncate("f:".len());
             key.push_str(name);
             if !owned.contains_key(&key) {
                 self.compare_unowned_field(name, value, live.get(name), shape)?;
@@ -135,6 +154,16 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Compares a field that our entry has.
+    ///
+    /// If there are fields below it, an apply records the field itself, by the key `.`, only if the field is a key of a
+    /// map. An update records it in any case, and adopted objects keep the keys that updates of the former tool have
+    /// recorded:
+    ///
+    /// | field | with `.` | without `.` |
+    /// |---|---|---|
+    /// | declared by the type | `OwnedAsByUpdate` | compared |
+    /// | key of a map | compared | `Unreadable` |
+    /// | unknown which | `UnknownShape` | compared |
     fn compare_owned_field(
         &mut self,
         name: &'a str,
@@ -142,23 +171,22 @@ impl<'a> FieldComparison<'a> {
         owned: &'a Fields,
         live: Option<&'a Value>,
         shape: Shape<'a>,
-    ) -> Step {
-        let (mut shape, mut membership) = shape.field(name);
-        if self.path == ["f:metadata"] {
-            (shape, membership) = (Shape::BuiltIn, DeclaredOrKey::Declared);
-        }
+    ) -> UnchangedOrReason {
+        let (shape, declared_or_key) = if self.path == ["f:metadata"] {
+            // The schema of a CRD does not describe metadata, which all kinds have in common.
+            (Shape::BuiltIn, DeclaredOrKey::Declared)
+        } else {
+            shape.field(name)
+        };
         if owned.is_empty() {
             return self.check_leaf_unchanged(name, desired, live, shape);
         }
-        // An apply takes keys out of its entry that it does not write itself.
-        let self_owned = owned.contains_key(".");
-        match membership {
-            // Adopted fields keep the keys that the updates of the former tool have recorded.
-            DeclaredOrKey::Declared if self_owned => return Err(Reason::OwnedAsByUpdate(self.path_here())),
-            DeclaredOrKey::Key if !self_owned => return Err(Reason::Unreadable(self.path_here())),
-            // A key of a map, or a declared field that an update has recorded.
-            DeclaredOrKey::Unknown if self_owned => return Err(Reason::UnknownShape(self.path_here())),
-            DeclaredOrKey::Declared | DeclaredOrKey::Key | DeclaredOrKey::Unknown => {}
+        let has_own_key = owned.contains_key(".");
+        match (declared_or_key, has_own_key) {
+            (DeclaredOrKey::Declared, true) => return Err(Reason::OwnedAsByUpdate(self.path_here())),
+            (DeclaredOrKey::Key, false) => return Err(Reason::Unreadable(self.path_here())),
+            (DeclaredOrKey::Unknown, true) => return Err(Reason::UnknownShape(self.path_here())),
+            (DeclaredOrKey::Declared | DeclaredOrKey::Unknown, false) | (DeclaredOrKey::Key, true) => {}
         }
         match (desired, live) {
             (Value::Object(desired), Some(Value::Object(live))) => {
@@ -168,6 +196,7 @@ impl<'a> FieldComparison<'a> {
                 self.compare_list_items(desired, owned, live, shape.items())
             }
             (Value::Object(_) | Value::Array(_), _) => Err(Reason::ValueDiffers(self.path_here())),
+            // The manifest has one value in the place of the fields that our entry has.
             _ => Err(Reason::FieldDropped(self.path_here())),
         }
     }
@@ -179,15 +208,15 @@ impl<'a> FieldComparison<'a> {
         desired: &Value,
         live: Option<&Value>,
         shape: Shape<'a>,
-    ) -> Step {
-        let relation = match desired {
+    ) -> UnchangedOrReason {
+        let ownership = match desired {
             // `{}` is recorded as a leaf whatever the type.
             Value::Object(fields) if fields.is_empty() => Ownership::Atomic,
             Value::Object(_) => shape.map_ownership(name, self.type_meta),
             Value::Array(_) => shape.list_ownership(name, self.type_meta),
             _ => Ownership::Atomic,
         };
-        match relation {
+        match ownership {
             Ownership::Granular => return Err(Reason::FieldAdded(self.path_here())),
             Ownership::Unknown => return Err(Reason::UnknownShape(self.path_here())),
             Ownership::Atomic => {}
@@ -198,14 +227,14 @@ impl<'a> FieldComparison<'a> {
         let field = self.field_with_kind(self.container_name(), name);
         let written_differently = match (shape, live) {
             (Shape::BuiltIn, Some(live)) => defaults::server_writes_as(desired, live, field),
-            (Shape::BuiltIn, None) => self.built_in && defaults::server_leaves_out(desired, field),
+            (Shape::BuiltIn, None) => self.is_built_in && defaults::server_leaves_out(desired, field),
             (Shape::Schema(schema, _), Some(live)) => {
                 defaults::equals_with_schema_defaults(desired, live, schema)
             }
             (Shape::Schema(..), None) | (Shape::Deduced | Shape::Unknown, _) => false,
         };
         if written_differently {
-            self.check_not_shared(None)
+            self.check_not_shared(self.path.iter().copied())
         } else {
             Err(Reason::ValueDiffers(self.path_here()))
         }
@@ -219,75 +248,84 @@ impl<'a> FieldComparison<'a> {
         live: Option<&Value>,
         shape: Shape<'a>,
     ) -> bool {
-        let relation = match (desired, live) {
-            (Value::Null, Some(Value::Object(live))) if !live.is_empty() => {
+        let is_null_or_empty_map = match desired {
+            Value::Null => true,
+            Value::Object(fields) => fields.is_empty(),
+            _ => false,
+        };
+        let ownership = match live {
+            Some(Value::Object(fields)) if is_null_or_empty_map && !fields.is_empty() => {
                 shape.map_ownership(name, self.type_meta)
             }
-            (Value::Object(desired), Some(Value::Object(live))) if desired.is_empty() && !live.is_empty() => {
-                shape.map_ownership(name, self.type_meta)
-            }
-            (Value::Null, Some(Value::Array(live))) if !live.is_empty() => {
+            Some(Value::Array(items)) if desired.is_null() && !items.is_empty() => {
                 shape.list_ownership(name, self.type_meta)
             }
-            _ => Ownership::Unknown,
+            _ => return false,
         };
-        relation == Ownership::Granular
+        ownership == Ownership::Granular
     }
 
-    /// Judges a field of the manifest that our entry does not have.
+    /// Compares a field of the manifest that our entry does not have. Unlike for other fields, `path` ends at the map
+    /// that the field is in.
     fn compare_unowned_field(
         &mut self,
         name: &str,
         desired: &'a Value,
         live: Option<&'a Value>,
         shape: Shape<'a>,
-    ) -> Step {
-        match (self.path.as_slice(), name) {
-            ([], "apiVersion" | "kind") => Ok(()),
-            ([], "metadata") => Err(Reason::NotOwnedByUs),
-            ([], "status") if self.does_server_keep_live_status(desired, live) => {
-                self.check_sole_applier(name)
-            }
-            // Never recorded (`managedfields/internal/stripmeta.go`).
-            (
-                ["f:metadata"],
-                "name" | "namespace" | "creationTimestamp" | "selfLink" | "uid" | "generation"
-                | "resourceVersion",
-            ) => match live {
-                Some(live) if live == desired => Ok(()),
-                _ => Err(Reason::ValueDiffers(self.path_below(name))),
-            },
-            // An empty associative list is nothing to own.
-            _ if desired.as_array().is_some_and(Vec::is_empty)
-                && shape.field(name).1 == DeclaredOrKey::Declared
-                && shape.field(name).0.list_ownership(name, self.type_meta) == Ownership::Granular =>
-            {
-                match live {
-                    Some(Value::Array(_)) => Ok(()),
-                    None if self.built_in
-                        && defaults::server_leaves_out(
-                            desired,
-                            self.field_with_kind(self.last_field_name_of_first_keys(self.path.len()), name),
-                        ) =>
-                    {
-                        let key = format!("f:{name}");
-                        self.check_not_shared(Some(&key))
-                    }
-                    _ => Err(Reason::ValueDiffers(self.path_below(name))),
+    ) -> UnchangedOrReason {
+        match self.path.as_slice() {
+            [] => match name {
+                "apiVersion" | "kind" => return Ok(()),
+                "metadata" => return Err(Reason::NotOwnedByUs),
+                "status" if self.server_keeps_live_status(desired, live) => {
+                    return self.check_sole_applier(name);
                 }
+                _ => {}
+            },
+            ["f:metadata"] if METADATA_NEVER_RECORDED.contains(&name) => {
+                return if live == Some(desired) {
+                    Ok(())
+                } else {
+                    Err(Reason::ValueDiffers(self.path_below(name)))
+                };
             }
-            // Built-in kinds may take such a map for an absent one.
-            _ if !self.built_in
-                && leaves_no_trace_when_applied(name, desired, live, shape, self.type_meta) =>
-            {
-                Ok(())
+            _ => {}
+        }
+        let (field_shape, declared_or_key) = shape.field(name);
+        let is_empty_associative_list = desired.as_array().is_some_and(Vec::is_empty)
+            && declared_or_key == DeclaredOrKey::Declared
+            && field_shape.list_ownership(name, self.type_meta) == Ownership::Granular;
+        if is_empty_associative_list {
+            return self.check_empty_associative_list(name, desired, live);
+        }
+        // A built-in kind may take a map of empty lists for an absent one.
+        if !self.is_built_in && leaves_no_trace_when_applied(name, desired, live, shape, self.type_meta) {
+            return Ok(());
+        }
+        Err(Reason::FieldAdded(self.path_below(name)))
+    }
+
+    /// Compares an empty associative list, which our entry does not have because there is nothing in it to own.
+    fn check_empty_associative_list(
+        &self,
+        name: &str,
+        desired: &Value,
+        live: Option<&Value>,
+    ) -> UnchangedOrReason {
+        let field = self.field_with_kind(last_field_name(&self.path), name);
+        match live {
+            Some(Value::Array(_)) => Ok(()),
+            None if self.is_built_in && defaults::server_leaves_out(desired, field) => {
+                let key = format!("f:{name}");
+                self.check_not_shared(self.path.iter().copied().chain([key.as_str()]))
             }
-            _ => Err(Reason::FieldAdded(self.path_below(name))),
+            _ => Err(Reason::ValueDiffers(self.path_below(name))),
         }
     }
 
     /// Returns whether the server replaces this status by the live one.
-    fn does_server_keep_live_status(&self, desired: &Value, live: Option<&Value>) -> bool {
+    fn server_keeps_live_status(&self, desired: &Value, live: Option<&Value>) -> bool {
         if self.status_ignored {
             return defaults::is_blank_status(desired, self.type_meta);
         }
@@ -297,10 +335,9 @@ impl<'a> FieldComparison<'a> {
             && self.entries.is_status_written_as_subresource()
     }
 
-    /// Accepts a value that the server writes in another way, if no other manager's entry would
-    /// change.
-    fn check_not_shared(&self, key: Option<&str>) -> Step {
-        let path = self.path.iter().copied().chain(key);
+    /// Accepts a value that the server writes in another way, if no other manager's entry has the
+    /// path: an apply would change that entry.
+    fn check_not_shared<'p>(&self, path: impl Iterator<Item = &'p str> + Clone) -> UnchangedOrReason {
         if self.entries.others_have(&path) {
             return Err(Reason::SharedField(format_readable_path(path)));
         }
@@ -308,7 +345,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Accepts a value of a field that no entry has, if no other manager has applied.
-    fn check_sole_applier(&self, name: &str) -> Step {
+    fn check_sole_applier(&self, name: &str) -> UnchangedOrReason {
         if self.entries.is_sole_applier() {
             Ok(())
         } else {
@@ -329,16 +366,8 @@ impl<'a> FieldComparison<'a> {
 
     /// Returns the name of the field that the current field is in.
     fn container_name(&self) -> &'a str {
-        self.last_field_name_of_first_keys(self.path.len().saturating_sub(1))
-    }
-
-    /// Returns the name of the last field in the first `keys` keys of the path; keys of list items are skipped.
-    fn last_field_name_of_first_keys(&self, keys: usize) -> &'a str {
-        self.path[..keys]
-            .iter()
-            .rev()
-            .find_map(|key| key.strip_prefix("f:"))
-            .unwrap_or_default()
+        let keys_above = self.path.len().saturating_sub(1);
+        last_field_name(&self.path[..keys_above])
     }
 
     pub(super) fn path_here(&self) -> String {
@@ -351,6 +380,14 @@ impl<'a> FieldComparison<'a> {
     }
 }
 
+/// Returns the name of the last field of a path; keys of list items are skipped.
+fn last_field_name<'a>(path: &[&'a str]) -> &'a str {
+    path.iter()
+        .rev()
+        .find_map(|key| key.strip_prefix("f:"))
+        .unwrap_or_default()
+}
+
 /// Returns whether a field of a custom resource exists already, and is an empty associative list, or a map with nothing
 /// but such lists. An apply of it leaves no trace in a tree.
 fn leaves_no_trace_when_applied(
@@ -360,19 +397,19 @@ fn leaves_no_trace_when_applied(
     shape: Shape<'_>,
     type_meta: TypeMeta<'_>,
 ) -> bool {
-    let (below, membership) = shape.field(name);
-    if !matches!(below, Shape::Schema(..)) || membership != DeclaredOrKey::Declared {
+    let (field_shape, declared_or_key) = shape.field(name);
+    if !matches!(field_shape, Shape::Schema(..)) || declared_or_key != DeclaredOrKey::Declared {
         return false;
     }
     match (desired, live) {
         (Value::Array(desired), Some(Value::Array(_))) => {
-            desired.is_empty() && below.list_ownership(name, type_meta) == Ownership::Granular
+            desired.is_empty() && field_shape.list_ownership(name, type_meta) == Ownership::Granular
         }
         (Value::Object(desired), Some(Value::Object(live))) => {
             !desired.is_empty()
-                && below.map_ownership(name, type_meta) == Ownership::Granular
+                && field_shape.map_ownership(name, type_meta) == Ownership::Granular
                 && desired.iter().all(|(name, desired)| {
-                    leaves_no_trace_when_applied(name, desired, live.get(name), below, type_meta)
+                    leaves_no_trace_when_applied(name, desired, live.get(name), field_shape, type_meta)
                 })
         }
         _ => false,

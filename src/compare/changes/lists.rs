@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Reason;
 use super::atomic_or_granular::Shape;
-use super::compare_fields::{FieldComparison, Fields, Step};
+use super::compare_fields::{FieldComparison, Fields, UnchangedOrReason};
 
 /// An item in the tree of our entry.
 struct OwnedItem<'a, K> {
@@ -28,7 +28,7 @@ impl<'a> FieldComparison<'a> {
         owned: &'a Fields,
         live: &'a [Value],
         shape: Shape<'a>,
-    ) -> Step {
+    ) -> UnchangedOrReason {
         if owned.keys().any(|key| key.starts_with("k:")) {
             self.compare_keyed_items(desired, owned, live, shape)
         } else {
@@ -42,7 +42,7 @@ impl<'a> FieldComparison<'a> {
         owned: &'a Fields,
         live: &'a [Value],
         shape: Shape<'a>,
-    ) -> Step {
+    ) -> UnchangedOrReason {
         let entries: Vec<OwnedItem<'a, Fields>> = self.parse_items(owned, "k:")?;
         let names = key_names(&entries);
         let mut next = 0;
@@ -73,7 +73,12 @@ impl<'a> FieldComparison<'a> {
 
     /// Compares an item whose tree is empty. Either the item is atomic, and owned as one value, or it is granular, and
     /// the manifest has left all its keys to their defaults.
-    fn compare_item_owned_as_one_value(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> Step {
+    fn compare_item_owned_as_one_value(
+        &self,
+        desired: &Fields,
+        live: &Value,
+        shape: Shape<'a>,
+    ) -> UnchangedOrReason {
         if !shape.is_atomic_map_if_leaf() {
             Err(Reason::UnknownShape(self.path_here()))
         } else if live.as_object() == Some(desired) {
@@ -83,7 +88,12 @@ impl<'a> FieldComparison<'a> {
         }
     }
 
-    fn compare_set_items(&mut self, desired: &'a [Value], owned: &'a Fields, live: &'a [Value]) -> Step {
+    fn compare_set_items(
+        &mut self,
+        desired: &'a [Value],
+        owned: &'a Fields,
+        live: &'a [Value],
+    ) -> UnchangedOrReason {
         let entries: Vec<OwnedItem<'a, Value>> = self.parse_items(owned, "v:")?;
         let mut next = 0;
         for item in desired {
@@ -149,7 +159,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Checks that the manifest has every item of the tree.
-    fn check_all_entries_marked<K>(&mut self, entries: &[OwnedItem<'a, K>]) -> Step {
+    fn check_all_entries_marked<K>(&mut self, entries: &[OwnedItem<'a, K>]) -> UnchangedOrReason {
         match entries.iter().find(|entry| !entry.found.get()) {
             Some(entry) => {
                 self.path.push(entry.path);

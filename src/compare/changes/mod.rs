@@ -197,15 +197,15 @@ impl fmt::Display for Reason {
 /// - `live`: the full object, managedFields included, read at the apiVersion of
 ///   `desired`. The items of a LIST may lack apiVersion and kind.
 /// - `field_manager`: the manager that would apply.
-/// - `definition`: this version of a custom resource's definition. Without it, objects with
+/// - `crd_version`: this version of the CRD, for a custom resource. Without it, objects with
 ///   atomic maps or lists are sent.
 pub fn compare(
     desired: &Value,
     live: &Value,
     field_manager: &str,
-    definition: Option<&CrdVersion<'_>>,
+    crd_version: Option<&CrdVersion<'_>>,
 ) -> Verdict {
-    match compare_fields::check_unchanged(desired, live, field_manager, definition) {
+    match compare_fields::check_unchanged(desired, live, field_manager, crd_version) {
         Ok(()) => Verdict::Unchanged,
         Err(reason) => Verdict::Send(reason),
     }
