@@ -265,7 +265,7 @@ fn resources_deleted_with_namespaces(discovery: &Discovery) -> Vec<Arc<Resource>
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
     use std::convert::Infallible;
     use std::sync::Mutex;

@@ -147,7 +147,7 @@ pub fn unique_by_uid<T>(
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
     use std::convert::Infallible;
     use std::sync::Mutex;

@@ -66,7 +66,7 @@ async fn read_crd_owners(server: &ApiServer, resource: &Resource) -> Result<Opti
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
     use std::convert::Infallible;
     use std::time::Duration;

@@ -133,7 +133,7 @@ pub(super) fn lacks_uid_or_version(object: &Value, resource: &Resource) -> bool 
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
     use std::convert::Infallible;
     use std::time::Duration;

@@ -146,7 +146,7 @@ fn with_type(mut object: Value, resource: &Resource) -> Value {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
     use std::convert::Infallible;
     use std::time::Duration;

@@ -240,7 +240,7 @@ fn unwrap_joined<T>(joined: Result<T, JoinError>) -> T {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
     use std::convert::Infallible;
     use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! Waits against a server that is a function.
 
-#![expect(clippy::disallowed_types, reason = "a server that is a function")]
+#![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,7 +3,7 @@
 //!
 //! `HOSTILE_SEED` sets the seed, `HOSTILE_CASES` how many cases each test tries.
 
-#![expect(clippy::disallowed_types, reason = "a server that is a function")]
+#![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
 use std::convert::Infallible;
 use std::path::Path;

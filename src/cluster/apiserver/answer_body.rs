@@ -162,7 +162,7 @@ fn count_bytes_beyond_own_limit(answer_bytes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::disallowed_types, reason = "a server that is a function")]
+    #![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
     use std::convert::Infallible;
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -86,7 +86,7 @@ impl super::ApiServer {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::disallowed_types, reason = "a server that is a function")]
+    #![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
     use std::convert::Infallible;
     use std::time::Duration;

@@ -101,7 +101,7 @@ impl ApiServer {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 mod tests {
     use std::convert::Infallible;
 

@@ -127,7 +127,7 @@ mod tests {
     use crate::plan::fixtures::{resource, set};
 
     /// A server that keeps what is written to the parent, and refuses each write after so many.
-    #[expect(clippy::disallowed_types, reason = "a server that is a function")]
+    #[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
     fn server(most_writes: usize) -> (ApiServer, Arc<Mutex<Vec<Value>>>) {
         let written = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&written);

@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_types, reason = "a server that is a function")]
+#![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;

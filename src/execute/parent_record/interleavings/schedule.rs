@@ -94,7 +94,7 @@ fn play(number: usize, script: Script, answers: &[Rc<Answer>]) -> NextAction {
 
 /// Returns a server that gives these answers, the last of the list first. The next request is sent to `sender`, and
 /// never answered.
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 fn build_server(answers: Vec<Answer>, sender: mpsc::UnboundedSender<SentRequest>) -> ApiServer {
     let answers = Arc::new(Mutex::new(answers));
     let service = tower::service_fn(move |request: Request<Body>| {

@@ -10,7 +10,7 @@ use crate::model::identity::GroupKind;
 use crate::plan::{Barrier, EdgeKind};
 
 /// A server that gets no requests.
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+#[expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 fn server() -> ApiServer {
     let service = tower::service_fn(async |_: Request<Body>| {
         Ok::<_, Infallible>(Response::new(Body::from(Vec::new())))
