@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::NotesAndWarnings;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::compare::changes::Verdict;
@@ -74,7 +75,7 @@ pub(super) async fn retain_autoscaled(
     desired: &Desired,
     leaving: &BTreeSet<ObjectKey>,
     scaled: &mut ScaledMembers,
-    (notes, warnings): (&mut Vec<String>, &mut Vec<String>),
+    reports: &mut NotesAndWarnings,
 ) -> Result<(), Error> {
     let mut autoscalers = Autoscalers {
         by_target: plan::desired_autoscalers_by_target(desired),
@@ -88,17 +89,21 @@ pub(super) async fn retain_autoscaled(
         let position = describe_position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
-            Some(reason) => warnings.push(plan::unlisted_autoscalers_warning(
+            Some(reason) => reports.warnings.push(plan::unlisted_autoscalers_warning(
                 &position, key, path, value, reason,
             )),
-            None => warnings.extend(plan::removed_replicas_warning(&position, key, path, value)),
+            None => reports
+                .warnings
+                .extend(plan::removed_replicas_warning(&position, key, path, value)),
         }
         unknown.is_some()
     });
     let left = scaled
         .keys()
         .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
-    notes.extend(plan::left_to_autoscalers_note(&left.collect()));
+    reports
+        .notes
+        .extend(plan::left_to_autoscalers_note(&left.collect()));
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::try_join;
 
+use super::comparison::ComparisonInputs;
 use super::scope::ScopedSet;
 use super::{ClusterState, ReadSettings, comparison};
 use crate::error::{Error, ErrorKind};
@@ -23,8 +24,9 @@ pub(super) async fn read(
     cluster: &mut Cluster,
     named: &NamedSet,
     scoped: ScopedSet,
-    (policy, managers): (&Policy, &BTreeSet<String>),
-    rules: ReadSettings<'_>,
+    policy: &Policy,
+    managers: &BTreeSet<String>,
+    settings: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
     let server = &cluster.server.clone();
     let nothing = Desired::default();
@@ -34,9 +36,14 @@ pub(super) async fn read(
         state.warnings.extend(orphans.warnings_before_deletion());
         state.likely_members_left = orphans.left_out.likely_members;
     }
-    let members = comparison::list_and_compare_members(server, named, &nothing, &state.places, rules, None);
+    let inputs = ComparisonInputs {
+        desired: &nothing,
+        settings,
+        former_field_manager: None,
+    };
+    let members = comparison::list_and_compare_members(server, named, &state.places, inputs);
     let unlabeled =
-        async { Ok(list_objects_with_lost_label(server, &state.places, rules.concurrency).await?) };
+        async { Ok(list_objects_with_lost_label(server, &state.places, settings.concurrency).await?) };
     let (read, unlabeled) = try_join(members, unlabeled).await?;
     state.warn_and_keep_unlabeled_in_record(&unlabeled, named);
     let observed = &mut state.observed;
@@ -51,7 +58,7 @@ pub(super) async fn read(
     let policy = with_pruning(policy, state.pruning);
     let containers = plan::find_containers_to_prune(&named.set, &nothing, observed, &policy);
     observed.contents = cluster
-        .list_contents_of_namespaces_and_crds(&containers, rules.concurrency)
+        .list_contents_of_namespaces_and_crds(&containers, settings.concurrency)
         .await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
     let containers =

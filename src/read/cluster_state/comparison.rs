@@ -36,7 +36,7 @@ pub(super) struct Compared {
     /// Numbers of replicas that an apply would remove.
     pub(super) scaled: ScaledMembers,
     /// Members that are Current and that objects of the manifests depend on.
-    pub(super) current: BTreeSet<ObjectKey>,
+    pub(super) current_dependencies: BTreeSet<ObjectKey>,
 }
 
 /// What the status of a member shows to objects that depend on it.
@@ -45,6 +45,15 @@ struct StatusForDependents {
     currentness: Option<dependencies::Currentness>,
     /// Whether the member reports a status; false if no object depends on an object of its kind.
     reports: bool,
+}
+
+/// What members are compared with, and the settings of the comparison.
+#[derive(Clone, Copy)]
+pub(super) struct ComparisonInputs<'a> {
+    pub(super) desired: &'a Desired,
+    pub(super) settings: ReadSettings<'a>,
+    /// The field manager of the tool that managed the set until now, if this run takes the set over.
+    pub(super) former_field_manager: Option<&'a str>,
 }
 
 /// What was found out about one member. Fields that only a few members have are boxed, since a set may have many
@@ -62,7 +71,7 @@ struct Listed {
 /// What each member is compared with.
 struct Comparing<'a> {
     server: &'a ApiServer,
-    rules: ReadSettings<'a>,
+    settings: ReadSettings<'a>,
     /// The objects of the manifests, each with its index.
     wanted: HashMap<&'a ObjectKey, (usize, &'a DesiredObject)>,
     definitions: HashMap<GroupKind, Value>,
@@ -75,11 +84,12 @@ struct Comparing<'a> {
 pub(super) async fn list_and_compare_members(
     server: &ApiServer,
     named: &NamedSet,
-    desired: &Desired,
     places: &ListTargets,
-    rules: ReadSettings<'_>,
-    former_manager: Option<&str>,
+    inputs: ComparisonInputs<'_>,
 ) -> Result<Compared, Error> {
+    let ComparisonInputs {
+        desired, settings, ..
+    } = inputs;
     let selector = Selector::for_members(&named.set.id, WHOLE_OBJECTS);
     let numbered = desired.members.iter().enumerate();
     let wanted = numbered.map(|(index, member)| (&member.key, (index, member)));
@@ -87,25 +97,29 @@ pub(super) async fn list_and_compare_members(
     let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
     let mut comparing = Comparing {
         server,
-        rules,
+        settings,
         wanted: wanted.collect(),
         definitions: HashMap::new(),
-        former: former_owners(named, rules, former_manager),
+        former: former_owners(named, inputs),
         depended_on_kinds: depended_on.iter().map(|key| &key.group_kind).collect(),
         depended_on,
     };
     let needed = NeededCrds::new(places, desired);
     let (definitions, listed_definitions) = needed
-        .read_and_list_member_crds(server, &selector, rules.concurrency, |item, resource| {
+        .read_and_list_member_crds(server, &selector, settings.concurrency, |item, resource| {
             comparing.reduce_and_compare_member(item, resource)
         })
         .await?;
     comparing.definitions = definitions;
     let rest = needed.member_places_left_to_list();
     // The short list of definitions is added to the long one, which is not copied.
-    let mut listed = list_collections(server, &rest, &selector, rules.concurrency, |item, resource| {
-        comparing.reduce_and_compare_member(item, resource)
-    })
+    let mut listed = list_collections(
+        server,
+        &rest,
+        &selector,
+        settings.concurrency,
+        |item, resource| comparing.reduce_and_compare_member(item, resource),
+    )
     .await?;
     listed.extend(listed_definitions);
     let is_desired = |key: &ObjectKey| comparing.wanted.contains_key(key);
@@ -122,7 +136,7 @@ impl Comparing<'_> {
         let member = wanted.map(|(_, member)| member);
         if member.is_some_and(DesiredObject::is_secret) {
             live.client_side_apply |=
-                ownership::has_applied_string_data(&item["metadata"], self.rules.field_manager);
+                ownership::has_applied_string_data(&item["metadata"], self.settings.field_manager);
         }
         let mut with_live_fields = None;
         let compared = wanted.map(|(index, member)| {
@@ -149,7 +163,7 @@ impl Comparing<'_> {
         if member.resource.version != resource.version {
             return (Verdict::Send(Reason::OtherVersion), None);
         }
-        let field_manager = self.rules.field_manager;
+        let field_manager = self.settings.field_manager;
         let definition = self.definitions.get(&member.key.group_kind);
         let version =
             definition.and_then(|definition| CrdVersion::from_definition(definition, &resource.version));
@@ -193,7 +207,7 @@ impl Comparing<'_> {
     ) -> StatusForDependents {
         let is_depended_on = self.depended_on.contains(key);
         let current = is_depended_on
-            .then(|| dependencies::judge_currentness(item, resource, self.server.now(), self.rules));
+            .then(|| dependencies::judge_currentness(item, resource, self.server.now(), self.settings));
         StatusForDependents {
             currentness: current.flatten(),
             reports: self.depended_on_kinds.contains(&key.group_kind) && status::has_status(item),
@@ -239,7 +253,7 @@ impl Compared {
         };
         let currentness = listed.signs.currentness;
         if currentness.is_some_and(|current| current.is_current_given_others(others)) {
-            self.current.insert(key.clone());
+            self.current_dependencies.insert(key.clone());
         }
         listed.live
     }
@@ -264,14 +278,10 @@ fn build_body_over_live(member: &DesiredObject, live: &Value, manager: &str, pur
 }
 
 /// Returns the former owners whose fields this run takes over.
-pub(super) fn former_owners<'a>(
-    named: &NamedSet,
-    rules: ReadSettings<'a>,
-    former_manager: Option<&'a str>,
-) -> OwnershipMigration<'a> {
+pub(super) fn former_owners<'a>(named: &NamedSet, inputs: ComparisonInputs<'a>) -> OwnershipMigration<'a> {
     OwnershipMigration {
-        manager: rules.field_manager,
-        tool: former_manager,
+        manager: inputs.settings.field_manager,
+        tool: inputs.former_field_manager,
         writers: &[],
         last_applied: LastAppliedTreatment::for_tooling(&named.set.tooling),
     }

@@ -31,7 +31,7 @@ pub(super) async fn find_dependencies_outside_manifests(
     desired: &Desired,
     members: &[Live],
     current: BTreeSet<ObjectKey>,
-    rules: ReadSettings<'_>,
+    settings: ReadSettings<'_>,
 ) -> Result<KnownDependencies, Error> {
     let mut known = KnownDependencies {
         current,
@@ -70,7 +70,7 @@ pub(super) async fn find_dependencies_outside_manifests(
             }
         }
     }
-    for (key, resource, is_current) in read_whether_current(cluster, unread, rules).await? {
+    for (key, resource, is_current) in read_whether_current(cluster, unread, settings).await? {
         match is_current {
             None => {
                 missing.insert(key);
@@ -94,7 +94,7 @@ pub(super) async fn find_dependencies_outside_manifests(
 async fn read_whether_current<'k>(
     cluster: &Cluster,
     unread: Vec<(&'k ObjectKey, Arc<Resource>)>,
-    rules: ReadSettings<'_>,
+    settings: ReadSettings<'_>,
 ) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, Error> {
     let reads = unread.into_iter().map(async |(key, resource)| {
         let object = read_object(&cluster.server, &resource, key)
@@ -104,11 +104,11 @@ async fn read_whether_current<'k>(
         // The wait for this object reads it alone, too. So neither takes into account whether others of its kind
         // report.
         let is_current =
-            object.map(|object| is_current(&object, &resource, OthersOfKind::Silent, now, rules));
+            object.map(|object| is_current(&object, &resource, OthersOfKind::Silent, now, settings));
         Ok((key, resource, is_current))
     });
     stream::iter(reads)
-        .buffer_unordered(rules.concurrency)
+        .buffer_unordered(settings.concurrency)
         .try_collect()
         .await
 }
@@ -145,13 +145,13 @@ pub(super) fn judge_currentness(
     object: &Value,
     resource: &Resource,
     now: Timestamp,
-    rules: ReadSettings<'_>,
+    settings: ReadSettings<'_>,
 ) -> Option<Currentness> {
-    let alone = judge_state(object, resource, OthersOfKind::Silent, now, rules)?;
+    let alone = judge_state(object, resource, OthersOfKind::Silent, now, settings)?;
     if status::has_status(object) {
         return Some(Currentness::Reported(alone));
     }
-    let among = judge_state(object, resource, OthersOfKind::Report, now, rules)?;
+    let among = judge_state(object, resource, OthersOfKind::Report, now, settings)?;
     Some(Currentness::Silent { alone, among })
 }
 
@@ -160,9 +160,9 @@ fn is_current(
     resource: &Resource,
     others: OthersOfKind,
     now: Timestamp,
-    rules: ReadSettings<'_>,
+    settings: ReadSettings<'_>,
 ) -> bool {
-    judge_state(object, resource, others, now, rules) == Some(State::Current)
+    judge_state(object, resource, others, now, settings) == Some(State::Current)
 }
 
 fn judge_state(
@@ -170,15 +170,15 @@ fn judge_state(
     resource: &Resource,
     others: OthersOfKind,
     now: Timestamp,
-    rules: ReadSettings<'_>,
+    settings: ReadSettings<'_>,
 ) -> Option<State> {
     let around = Surroundings {
         others,
         subresource: resource.status,
         now,
     };
-    let rules = rules.status?;
-    Some(rules.judge(object, &resource.group_kind(), around).state)
+    let status_rules = settings.status?;
+    Some(status_rules.judge(object, &resource.group_kind(), around).state)
 }
 
 /// Returns whether the key fits the scope of the resource: it has a namespace if the resource is namespaced, and none

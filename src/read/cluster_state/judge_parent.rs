@@ -131,7 +131,7 @@ pub(super) async fn read_and_judge(
     server: &ApiServer,
     named: &mut NamedSet,
     goal: &Goal<'_>,
-    rules: ReadSettings<'_>,
+    settings: ReadSettings<'_>,
 ) -> Result<JudgedParent, Error> {
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
@@ -162,7 +162,7 @@ pub(super) async fn read_and_judge(
     } = goal
         .judge(named, object)
         .map_err(|refusals| Refusal::error(&refusals))?;
-    check_take_over(take_over.as_ref(), rules.take_over)?;
+    check_take_over(take_over.as_ref(), settings.take_over)?;
     if goal.creates_set() {
         namespaces_of_run::check_namespaces_exist_or_are_created(named, desired, &namespaces)?;
         namespaces_of_run::check_custom_parent_exists(named, object, desired)?;

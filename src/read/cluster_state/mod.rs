@@ -161,6 +161,12 @@ impl ClusterState {
     }
 }
 
+/// Notes and warnings for the user, collected while the state is read.
+struct NotesAndWarnings {
+    notes: Vec<String>,
+    warnings: Vec<String>,
+}
+
 /// Reads the state of a set.
 ///
 /// # Errors
@@ -170,18 +176,18 @@ pub async fn read_cluster_state(
     cluster: &mut Cluster,
     named: &mut NamedSet,
     mut goal: Goal<'_>,
-    rules: ReadSettings<'_>,
+    settings: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
-    let judged = judge_parent::read_and_judge(&cluster.server, named, &goal, rules).await?;
-    let scoped = scope::determine_scope(cluster, named, &goal, judged, rules.search_rules()).await?;
+    let judged = judge_parent::read_and_judge(&cluster.server, named, &goal, settings).await?;
+    let scoped = scope::determine_scope(cluster, named, &goal, judged, settings.search_rules()).await?;
     match &mut goal {
         Goal::Apply(desired, policy) => {
             // A kind that was not served yet may be listed by now.
             desired.replace_not_yet_served_resources(&cluster.discovery);
-            before_apply::read(cluster, named, scoped, (desired, policy), rules).await
+            before_apply::read(cluster, named, scoped, desired, policy, settings).await
         }
         Goal::Delete(policy, managers) => {
-            before_delete::read(cluster, named, scoped, (policy, managers), rules).await
+            before_delete::read(cluster, named, scoped, policy, managers, settings).await
         }
         Goal::Join(_) | Goal::Leave(_) => Ok(scoped.state_without_members(named)),
     }
