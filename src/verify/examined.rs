@@ -15,10 +15,10 @@ use crate::read::found_set::FoundSet;
 
 /// A parent, or an object that has the label or the annotations of one, with its set.
 #[derive(Debug, Clone)]
-pub struct Examined {
+pub struct ExaminedSet {
     pub parent: ParentCandidate,
     /// Whether the convention allows objects of this kind to be parents.
-    pub kind: ParentEligibility,
+    pub eligibility: ParentEligibility,
     /// The set. If the record is invalid, the set has its valid entries ([`read_leniently`]).
     pub found: FoundSet,
 }
@@ -71,14 +71,18 @@ pub enum NewNamespaces {
     Included,
 }
 
-impl Examined {
+impl ExaminedSet {
     /// Creates a set without members; the caller lists them later.
-    pub fn new(parent: ParentCandidate, kind: ParentEligibility) -> Self {
+    pub fn new(parent: ParentCandidate, eligibility: ParentEligibility) -> Self {
         let mut found = FoundSet::new(parent.identity.clone(), &parent.object);
         if let (Reading::Faulty(_), Some(lenient)) = (&found.reading, read_leniently(&parent)) {
             found.reading = Reading::Parent(lenient.record);
         }
-        Self { parent, kind, found }
+        Self {
+            parent,
+            eligibility,
+            found,
+        }
     }
 
     /// Returns the set as `list` shows it. An invalid record is left out. So is an object that only has a copy of the

@@ -99,8 +99,9 @@ pub enum Rule {
     LargeAnnotations,
     /// A first run has ended before it recorded anything.
     UnfinishedParent,
-    /// The object has no record of a set.
-    NoBookkeeping,
+    /// The object has no record of a set. Scripts know the name of this rule.
+    #[serde(rename = "no-bookkeeping")]
+    NoRecord,
     /// Objects of this kind may not be parents.
     ParentKind,
     /// The parent is labeled as a member of its own set.
@@ -156,7 +157,7 @@ impl Rule {
             Self::TerminatingParent => "terminating-parent",
             Self::LargeAnnotations => "large-annotations",
             Self::UnfinishedParent => "unfinished-parent",
-            Self::NoBookkeeping => "no-bookkeeping",
+            Self::NoRecord => "no-bookkeeping",
             Self::ParentKind => "parent-kind",
             Self::ParentInOwnSet => "parent-in-own-set",
             Self::UnservedKind => "unserved-kind",
@@ -182,7 +183,7 @@ impl Rule {
             | Self::InvalidTooling
             | Self::MissingKinds
             | Self::MalformedValue
-            | Self::NoBookkeeping
+            | Self::NoRecord
             | Self::ParentKind
             | Self::ParentInOwnSet
             | Self::MissingNamespaces
@@ -222,7 +223,7 @@ impl Rule {
             | Self::TerminatingParent
             | Self::LargeAnnotations
             | Self::UnfinishedParent
-            | Self::NoBookkeeping
+            | Self::NoRecord
             | Self::ParentKind
             | Self::UnknowableKind
             | Self::UnreadPlace
@@ -262,7 +263,7 @@ mod tests {
         Rule::TerminatingParent,
         Rule::LargeAnnotations,
         Rule::UnfinishedParent,
-        Rule::NoBookkeeping,
+        Rule::NoRecord,
         Rule::ParentKind,
         Rule::ParentInOwnSet,
         Rule::UnservedKind,

@@ -6,7 +6,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Examined, Extent, Finding, FixStatus, NewNamespaces, ParentEligibility, RunsUnderWay, Surroundings,
+    ExaminedSet, Extent, Finding, FixStatus, NewNamespaces, ParentEligibility, RunsUnderWay, Surroundings,
     Verdict, check,
 };
 use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, MissingKind};
@@ -60,7 +60,7 @@ pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
 
 /// Returns the set of the Secret `web` in namespace `shop` as this program writes it: with a record of these kinds and
 /// namespaces, without members.
-pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
+pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> ExaminedSet {
     let kind = |text: &&str| {
         let (kind, group) = text.split_once('.').unwrap_or((text, ""));
         GroupKind::new(group, kind)
@@ -71,7 +71,7 @@ pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
     };
     let mut object = parent_object();
     object["metadata"]["annotations"] = annotations(&Tooling::this_program(), &record);
-    Examined::new(read_candidate(&object), ParentEligibility::Permitted)
+    ExaminedSet::new(read_candidate(&object), ParentEligibility::Permitted)
 }
 
 fn read_candidate(object: &serde_json::Value) -> ParentCandidate {
@@ -88,10 +88,10 @@ fn parent_object() -> serde_json::Value {
 
 /// Returns the set with these labels and annotations of its parent changed; `None` removes a key.
 pub(super) fn changed(
-    set: &Examined,
+    set: &ExaminedSet,
     labels: &[(&str, Option<&str>)],
     annotations: &[(&str, Option<&str>)],
-) -> Examined {
+) -> ExaminedSet {
     let mut parent = set.parent.clone();
     let write = |pairs: &mut crate::model::applyset::parent::Pairs, changes: &[(&str, Option<&str>)]| {
         for (key, value) in changes {
@@ -108,14 +108,14 @@ pub(super) fn changed(
         &parent.labels,
         &parent.object.annotations,
     );
-    let mut changed = Examined::new(parent, set.kind);
+    let mut changed = ExaminedSet::new(parent, set.eligibility);
     changed.found.members.clone_from(&set.found.members);
     changed.found.unread.clone_from(&set.found.unread);
     changed
 }
 
 /// Returns the set with a run under way that may add members.
-pub(super) fn beside_a_run(mut set: Examined) -> Examined {
+pub(super) fn beside_a_run(mut set: ExaminedSet) -> ExaminedSet {
     let run = json!({"time": "2026-11-27T10:00:00Z", "result": "running", "version": "v0.1.0", "id": "1"});
     let run: Run = serde_json::from_value(run).expect("a run");
     set.parent.object.running = vec![run.clone()];
@@ -124,18 +124,18 @@ pub(super) fn beside_a_run(mut set: Examined) -> Examined {
 }
 
 /// Returns the set with these members.
-pub(super) fn with_members(mut set: Examined, members: &[Live]) -> Examined {
+pub(super) fn with_members(mut set: ExaminedSet, members: &[Live]) -> ExaminedSet {
     set.found.members = members.to_vec();
     set
 }
 
 /// Returns the verdict on the set with `--include-namespaces`.
-pub(super) fn verdict(set: &Examined, extent: Extent) -> Verdict {
+pub(super) fn verdict(set: &ExaminedSet, extent: Extent) -> Verdict {
     verdict_with(set, extent, NewNamespaces::Included)
 }
 
 /// Returns the verdict on the set.
-pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNamespaces) -> Verdict {
+pub(super) fn verdict_with(set: &ExaminedSet, extent: Extent, new_namespaces: NewNamespaces) -> Verdict {
     let appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
     let surroundings = Surroundings {
         discovery: &discovery(),
@@ -149,7 +149,7 @@ pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNa
 }
 
 /// Returns the sorted names of the rules that find something, with a `+` if `--fix` repairs it.
-pub(super) fn found_rules(set: &Examined, extent: Extent) -> Vec<String> {
+pub(super) fn found_rules(set: &ExaminedSet, extent: Extent) -> Vec<String> {
     let name = |finding: &Finding| match finding.fix_status {
         FixStatus::ByHand => finding.rule.name().to_owned(),
         FixStatus::Offered | FixStatus::Done => format!("{}+", finding.rule.name()),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
 use super::record_findings::{present_members, record_of_served_kinds};
-use super::{Examined, name_for_kubectl, record_covers};
+use super::{ExaminedSet, name_for_kubectl, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::first_names_and_more;
@@ -17,7 +17,7 @@ const HINT_FOR_UNRECORDED_MEMBER: &str =
 
 /// Applies the rules to the members of one set.
 pub(super) fn check_members(
-    set: &Examined,
+    set: &ExaminedSet,
     discovery: &Discovery,
     appliers: &BTreeSet<String>,
 ) -> Vec<Finding> {

@@ -18,7 +18,7 @@ mod fixtures;
 use std::collections::BTreeSet;
 
 use examined::record_covers;
-pub use examined::{Examined, Extent, NewNamespaces, RunsUnderWay, Surroundings};
+pub use examined::{ExaminedSet, Extent, NewNamespaces, RunsUnderWay, Surroundings};
 pub use finding::{Finding, FixStatus, Rule, Severity};
 pub use record_findings::describe_record_inconsistencies_of_sets;
 pub use repair::{Removal, Repair};
@@ -41,7 +41,7 @@ pub struct Verdict {
 }
 
 /// Finds the inconsistencies of the sets.
-pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
+pub fn check(sets: &[ExaminedSet], surroundings: Surroundings<'_>) -> Verdict {
     let mut verdict = Verdict::default();
     for set in sets {
         let appliers = find_appliers(set, surroundings);
@@ -91,15 +91,15 @@ pub fn check_orphans(
 /// Then it is reported only for a set of `sets` whose parent is in the object's namespace, or if the object itself
 /// shows that it has lost its label. If several of `sets` may have lost the object, the finding does not name one.
 pub fn lost_member_findings(
-    sets: &[Examined],
-    others: &[Examined],
+    sets: &[ExaminedSet],
+    others: &[ExaminedSet],
     surroundings: Surroundings<'_>,
 ) -> Vec<Finding> {
     let Surroundings { discovery, lost, .. } = surroundings;
     let mut findings = Vec::new();
     for live in lost {
         let is_shared = others.iter().any(|set| set.may_have_lost(live, discovery));
-        let former_sets: Vec<&Examined> = sets
+        let former_sets: Vec<&ExaminedSet> = sets
             .iter()
             .filter(|set| set.may_have_lost(live, discovery))
             .filter(|set| !is_shared || live.has_lost_part_of_label() || set.shares_namespace_with(live))
@@ -150,12 +150,12 @@ pub fn sort(findings: &mut [Finding]) {
 }
 
 /// Applies all rules to one set.
-fn apply_rules(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
+fn apply_rules(set: &ExaminedSet, surroundings: Surroundings<'_>) -> Vec<Finding> {
     let Surroundings {
         discovery, appliers, ..
     } = surroundings;
     let mut findings = parent_findings::check_parent(set);
-    if set.kind == ParentEligibility::Forbidden {
+    if set.eligibility == ParentEligibility::Forbidden {
         // Such an object has a copy of a parent's label, so the rules about sets do not apply.
         return findings;
     }
@@ -188,7 +188,7 @@ fn mark_fixed_findings_as_offered(findings: &mut [Finding], remaining: &[Finding
 /// Returns the field managers whose part-of labels make an object a member of the set. For a set of another tool than
 /// kubectl and this program, these include the tool itself and all field managers that labeled objects in the record's
 /// scope, because the field manager of that tool is not known.
-fn find_appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> {
+fn find_appliers(set: &ExaminedSet, surroundings: Surroundings<'_>) -> BTreeSet<String> {
     let mut appliers = surroundings.appliers.clone();
     let Reading::Parent(recorded) = &set.parent.object.reading else {
         return appliers;

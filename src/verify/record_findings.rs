@@ -253,7 +253,7 @@ fn default_appliers() -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{beside_a_run, examined, found_rules, verdict, with_members};
-    use super::super::{Examined, Extent};
+    use super::super::{ExaminedSet, Extent};
     use super::*;
     use crate::plan::fixtures::{live, resource};
 
@@ -275,7 +275,7 @@ mod tests {
         let set = |kinds: &[&str], namespaces: &[&str], members: &[Live]| {
             with_members(examined(kinds, namespaces), members)
         };
-        let table: [(Examined, &[&str]); 10] = [
+        let table: [(ExaminedSet, &[&str]); 10] = [
             (set(&[], &[], &[]), &[]),
             (set(&["ConfigMap"], &["away"], &[config_map("away")]), &[]),
             (set(&["ConfigMap"], &[], &[]), &["record-too-wide+"]),
@@ -321,7 +321,7 @@ mod tests {
             let mut parent = examined(&["ConfigMap"], &[]).parent;
             parent.identity.namespace = None;
             with_members(
-                Examined::new(parent, super::super::ParentEligibility::Permitted),
+                ExaminedSet::new(parent, super::super::ParentEligibility::Permitted),
                 members,
             )
         };

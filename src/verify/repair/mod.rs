@@ -17,7 +17,7 @@ use target_record::compute_target_record;
 use super::lenient_record::read_tooling;
 use super::parent_findings::annotations_size;
 use super::record_findings::record_of_served_kinds;
-use super::{Examined, RunsUnderWay, Surroundings};
+use super::{ExaminedSet, RunsUnderWay, Surroundings};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read_labels_and_annotations};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
@@ -64,7 +64,10 @@ pub enum Removal {
 /// # Errors
 ///
 /// The reason for which the parent may not be repaired.
-pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<Option<Repair>, String> {
+pub(super) fn plan_repair(
+    set: &ExaminedSet,
+    surroundings: Surroundings<'_>,
+) -> Result<Option<Repair>, String> {
     check_repairable(set, surroundings)?;
     let parent = &set.parent;
     let discovery = surroundings.discovery;
@@ -139,7 +142,7 @@ pub(super) fn plan_repair(set: &Examined, surroundings: Surroundings<'_>) -> Res
 
 impl Repair {
     /// Returns the set as it is after the repair.
-    pub(super) fn repaired_set(&self, set: &Examined) -> Examined {
+    pub(super) fn repaired_set(&self, set: &ExaminedSet) -> ExaminedSet {
         let mut parent = set.parent.clone();
         let object = &mut parent.object;
         parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());
@@ -153,7 +156,7 @@ impl Repair {
             };
         }
         object.reading = read_labels_and_annotations(&parent.identity, &parent.labels, &object.annotations);
-        let mut repaired = Examined::new(parent, set.kind);
+        let mut repaired = ExaminedSet::new(parent, set.eligibility);
         repaired.found.members.clone_from(&set.found.members);
         repaired.found.unread.clone_from(&set.found.unread);
         repaired

@@ -2,7 +2,7 @@
 
 use super::super::lenient_record::read_tooling;
 use super::super::record_findings::present_members;
-use super::super::{Examined, ParentEligibility, Surroundings};
+use super::super::{ExaminedSet, ParentEligibility, Surroundings};
 use crate::compare::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::{ParentFault, Reading};
@@ -15,13 +15,13 @@ use crate::read::ParentCandidate;
 /// # Errors
 ///
 /// The reason for which it may not be repaired.
-pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -> Result<(), String> {
+pub(super) fn check_repairable(set: &ExaminedSet, surroundings: Surroundings<'_>) -> Result<(), String> {
     let parent = &set.parent;
     let annotations = &parent.object.annotations;
     if parent.object.presence == Presence::Terminating {
         return Err("the parent is being deleted".to_owned());
     }
-    match set.kind {
+    match set.eligibility {
         ParentEligibility::Permitted | ParentEligibility::Unknown => {}
         ParentEligibility::Unlabeled | ParentEligibility::Forbidden => {
             return Err("its kind cannot be a parent".to_owned());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::lenient_record::{read_leniently, read_valid_additional_namespaces};
 use super::super::record_findings::{needed_record, record_of_labeled_objects, record_of_served_kinds};
-use super::super::{Examined, Extent, NewNamespaces, Surroundings, record_covers};
+use super::super::{ExaminedSet, Extent, NewNamespaces, Surroundings, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, RecordedKinds};
@@ -20,7 +20,7 @@ use crate::read::found_set::FoundSet;
 ///
 /// The reason for which the record is not certain.
 pub(super) fn compute_target_record(
-    set: &Examined,
+    set: &ExaminedSet,
     surroundings: Surroundings<'_>,
 ) -> Result<Record, String> {
     let incomplete = |what: &str| format!("{what}, and not everything in the cluster can be listed");
@@ -55,7 +55,7 @@ pub(super) fn compute_target_record(
 ///
 /// A member is in a namespace that is not recorded, and an invalid entry of the record may have named this namespace.
 fn keep_recordable_members(
-    set: &Examined,
+    set: &ExaminedSet,
     new_namespaces: NewNamespaces,
     lenient_extent: Extent,
 ) -> Result<FoundSet, String> {

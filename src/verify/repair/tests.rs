@@ -16,7 +16,7 @@ fn config_map(namespace: &str) -> Live {
 }
 
 /// The record of the one repair.
-fn repaired(set: &Examined, extent: Extent) -> Option<String> {
+fn repaired(set: &ExaminedSet, extent: Extent) -> Option<String> {
     let repairs = verdict(set, extent).repairs;
     let [repair] = &repairs[..] else {
         return None;
@@ -64,7 +64,7 @@ fn a_repair_beside_a_run_removes_nothing_that_the_run_has_recorded() {
 
 #[test]
 fn a_label_alone_adds_no_namespace() {
-    let rules_and_repairs = |set: &Examined, extent| {
+    let rules_and_repairs = |set: &ExaminedSet, extent| {
         let verdict = verdict_with(set, extent, NewNamespaces::Excluded);
         let rules = verdict
             .findings

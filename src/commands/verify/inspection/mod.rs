@@ -28,7 +28,7 @@ use crate::read::{
 };
 use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
-use crate::verify::{self, Examined, Extent, Finding, Repair, Surroundings};
+use crate::verify::{self, ExaminedSet, Extent, Finding, Repair, Surroundings};
 
 /// The result of one inspection of the cluster.
 #[derive(Default)]
@@ -75,7 +75,11 @@ pub(super) async fn inspect(
 }
 
 /// Returns a line for each run under way that no repair ends.
-fn describe_runs_not_ended_by_repairs(sets: &[Examined], repairs: &[Repair], now: Timestamp) -> Vec<String> {
+fn describe_runs_not_ended_by_repairs(
+    sets: &[ExaminedSet],
+    repairs: &[Repair],
+    now: Timestamp,
+) -> Vec<String> {
     sets.iter()
         .flat_map(|set| {
             let running = set.parent.object.running.iter();
@@ -119,9 +123,9 @@ impl Inspection<'_> {
         let read = read::read_parent_candidate(&self.cluster.server, &resource, &identity).await;
         let parent =
             read.map_err(|error| error.to_error_while_reading(format_args!("the set's parent {identity}")))?;
-        let mut sets: Vec<Examined> = parent
+        let mut sets: Vec<ExaminedSet> = parent
             .into_iter()
-            .map(|parent| Examined::new(parent, kind))
+            .map(|parent| ExaminedSet::new(parent, kind))
             .collect();
         self.judge_kinds_and_refresh_resources(&sets).await?;
         let id = ApplySetId::for_parent(&identity).to_string();
@@ -160,7 +164,7 @@ impl Inspection<'_> {
     }
 
     /// Determines the state of recorded kinds that discovery does not list.
-    async fn judge_kinds_and_refresh_resources(&mut self, sets: &[Examined]) -> Result<(), Error> {
+    async fn judge_kinds_and_refresh_resources(&mut self, sets: &[ExaminedSet]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.recorded());
         let kinds: Vec<&RecordedKinds> = recorded.map(|record| &record.kinds).collect();
         self.cluster.await_or_judge_recorded_kinds(&kinds).await?;
@@ -169,7 +173,7 @@ impl Inspection<'_> {
     }
 
     /// Assigns the members to their sets, and warns of recorded collections that could not be read.
-    fn assign_members(&mut self, sets: &mut [Examined], members: Vec<Live>) {
+    fn assign_members(&mut self, sets: &mut [ExaminedSet], members: Vec<Live>) {
         let mut founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let unread: Vec<ListTarget> = self
             .unread_targets
@@ -192,7 +196,7 @@ impl Inspection<'_> {
     /// a single set is inspected.
     async fn find_lost_members_and_check_sets(
         &mut self,
-        sets: &[Examined],
+        sets: &[ExaminedSet],
         orphans: Vec<Finding>,
         object: Option<&ObjectKey>,
     ) -> Inspected {
@@ -228,7 +232,7 @@ impl Inspection<'_> {
         Inspected {
             listings: sets
                 .iter()
-                .filter(|set| set.kind != ParentEligibility::Forbidden)
+                .filter(|set| set.eligibility != ParentEligibility::Forbidden)
                 .map(|set| SetListing::new(&set.as_shown_by_list(surroundings), discovery))
                 .collect(),
             findings,
@@ -245,7 +249,7 @@ impl Inspection<'_> {
 
     /// Finds the objects of all kinds with these labels. If the user may not list a kind in all namespaces, it is
     /// listed in the recorded namespaces and in that of the run.
-    async fn find_members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
+    async fn find_members(&mut self, labels: &str, sets: &[ExaminedSet]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let mut namespaces = found_set::determine_scope_of_sets(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
@@ -315,7 +319,7 @@ impl Inspection<'_> {
         let bare_parents = candidates.found.into_iter();
         parents
             .sets
-            .extend(bare_parents.map(|parent| Examined::new(parent, ParentEligibility::Permitted)));
+            .extend(bare_parents.map(|parent| ExaminedSet::new(parent, ParentEligibility::Permitted)));
         let known_ids = collect_ids_of_eligible_parents(&parents.sets);
         // Without a list of all parents, it is unknown whether these members are orphans.
         if !is_complete {
@@ -332,7 +336,7 @@ impl Inspection<'_> {
     }
 
     /// Finds objects in the scope of the sets that were applied as members, and have lost the label.
-    async fn find_members_that_lost_label(&mut self, sets: &[Examined]) -> Vec<Live> {
+    async fn find_members_that_lost_label(&mut self, sets: &[ExaminedSet]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let targets = found_set::determine_scope_of_sets(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;
@@ -362,8 +366,10 @@ fn is_orphan(live: &Live, known_ids: &BTreeSet<String>) -> bool {
 }
 
 /// Returns the ids of these sets. An object with a copy of another set's id is not a parent.
-fn collect_ids_of_eligible_parents(sets: &[Examined]) -> BTreeSet<String> {
-    let parents = sets.iter().filter(|set| set.kind != ParentEligibility::Forbidden);
+fn collect_ids_of_eligible_parents(sets: &[ExaminedSet]) -> BTreeSet<String> {
+    let parents = sets
+        .iter()
+        .filter(|set| set.eligibility != ParentEligibility::Forbidden);
     parents.map(|set| set.found.id.to_string()).collect()
 }
 

@@ -10,11 +10,11 @@ use crate::error::Error;
 use crate::model::applyset::{ApplySetId, ID_LABEL};
 use crate::model::resource::Resource;
 use crate::read::{self, ListOptions, ListResults, ListTargets, ParentCandidate, ParentEligibility};
-use crate::verify::{Examined, Extent};
+use crate::verify::{ExaminedSet, Extent};
 
 /// The parents that were found.
 pub(super) struct Parents {
-    pub(super) sets: Vec<Examined>,
+    pub(super) sets: Vec<ExaminedSet>,
     /// The kinds that KEP-3659 permits for parents.
     pub(super) kinds: Vec<Arc<Resource>>,
     /// Whether all objects that may be parents were listed.
@@ -24,7 +24,7 @@ pub(super) struct Parents {
 impl Inspection<'_> {
     /// Reads the other sets of the cluster, as far as the user may list their parents. Kinds and namespaces that cannot
     /// be listed are not reported, since the findings are about `sets` only.
-    pub(super) async fn find_other_sets(&self, sets: &[Examined]) -> Vec<Examined> {
+    pub(super) async fn find_other_sets(&self, sets: &[ExaminedSet]) -> Vec<ExaminedSet> {
         let custom = read::list_custom_parent_kinds(&self.cluster.server).await;
         let kinds = read::find_served_parent_kinds(self.cluster, custom, &mut Vec::new()).await;
         let selector = metadata_selector(ID_LABEL);
@@ -42,7 +42,7 @@ impl Inspection<'_> {
         let found = listing.await.found.into_iter();
         let others = found.filter(|parent| sets.iter().all(|set| set.parent.identity != parent.identity));
         others
-            .map(|parent| Examined::new(parent, ParentEligibility::Permitted))
+            .map(|parent| ExaminedSet::new(parent, ParentEligibility::Permitted))
             .collect()
     }
 
@@ -66,10 +66,10 @@ impl Inspection<'_> {
         let mut is_complete = self.warnings.is_empty() && results.unread.is_empty();
         let unread = read::unread_reasons(results.unread);
         self.warnings.extend(read::unread_warnings(&unread));
-        let mut sets: Vec<Examined> = results
+        let mut sets: Vec<ExaminedSet> = results
             .found
             .into_iter()
-            .map(|parent| Examined::new(parent, ParentEligibility::Permitted))
+            .map(|parent| ExaminedSet::new(parent, ParentEligibility::Permitted))
             .collect();
         if namespace.is_none() {
             let permitted: BTreeSet<_> = kinds.iter().map(|kind| kind.group_kind()).collect();
@@ -82,11 +82,11 @@ impl Inspection<'_> {
             is_complete &= results.unread.is_empty() && self.cluster.discovery.failures().is_empty();
             for parent in results.found {
                 let kind = self.determine_parent_eligibility(&parent).await;
-                sets.push(Examined::new(parent, kind));
+                sets.push(ExaminedSet::new(parent, kind));
             }
         }
         sets.sort_by(|one, other| {
-            let order = |set: &Examined| {
+            let order = |set: &ExaminedSet| {
                 (
                     set.found.identity.namespace.clone(),
                     set.found.identity.name.clone(),
