@@ -158,17 +158,19 @@ fn judge_condition(condition: Condition, words: &[String], context: ConditionCon
         return None;
     }
     let Some(tone) = tone_of_words(words) else {
-        return (condition.status == "Unknown").then(|| Sign::detail(condition.to_string()));
+        return (condition.status == "Unknown").then(|| Sign::bad_part(condition.to_string()));
     };
     match (tone, condition.status) {
         (Tone::Current, "True") => Some(judge_true_readiness_condition(condition, words)),
         // `Running` is True, but the message is `Waiting for …`.
         (Tone::Positive, "True") if !is_detail && says_work_is_unfinished(condition.message) => {
-            Some(Sign::detail(condition.to_string()))
+            Some(Sign::bad_part(condition.to_string()))
         }
-        (Tone::Positive, "True") => (!is_detail).then(|| Sign::weak(describe_condition_status(condition))),
+        (Tone::Positive, "True") => {
+            (!is_detail).then(|| Sign::good_part(describe_condition_status(condition)))
+        }
         (Tone::Positive, "False" | "Unknown") if is_required_step_type(words) => {
-            Some(Sign::detail(condition.to_string()))
+            Some(Sign::bad_part(condition.to_string()))
         }
         (Tone::Current, _) if !is_detail || !context.has_summary => {
             judge_untrue_readiness_condition(condition, words, is_detail, context.is_ready)
@@ -232,7 +234,7 @@ fn judge_true_readiness_condition(condition: Condition, words: &[String]) -> Sig
     if sums_up_details(words) {
         Sign::current(describe_condition_status(condition))
     } else {
-        Sign::weak(describe_condition_status(condition))
+        Sign::good_part(describe_condition_status(condition))
     }
 }
 

@@ -73,17 +73,18 @@ fn collect_from_summary(name: &str, text: &str, found: &mut Vec<Sign>) {
     // A condition `Warning` may be about anything, and has the tone of `Positive`. A phase `Warning` is about the
     // whole object.
     if text.eq_ignore_ascii_case("warning") {
-        found.push(Sign::in_progress(shown));
+        found.push(Sign::in_progress(shown).by_value_of_field());
         return;
     }
-    found.extend(match tone_of_text(text) {
+    let sign = match tone_of_text(text) {
         Some(Tone::Failed) => Some(Sign::failed(shown)),
         Some(Tone::Degraded | Tone::InProgress) => Some(Sign::in_progress(shown)),
         Some(Tone::Paused) => Some(Sign::paused(shown)),
         Some(Tone::Current) => Some(Sign::current(shown)),
         Some(Tone::Positive) => Some(Sign::runs(shown)),
         None => None,
-    });
+    };
+    found.extend(sign.map(Sign::by_value_of_field));
 }
 
 /// Collects the sign in a text field such as `clusterState`, or `tasksReady: 2/3`.
@@ -92,7 +93,7 @@ fn collect_from_text(name: &str, name_in_messages: &str, text: &str, found: &mut
         && let (Ok(have), Ok(wanted)) = (have.trim().parse::<i64>(), wanted.trim().parse::<i64>())
     {
         if have < wanted && is_about_readiness(name) {
-            found.push(Sign::in_progress(format!("its {name_in_messages} is {text}")));
+            found.push(Sign::in_progress(format!("its {name_in_messages} is {text}")).by_value_of_field());
         }
         return;
     }
@@ -103,11 +104,12 @@ fn collect_from_text(name: &str, name_in_messages: &str, text: &str, found: &mut
         return;
     }
     let reason = format!("its {name_in_messages} is {text}");
-    found.extend(match tone_of_text(text) {
-        Some(Tone::Failed | Tone::Degraded | Tone::InProgress) => Some(Sign::detail(reason)),
-        Some(Tone::Current) => Some(Sign::weak(reason)),
+    let sign = match tone_of_text(text) {
+        Some(Tone::Failed | Tone::Degraded | Tone::InProgress) => Some(Sign::bad_part(reason)),
+        Some(Tone::Current) => Some(Sign::good_part(reason)),
         _ => None,
-    });
+    };
+    found.extend(sign.map(Sign::by_value_of_field));
 }
 
 /// Returns whether a field reports an error: `errorMessage`, `failureReason`, `validationErrors`.
@@ -171,11 +173,12 @@ fn collect_from_ready_flag(name: &str, value: &Value, found: &mut Vec<Sign>) {
         Value::String(text) if text.eq_ignore_ascii_case("false") => false,
         _ => return,
     };
-    found.push(if value {
+    let sign = if value {
         Sign::current(format!("its {name} is true"))
     } else {
         Sign::in_progress(format!("its {name} is false"))
-    });
+    };
+    found.push(sign.by_value_of_field());
 }
 
 /// Collects the sign in an error. It is only a detail, which a sign that the object is Current outweighs: some
@@ -188,7 +191,7 @@ fn collect_from_error(name: &str, value: &Value, found: &mut Vec<Sign>) {
         _ => "",
     };
     if !text.is_empty() {
-        found.push(Sign::detail(format!("{name}: {text}")));
+        found.push(Sign::bad_part(format!("{name}: {text}")));
     }
 }
 
@@ -205,7 +208,7 @@ fn collect_from_counts(object: ObjectView, found: &mut Vec<Sign>) {
                 && have > 0
                 && is_name_of_parts_that_run(parts)
             {
-                found.push(Sign::detail(format!("{word} {}: {have}", parts.to_lowercase())));
+                found.push(Sign::bad_part(format!("{word} {}: {have}", parts.to_lowercase())));
             }
         }
         for word in ["ready", "available", "healthy", "updated"] {
@@ -293,7 +296,7 @@ pub(super) fn collect_bad_signs_from_any_text(object: ObjectView, found: &mut Ve
             Some(Tone::Failed | Tone::Degraded | Tone::InProgress)
         );
         if (is_word || is_message) && is_bad && !are_words_about_the_past(&split_words(name)) {
-            found.push(Sign::detail(format!("its status.{name} is {text}")));
+            found.push(Sign::bad_part(format!("its status.{name} is {text}")).by_value_of_field());
         }
     }
 }
@@ -313,7 +316,7 @@ fn collect_bad_signs_from_list(name: &str, items: &[Value], found: &mut Vec<Sign
         }
         for field in READY_FLAGS.into_iter().chain(["applied"]) {
             if item.get(field) == Some(&Value::Bool(false)) && !are_words_about_the_past(&split_words(name)) {
-                found.push(Sign::detail(format!("{field} is false in its status.{name}")));
+                found.push(Sign::bad_part(format!("{field} is false in its status.{name}")));
             }
         }
         let state = SUMMARY_FIELDS
@@ -339,8 +342,8 @@ fn sign_of_counts(have: i64, wanted: i64, what: &str) -> Sign {
     if have == 0 && wanted > 0 {
         Sign::in_progress(reason)
     } else if have < wanted {
-        Sign::detail(reason)
+        Sign::bad_part(reason)
     } else {
-        Sign::weak(reason)
+        Sign::good_part(reason)
     }
 }

@@ -1,8 +1,8 @@
 //! The status of kinds without a rule of their own, from the conventions of the Kubernetes API and of
 //! controllers: conditions, phases, flags, numbers of replicas.
 //!
-//! A bad sign outweighs a good one. An object that has a status without any sign counts as Current: if it were
-//! `InProgress`, `--wait` would wait for the object until the timeout.
+//! A bad sign outweighs a good one. A status without any sign decides nothing here. `StatusRules` then counts the
+//! object as Current: if it were `InProgress`, `--wait` would wait for the object until the timeout.
 
 mod conditions;
 mod fields;
@@ -21,17 +21,28 @@ use super::{JobGoal, State};
 struct Sign {
     weight: Weight,
     reason: String,
+    reason_is: ReasonIs,
+}
+
+/// How much the reason of a sign tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReasonIs {
+    /// The reason is an explanation.
+    Complete,
+    /// The reason is a field of the status with its value (`its status.phase is Failed`). A message elsewhere in the
+    /// status may explain it.
+    ValueOfField,
 }
 
 /// The meaning of a sign, the most serious last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// One respect of the object is good: Current, if the object has no other sign.
-    Weak,
+    /// A part of the object is good: Current, if the object has no other sign.
+    GoodPart,
     /// The object runs: Current, unless it is of a kind that runs to completion.
     Runs,
     /// A part of the object is not good: `InProgress`, unless a sign that sums the object up says otherwise.
-    Detail,
+    BadPart,
     /// The object is Current.
     Current,
     /// The object is `InProgress`.
@@ -44,15 +55,27 @@ enum Weight {
 
 impl Sign {
     fn new(weight: Weight, reason: String) -> Self {
-        Self { weight, reason }
+        Self {
+            weight,
+            reason,
+            reason_is: ReasonIs::Complete,
+        }
     }
 
-    fn weak(reason: String) -> Self {
-        Self::new(Weight::Weak, reason)
+    /// Marks the reason as a field of the status with its value.
+    fn by_value_of_field(self) -> Self {
+        Self {
+            reason_is: ReasonIs::ValueOfField,
+            ..self
+        }
     }
 
-    fn detail(reason: String) -> Self {
-        Self::new(Weight::Detail, reason)
+    fn good_part(reason: String) -> Self {
+        Self::new(Weight::GoodPart, reason)
+    }
+
+    fn bad_part(reason: String) -> Self {
+        Self::new(Weight::BadPart, reason)
     }
 
     fn runs(reason: String) -> Self {
@@ -80,25 +103,17 @@ impl Sign {
 /// reports a state. An object that runs to completion, such as a `PipelineRun`, is judged like a Job: `jobs` says
 /// whether it is Current as soon as it has started, or only when it has completed.
 pub(super) fn state_and_reason(object: ObjectView, jobs: JobGoal) -> Option<(State, String)> {
-    let mut found = Vec::new();
-    conditions::collect_signs(object, &mut found);
-    fields::collect_signs(object, &mut found);
-    if found.is_empty() {
-        fields::collect_bad_signs_from_any_text(object, &mut found);
-    }
-    // Of several signs with the greatest weight, the first gives the reason.
-    let greatest = found.iter().map(|sign| sign.weight).max()?;
-    let sign = found.into_iter().find(|sign| sign.weight == greatest)?;
+    let sign = find_decisive_sign(object)?;
     let state = match sign.weight {
         Weight::Runs if jobs == JobGoal::Completed && runs_to_completion(object) => State::InProgress,
-        Weight::Weak | Weight::Runs | Weight::Current | Weight::Paused => State::Current,
-        Weight::Detail | Weight::InProgress => State::InProgress,
+        Weight::GoodPart | Weight::Runs | Weight::Current | Weight::Paused => State::Current,
+        Weight::BadPart | Weight::InProgress => State::InProgress,
         Weight::Failed => State::Failed,
     };
     let mut reason = sign.reason;
     if state != State::Current
-        && reason.starts_with("its status.")
-        && let Some(message) = find_message(object)
+        && sign.reason_is == ReasonIs::ValueOfField
+        && let Some(message) = find_status_message(object)
         && !reason.ends_with(message)
     {
         reason = format!("{reason}: {message}");
@@ -106,8 +121,20 @@ pub(super) fn state_and_reason(object: ObjectView, jobs: JobGoal) -> Option<(Sta
     Some((state, reason))
 }
 
+/// Returns the sign with the greatest weight. If there are several, the first gives the reason.
+fn find_decisive_sign(object: ObjectView) -> Option<Sign> {
+    let mut found = Vec::new();
+    conditions::collect_signs(object, &mut found);
+    fields::collect_signs(object, &mut found);
+    if found.is_empty() {
+        fields::collect_bad_signs_from_any_text(object, &mut found);
+    }
+    let greatest = found.iter().map(|sign| sign.weight).max()?;
+    found.into_iter().find(|sign| sign.weight == greatest)
+}
+
 /// Returns the text in which the status says what is wrong.
-fn find_message(object: ObjectView<'_>) -> Option<&str> {
+fn find_status_message(object: ObjectView<'_>) -> Option<&str> {
     let fields = [
         "/status/error",
         "/status/errorMessage",
@@ -144,19 +171,20 @@ pub(super) fn reason_for_suspension_by_manifest(object: ObjectView) -> Option<St
 /// Returns whether no controller has reported anything in the status yet. `observedGeneration` alone reports nothing;
 /// nor do empty conditions, unless another field of the status is a sign.
 pub(super) fn has_no_status(object: &Value) -> bool {
-    match object.get("status") {
-        None | Some(Value::Null) => true,
-        Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty_list) => {
-            state_and_reason(ObjectView(object), JobGoal::Started).is_none()
-        }
-        Some(Value::Object(fields)) => fields.iter().all(|(name, value)| match value {
-            Value::Null => true,
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) => fields.is_empty(),
-            _ => name == "observedGeneration",
-        }),
-        Some(_) => false,
+    let fields = match object.get("status") {
+        None | Some(Value::Null) => return true,
+        Some(Value::Object(fields)) => fields,
+        Some(_) => return false,
+    };
+    if fields.get("conditions").is_some_and(is_empty_list) {
+        return find_decisive_sign(ObjectView(object)).is_none();
     }
+    fields.iter().all(|(name, value)| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => name == "observedGeneration",
+    })
 }
 
 fn is_empty_list(value: &Value) -> bool {
