@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
-use crate::compare::status::Written;
+use crate::compare::status::WriteOutcome;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
 use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::kinds::await_served::NotServed;
@@ -302,8 +302,8 @@ impl Applies<'_, '_> {
     /// need not read the object before it applies those that depend on it.
     fn record_whether_current_once_written(&self, outcome: &ObjectOutcome, applied: &mut Applied) {
         let written = match outcome.action {
-            Action::Created | Action::Recreated => Written::Created,
-            Action::Configured => Written::Changed,
+            Action::Created | Action::Recreated => WriteOutcome::Created,
+            Action::Configured => WriteOutcome::Changed,
             _ => return,
         };
         let key = outcome.subject.key();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 
 use super::Sink;
-use crate::compare::status::Written;
+use crate::compare::status::WriteOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -16,7 +16,7 @@ use crate::model::resource::Resource;
 pub trait WaitsForDependencies {
     /// Returns whether an object of this resource is Current as soon as it is written, so that the run need not read
     /// it.
-    fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool;
+    fn is_current_once_written(&self, resource: &Resource, outcome: WriteOutcome) -> bool;
 
     /// Waits until each of these objects is Current or has failed, or the time is over. Returns those that are not
     /// Current.

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 
 use super::prepare::Prepared;
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::status::{StatusRules, Written};
+use crate::compare::status::{StatusRules, WriteOutcome};
 use crate::event::{Action, Ending, Event, StateAfterDelete, WaitStatus};
 use crate::execute::{Dependency, EndOfWait, Interrupt, Membership, Sink, WaitsForDependencies, WaitsOfRun};
 use crate::manifest::desired::Desired;
@@ -161,10 +161,10 @@ impl DependencyWait<'_> {
 }
 
 impl WaitsForDependencies for DependencyWait<'_> {
-    fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool {
+    fn is_current_once_written(&self, resource: &Resource, outcome: WriteOutcome) -> bool {
         let group_kind = resource.group_kind();
         self.rules
-            .are_current_once_written(&group_kind, resource.status, written)
+            .are_current_once_written(&group_kind, resource.status, outcome)
     }
 
     fn wait_and_list_not_current<'g>(

@@ -7,6 +7,7 @@
 
 mod built_in_kinds;
 mod conventions;
+mod current_once_written;
 mod object;
 mod pod;
 mod rules;
@@ -28,7 +29,7 @@ use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 use object::{ObjectView, in_progress_if_too_few};
 
-pub use built_in_kinds::Written;
+pub use current_once_written::WriteOutcome;
 pub use pod::{
     ContainerInstance, Crash, find_crashed_container as crash_of_pod, reason_for_not_ready as trouble_of_pod,
 };
