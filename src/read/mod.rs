@@ -11,6 +11,7 @@ mod definitions;
 mod early_reads;
 mod error;
 mod existing;
+mod forbidden_values;
 pub mod found_set;
 mod kinds_missing_from_discovery;
 mod list;
@@ -21,7 +22,6 @@ mod lost_members;
 mod members_to_show;
 mod named_set;
 mod namespaces;
-mod null_values;
 mod orphans;
 mod other_sets;
 mod owners_of_containers;
@@ -40,6 +40,7 @@ pub use definitions::{Definitions, read_crds_by_kind};
 pub use early_reads::{EarlyReads, Wanted};
 pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
 pub use existing::find_existing;
+pub use forbidden_values::leave_out_forbidden_values;
 pub use kinds_missing_from_discovery::{
     KindWait, UndeterminedKindError, await_or_judge_missing_kinds, describe_kinds_behind_permission,
 };
@@ -58,7 +59,6 @@ pub use named_set::{
     parent_identity, resolve_named_set,
 };
 pub use namespaces::{list_namespace_names, read_namespaces};
-pub use null_values::leave_out_forbidden_nulls;
 pub use other_sets::find_parents_of_sets;
 pub use owners_of_containers::read_owners_of_namespaces_and_crds;
 pub use parent::{

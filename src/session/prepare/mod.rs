@@ -25,7 +25,7 @@ use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_namespace_or_crd_kind};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, ask_whether_administrator,
-    leave_out_forbidden_nulls, read_cluster_state, resolve_named_set, user_name,
+    leave_out_forbidden_values, read_cluster_state, resolve_named_set, user_name,
 };
 use crate::report::SetDocument;
 use crate::settings::ApplyOptions;
@@ -206,7 +206,7 @@ async fn resolve_set_and_desired(
     run.set = SetDocument::from(&named.set);
     let mut desired = desired::resolve(manifests, named.context_for_manifests(&cluster))?;
     desired.incomplete = incomplete;
-    leave_out_forbidden_nulls(&cluster.server, &mut desired).await?;
+    leave_out_forbidden_values(&cluster.server, &mut desired).await?;
     if let Some(ignore) = &options.ignore {
         run.report_new_warnings(&ignore.rules.mark_ignored_fields(&mut desired, &ignore.file));
     }

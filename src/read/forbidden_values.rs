@@ -1,5 +1,5 @@
-//! Leaves nulls and empty metadata of embedded objects out of custom resources if the schemas of their CRDs forbid
-//! them.
+//! Leaves values out of custom resources that the schemas of their CRDs may forbid: nulls, and the empty metadata of
+//! embedded objects.
 //!
 //! A run reads a CRD only if a manifest of its kind holds such values, and most manifests do not.
 
@@ -12,25 +12,24 @@ use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::CrdVersion;
 use crate::compare::nulls_and_pruned_fields::without_nulls_and_pruned_fields;
 use crate::error::Error;
-use crate::manifest::desired::Desired;
+use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::built_in_kinds::is_built_in;
 use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
-use crate::model::object::Object;
 use crate::model::resource::{Origin, Resource};
 
-/// Leaves out of custom resources the nulls and the empty metadata that their schemas forbid. If the manifests contain
-/// the CRD, its schema there applies, because this run is going to apply that CRD.
+/// Leaves the forbidden values out of the custom resources. If the manifests contain the CRD, its schema there applies,
+/// because this run is going to apply that CRD.
 ///
 /// # Errors
 ///
 /// A CRD cannot be read. If the CRD does not exist, or this user may not read it, the objects are left as they are: the
 /// server then refuses what it does not accept.
-pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired) -> Result<(), Error> {
+pub async fn leave_out_forbidden_values(server: &ApiServer, desired: &mut Desired) -> Result<(), Error> {
     let resources_by_crd: BTreeMap<ObjectKey, Arc<Resource>> = desired
         .members
         .iter()
-        .filter(|member| is_custom(&member.resource) && may_hold_forbidden_values(&member.object))
+        .filter(|member| may_hold_forbidden_values(member))
         .map(|member| {
             (
                 Containers::crd_key(&member.resource),
@@ -50,7 +49,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         };
         let Some(crd) = crd else { continue };
         for member in &mut desired.members {
-            if may_hold_forbidden_values(&member.object)
+            if may_hold_forbidden_values(member)
                 && Containers::crd_key(&member.resource) == crd_key
                 && let Some(version) = CrdVersion::from_definition(&crd, &member.resource.version)
                 && let Some(object) = without_nulls_and_pruned_fields(&member.object, &version)
@@ -62,9 +61,12 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
     Ok(())
 }
 
-/// Returns whether the object has nulls, or empty values and an embedded object whose metadata may be empty.
-fn may_hold_forbidden_values(object: &Object) -> bool {
-    object.may_hold_null() || (object.may_have_empty_values() && object.may_embed_metadata())
+/// Returns whether this is a custom resource with nulls, or with empty values and an embedded object, whose metadata
+/// may be among these.
+fn may_hold_forbidden_values(member: &DesiredObject) -> bool {
+    let object = &member.object;
+    is_custom(&member.resource)
+        && (object.may_hold_null() || (object.may_have_empty_values() && object.may_embed_metadata()))
 }
 
 /// Returns whether a CRD may define the kind: CRDs need a group with a dot, which some built-in groups have, too.
