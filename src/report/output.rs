@@ -15,12 +15,12 @@ use super::text_lines::Label;
 use crate::model::message::Message;
 use crate::model::text::{contains_hostile_text, escape_as_one_line, printable_json};
 
-/// Prints a line of data, with line breaks and control characters in it escaped.
+/// Prints a line of any text: line breaks and control characters in it are escaped.
 pub(super) fn print_escaped_line(line: &str) {
     write_stdout(&[&format!("{}\n", escape_as_one_line(line.trim_end()))]);
 }
 
-/// Prints a line of data with colors.
+/// Prints a line of any text with colors: a [`Line`] escapes its text.
 pub(super) fn print_line(line: &Line, colors: Colors) {
     write_stdout(&[&format!("{}\n", line.text(colors))]);
 }
@@ -48,12 +48,13 @@ fn with_stdout(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
 pub(super) fn write_stderr(text: &str) {
     without_progress(|| {
         let mut stderr = io::stderr().lock();
+        // A failure could only be reported to standard error.
         let _ = stderr.write_all(text.as_bytes());
         let _ = stderr.flush();
     });
 }
 
-/// Prints the text of a document as it is: what made the text has escaped its control characters already.
+/// Prints a document whose control characters are escaped already, as those of [`json`] and [`yaml`] are.
 pub(super) fn print_document_text(text: &str) {
     write_stdout(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
 }
@@ -85,14 +86,15 @@ fn message_text(label: Label, message: &Message, colors: Colors, columns: usize)
 
 /// Returns the line with its label before it, wrapped to this number of columns.
 fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String {
-    let margin = label.text(Colors::Off).len();
+    let label_width = label.text(Colors::Off).len();
     let line = escape_as_one_line(line.trim_end());
-    let parts = match margin {
-        0 => vec![line],
-        margin => wrap(&line, columns.saturating_sub(margin)),
+    let parts = if label_width == 0 {
+        vec![line]
+    } else {
+        wrap(&line, columns.saturating_sub(label_width))
     };
-    let margin = format!("\n{:margin$}", "");
-    format!("{}{}\n", label.text(colors), parts.join(&margin))
+    let indented_line_break = format!("\n{:label_width$}", "");
+    format!("{}{}\n", label.text(colors), parts.join(&indented_line_break))
 }
 
 /// Prints a document as JSON, part by part: the document of a large set would take too much memory.
@@ -104,51 +106,59 @@ pub(super) fn print_json<T: Serialize>(document: &T) {
 }
 
 fn write_json<T: Serialize>(document: &T, to: impl io::Write) -> io::Result<()> {
-    let mut escaped = JsonEscaper {
+    let mut escaper = JsonEscaper {
         to,
-        lines: Vec::new(),
+        pending: Vec::new(),
     };
-    serde_json::to_writer_pretty(&mut escaped, document)?;
-    escaped.write_escaped(escaped.lines.len())
+    serde_json::to_writer_pretty(&mut escaper, document)?;
+    escaper.finish()
 }
 
 /// Escapes JSON, as [`json`] does, while it is written to `to`. A sequence that has to be escaped never spans two
 /// lines, so whole lines can be escaped apart from the others.
 struct JsonEscaper<W> {
     to: W,
-    /// The text that was not passed on yet.
-    lines: Vec<u8>,
+    /// The text that was not escaped and written yet.
+    pending: Vec<u8>,
 }
 
 /// The number of bytes that are collected before they are escaped and written.
-const PART_OF_JSON: usize = 64 * 1024;
+const JSON_CHUNK_BYTES: usize = 64 * 1024;
 
 impl<W: io::Write> JsonEscaper<W> {
     /// Escapes and writes the first `length` bytes, which must end with a line or with the document.
     fn write_escaped(&mut self, length: usize) -> io::Result<()> {
-        let rest = self.lines.split_off(length);
-        let lines = String::from_utf8(mem::replace(&mut self.lines, rest)).map_err(io::Error::other)?;
+        let rest = self.pending.split_off(length);
+        let lines = String::from_utf8(mem::replace(&mut self.pending, rest)).map_err(io::Error::other)?;
         self.to.write_all(printable_json(lines).as_bytes())
+    }
+
+    /// Escapes and writes the text that is left at the end of the document.
+    fn finish(mut self) -> io::Result<()> {
+        self.write_escaped(self.pending.len())
     }
 }
 
 impl<W: io::Write> io::Write for JsonEscaper<W> {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.lines.extend_from_slice(text);
-        if self.lines.len() >= PART_OF_JSON
-            && let Some(end) = text.iter().rposition(|byte| *byte == b'\n')
+        let length_before = self.pending.len();
+        self.pending.extend_from_slice(text);
+        if self.pending.len() >= JSON_CHUNK_BYTES
+            && let Some(last_line_break) = text.iter().rposition(|byte| *byte == b'\n')
         {
-            self.write_escaped(self.lines.len() - text.len() + end + 1)?;
+            self.write_escaped(length_before + last_line_break + 1)?;
         }
         Ok(text.len())
     }
 
+    /// Does nothing, because the pending text may end in the middle of a line; see [`JsonEscaper::finish`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Returns a document as JSON, with control characters escaped.
+/// Returns a document as JSON, with control characters escaped. If a document has no form in JSON, which is a bug,
+/// returns a document with the error.
 pub(super) fn json<T: Serialize>(document: &T) -> String {
     serde_json::to_string_pretty(document).map_or_else(
         |error| json!({"error": error.to_string()}).to_string(),
@@ -172,12 +182,13 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
     }
 }
 
-/// Prints a text, such as a completion script, as it is.
+/// Prints a text without escaping it: a text of this program, such as a completion script, or one without control
+/// characters.
 pub fn print_as_is(text: &str) {
     write_stdout(&[text]);
 }
 
-/// Returns whether data could not be written to standard output, or a page to its file.
+/// Returns whether data could not be written to standard output, or a document to its file.
 ///
 /// The program must not end with exit code 0 if the disk was full. It may if a pipe was closed, since the reader
 /// stopped reading on purpose.
@@ -237,7 +248,7 @@ mod tests {
              hint: move it with\n      `kubectl applyset move a b`, or\n      use --take-ownership\n"
         );
         assert_eq!(text(usize::MAX).lines().count(), 3);
-        // A rule that is to be copied.
+        // A rule for the `--ignore` file, which users copy.
         let rule = Message::new("  - target: {kind: Deployment, name: web}");
         let text = message_text(Label::Plain, &rule, Colors::Off, 20);
         assert_eq!(text, format!("{}\n", rule.text));
@@ -256,10 +267,10 @@ mod tests {
         let texts: Vec<String> = (0..40_000)
             .map(|number| format!("{}{number}", texts[number % texts.len()]))
             .collect();
-        let document = json!({"texts": texts, "long": "##[x]".repeat(PART_OF_JSON)});
+        let document = json!({"texts": texts, "long": "##[x]".repeat(JSON_CHUNK_BYTES)});
         let mut streamed = Vec::new();
         write_json(&document, &mut streamed).expect("written");
-        assert!(streamed.len() > 4 * PART_OF_JSON);
+        assert!(streamed.len() > 4 * JSON_CHUNK_BYTES);
         assert!(String::from_utf8(streamed).expect("UTF-8") == json(&document));
     }
 
@@ -276,18 +287,21 @@ mod tests {
             "a\u{2028}b",
             "  ::add-mask::x\n::stop-commands::y",
         ];
-        let is_hostile = |character: char| {
+        let controls_terminal = |character: char| {
             (character.is_control() && character != '\n') || "\u{202e}\u{2028}".contains(character)
         };
         for text in texts {
             let document = json!({"text": text});
             let [json, yaml] = [json(&document), yaml(&document)];
             assert!(
-                !json.contains(is_hostile) && !yaml.contains(is_hostile),
+                !json.contains(controls_terminal) && !yaml.contains(controls_terminal),
                 "{json:?} {yaml:?}"
             );
-            let commands = |line: &str| line.trim_start().starts_with("::");
-            assert!(!json.lines().chain(yaml.lines()).any(commands), "{json} {yaml}");
+            let is_command_of_ci = |line: &str| line.trim_start().starts_with("::");
+            assert!(
+                !json.lines().chain(yaml.lines()).any(is_command_of_ci),
+                "{json} {yaml}"
+            );
             let mut streamed = Vec::new();
             write_json(&document, &mut streamed).expect("written");
             assert_eq!(String::from_utf8(streamed).expect("UTF-8"), json);
