@@ -43,8 +43,8 @@ impl fmt::Display for Proxy {
 }
 
 impl Proxy {
-    /// Parses the URL of a proxy; without a scheme, it is an http proxy. `setting_name` names the setting that holds
-    /// the URL, for messages.
+    /// Parses the URL of a proxy; without a scheme, it is an http proxy. `setting_name` is the variable or field of the
+    /// kubeconfig that has the URL, for messages.
     pub fn parse(address: &str, setting_name: &str) -> Result<Self, InvalidProxy> {
         let with_scheme = match address.split_once("://") {
             // With either scheme, the proxy resolves host names.

@@ -13,7 +13,7 @@
 use serde_json::{Map, Value};
 
 use super::changes::CrdVersion;
-use crate::manifest::desired::remove_empty_metadata;
+use crate::manifest::desired::remove_meaningless_metadata;
 use crate::model::object::Object;
 
 /// Returns the object without forbidden nulls and pruned fields; `None` if it has none of them.
@@ -29,7 +29,7 @@ pub fn without_nulls_and_pruned_fields(object: &Object, definition: &CrdVersion<
 fn leave_out_of_object(fields: &mut Map<String, Value>, schema: &Map<String, Value>) {
     let mut metadata = fields.remove("metadata").filter(|metadata| !metadata.is_null());
     if let Some(Value::Object(metadata)) = &mut metadata {
-        remove_empty_metadata(metadata);
+        remove_meaningless_metadata(metadata);
     }
     leave_out_of_fields(fields, schema);
     fields.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));

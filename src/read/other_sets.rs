@@ -55,8 +55,9 @@ pub(super) async fn list_other_members_if_set_empty(
     Ok((!has_member).then_some(found))
 }
 
-/// Finds the parents of the sets that hold objects of the manifests, so that the refusal can name them.
-pub(super) async fn find_parents_of_other_sets(
+/// Finds the parents of those other sets that hold objects of the manifests, so that the refusal can name them.
+/// `others` may also hold members of sets without such objects.
+pub(super) async fn find_parents_of_sets_with_desired_objects(
     cluster: &Cluster,
     named: &NamedSet,
     desired: &Desired,

@@ -75,7 +75,7 @@ pub async fn connect_with_login(shared: &GlobalFlags, login: Login) -> Result<Co
         login,
         ..settings::read_connection(&shared.connection)?
     };
-    connect_with_options(options, shared).await
+    set_up_connection(options, shared).await
 }
 
 /// Sets the connection up as the user of the kubeconfig's context, whatever `--as` and `--user` say: for `rbac`, these
@@ -88,10 +88,11 @@ pub async fn connect_as_user_of_context(shared: &GlobalFlags) -> Result<Connecti
         impersonate_uid: None,
         ..settings::read_connection(&shared.connection)?
     };
-    connect_with_options(options, shared).await
+    set_up_connection(options, shared).await
 }
 
-async fn connect_with_options(options: ConnectionOptions, shared: &GlobalFlags) -> Result<Connection, Error> {
+/// Sets the connection up, without a request to the server. A credentials plugin may run.
+async fn set_up_connection(options: ConnectionOptions, shared: &GlobalFlags) -> Result<Connection, Error> {
     let mut connection = options.connect().await?;
     connection.server = connection
         .server

@@ -196,7 +196,7 @@ fn run_if_allowed(
     if !status.success() {
         return Err(ExecFault::Failed(status));
     }
-    parse_answer(&answer, version)
+    parse_json_or_yaml_answer(&answer, version)
 }
 
 /// Limit of an answer in bytes: a token, or a certificate with its key.
@@ -219,7 +219,7 @@ fn format_exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAu
 }
 
 /// Parses an answer in JSON or YAML, as client-go does.
-fn parse_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
+fn parse_json_or_yaml_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
     let credential: ExecCredential = serde_json::from_slice(answer)
         .ok()
         .or_else(|| serde_saphyr::from_slice(answer).ok())
@@ -285,7 +285,7 @@ mod tests {
             ),
         ];
         for (text, expected) in table {
-            let answer = parse_answer(text.as_bytes(), V1);
+            let answer = parse_json_or_yaml_answer(text.as_bytes(), V1);
             if let Err(fault) = &answer {
                 assert!(!fault.to_string().contains("SECRET"), "{fault}");
             }

@@ -190,7 +190,7 @@ impl Script for AdoptScript<'_> {
         // The advice is to remove the other tool's inventory. If something failed, only that inventory lists the
         // objects that are not adopted yet.
         if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
-            run.report_new_warnings(planned.build_advice_about_other_tool().as_slice());
+            run.report_new_warnings(planned.build_advice_about_tool_of_inventory().as_slice());
             if let ObjectsToAdopt::Inventory(reference, _) = &self.options.choice
                 && let Some(hint) = reference.tool.hint_before_first_apply()
             {
@@ -202,8 +202,9 @@ impl Script for AdoptScript<'_> {
 }
 
 impl PlannedAdopt {
-    /// Returns the advice about the other tool for the end of the run; `None` if the objects are not from an inventory.
-    fn build_advice_about_other_tool(&self) -> Option<String> {
+    /// Returns the advice how to make the tool of the inventory forget the objects, for the end of the run; `None` if
+    /// the objects are not from an inventory.
+    fn build_advice_about_tool_of_inventory(&self) -> Option<String> {
         let advice = self.found.advice.as_ref()?;
         // An object without a UID does not exist.
         let has_left_out_objects =

@@ -70,7 +70,7 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, &'static st
     if is_negated {
         key = tokens.next();
     }
-    if !is_key(key) {
+    if !may_be_key(key) {
         return Err("a label key is missing or invalid");
     }
     let test = match (is_negated, tokens.peek()) {
@@ -101,7 +101,7 @@ fn parse_value(tokens: &mut Tokens<'_>) -> Result<String, &'static str> {
         return Ok(String::new());
     }
     let value = tokens.next();
-    if is_value(value) {
+    if may_be_value(value) {
         Ok(value.to_owned())
     } else {
         Err("a value is invalid")
@@ -124,22 +124,23 @@ fn parse_values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, &'static str> {
 }
 
 /// Returns whether this may be a label key: an optional prefix with a slash, and a name.
-fn is_key(text: &str) -> bool {
+fn may_be_key(text: &str) -> bool {
     match text.split_once('/') {
-        Some((prefix, name)) => is_prefix(prefix) && !name.is_empty() && is_value(name),
-        None => !text.is_empty() && is_value(text),
+        Some((prefix, name)) => may_be_key_prefix(prefix) && !name.is_empty() && may_be_value(name),
+        None => !text.is_empty() && may_be_value(text),
     }
 }
 
-fn is_prefix(text: &str) -> bool {
+/// Returns whether this may be the prefix of a label key, by its length and its letters.
+fn may_be_key_prefix(text: &str) -> bool {
     (1..=253).contains(&text.len())
         && text
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte))
 }
 
-/// Returns whether this may be a label's value.
-fn is_value(text: &str) -> bool {
+/// Returns whether this may be a label's value, by its length and its letters.
+fn may_be_value(text: &str) -> bool {
     const SIGNS: [char; 3] = ['-', '_', '.'];
     text.len() <= 63
         && !text.starts_with(SIGNS)

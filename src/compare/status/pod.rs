@@ -57,8 +57,8 @@ pub enum ContainerInstance {
     Previous,
 }
 
-/// Returns the first container of a Pod that has ended with an error: its last instance has, or the last instance waits
-/// to start because the one before has.
+/// Returns the first container of a Pod that has ended with an error, and the instance that has: the last one, or the
+/// one before it, if the last one waits to start.
 pub fn find_crashed_container(pod: &Value) -> Option<Crash> {
     container_statuses(ObjectView(pod))
         .map(ObjectView)

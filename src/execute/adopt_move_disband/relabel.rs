@@ -104,7 +104,7 @@ impl LabelWriter<'_> {
                     };
                 }
             }
-            let object = match self.reread(live).await {
+            let object = match self.reread_and_check_selector(live).await {
                 Ok(Reread::Found(object)) => object,
                 Ok(Reread::NotSelected) => {
                     return skipped(&changed_during_run_message(&MembershipKeepReason::NotSelected));
@@ -184,7 +184,8 @@ impl LabelWriter<'_> {
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 
-    async fn reread(&self, live: &Live) -> Result<Reread, ApiError> {
+    /// Reads an object again, and checks that it still matches the selector. The caller checks its UID.
+    async fn reread_and_check_selector(&self, live: &Live) -> Result<Reread, ApiError> {
         let (server, key, resource) = (self.server, &live.key, &live.resource);
         if let Some(labels) = self.selector
             && let Some(object) = reread_if_selected(server, key, resource, labels).await?

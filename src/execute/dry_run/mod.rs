@@ -136,7 +136,7 @@ impl Execution<'_> {
         if prediction.as_ref().is_some_and(|parent| parent.error.is_some()) {
             return Ok(prediction);
         }
-        Ok(match self.find_denial_of_first_parent_write().await {
+        Ok(match self.find_admission_denial_of_first_parent_write().await {
             None => prediction,
             error => Some(ParentPrediction {
                 error,
@@ -148,7 +148,7 @@ impl Execution<'_> {
     /// Sends a dry run of the first write of the run, which writes to the parent that the run begins; returns the error
     /// if admission denies that write. Sends nothing if the run does not make this write, if the parent is created from
     /// its manifest (the dry run of the manifest shows the denial), or if its namespace does not exist yet.
-    async fn find_denial_of_first_parent_write(&self) -> Option<Message> {
+    async fn find_admission_denial_of_first_parent_write(&self) -> Option<Message> {
         let begins = self.plan.refusals.is_empty()
             && self
                 .parent()
@@ -159,7 +159,7 @@ impl Execution<'_> {
         }
         let parent = self.parent_writing();
         parent
-            .predict_denial_of_record_write(self.parent(), &self.plan.record_during)
+            .predict_admission_denial_of_record_write(self.parent(), &self.plan.record_during)
             .await
     }
 

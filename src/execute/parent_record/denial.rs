@@ -11,7 +11,7 @@ impl ParentWriting<'_> {
     /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the
     /// error if admission denies the write or changes what it wrote; `None` for other errors, which the prediction of
     /// the members reports, too.
-    pub async fn predict_denial_of_record_write(
+    pub async fn predict_admission_denial_of_record_write(
         &self,
         parent: Option<&ParentObject>,
         needed: &Record,

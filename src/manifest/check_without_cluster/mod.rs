@@ -8,7 +8,7 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes_yaml::Node;
 
-use super::desired::remove_empty_metadata;
+use super::desired::remove_meaningless_metadata;
 use super::error::{Fault, Problem};
 use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
 use crate::model::applyset::record::is_dns_label;
@@ -49,7 +49,7 @@ pub(super) fn to_manifest(source: &Arc<Source>, object: &Node) -> Result<Manifes
         return Err(faults);
     }
     let line = line_of(object);
-    let object = without_null_labels_and_annotations(Object::from_fields(object.entries()));
+    let object = without_nulls_in_metadata(Object::from_fields(object.entries()));
     if object.body().len() > LARGEST_OBJECT {
         return Err(vec![(line, Problem::ObjectTooLarge)]);
     }
@@ -73,13 +73,14 @@ fn line_of(node: &Node) -> usize {
     node.position().line()
 }
 
-/// Returns the object without the labels and annotations that are null, as kubectl apply sends it.
-fn without_null_labels_and_annotations(object: Object) -> Object {
+/// Returns the object without nulls in its metadata, labels and annotations, as kubectl apply sends it. An object with
+/// nulls also loses other metadata that mean nothing.
+fn without_nulls_in_metadata(object: Object) -> Object {
     if !object.may_hold_null() {
         return object;
     }
     let mut metadata = object.metadata();
-    remove_empty_metadata(&mut metadata);
+    remove_meaningless_metadata(&mut metadata);
     object.with_metadata(&metadata)
 }
 

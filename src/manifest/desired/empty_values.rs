@@ -18,8 +18,9 @@ use crate::model::built_in_kinds::TypeMeta;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// Leaves out the empty values in the metadata of an object of any kind, and the labels and annotations that are null.
-pub fn remove_empty_metadata(metadata: &mut Map<String, Value>) {
+/// Removes from the metadata of an object of any kind what means nothing: empty values and zeros, `selfLink`, and
+/// labels and annotations that are null.
+pub fn remove_meaningless_metadata(metadata: &mut Map<String, Value>) {
     for field in ["labels", "annotations"] {
         if let Some(Value::Object(pairs)) = metadata.get_mut(field) {
             pairs.retain(|_, value| !value.is_null());
@@ -277,7 +278,7 @@ mod tests {
             "ownerReferences": [{}], "selfLink": "/api/v1/things/x",
         });
         let fields = metadata.as_object_mut().expect("a mapping");
-        remove_empty_metadata(fields);
+        remove_meaningless_metadata(fields);
         assert_eq!(metadata, json!({"ownerReferences": [{}]}));
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use dependencies::{build_dependency_graph_if_annotated, kind_defined_by_crd, must_exist_before_parent};
 pub use digest::digest_without_secret_values;
-pub use empty_values::remove_empty_metadata;
+pub use empty_values::remove_meaningless_metadata;
 use error::{InvalidObject, unknown_kind_message};
 use serde_json::{Map, Value};
 
@@ -395,7 +395,7 @@ fn to_desired_object_and_metadata(
     let object = empty_values::without_meaningless_empty_values(&manifest.gvk, manifest.object);
     let object = string_data::with_string_data_moved(&manifest.gvk, object);
     let mut metadata = object.metadata();
-    empty_values::remove_empty_metadata(&mut metadata);
+    empty_values::remove_meaningless_metadata(&mut metadata);
     match &namespace {
         Some(namespace) => {
             metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));

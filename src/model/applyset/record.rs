@@ -139,7 +139,7 @@ pub fn parse_group_resources(value: &str) -> Result<BTreeSet<(String, String)>, 
         .collect()
 }
 
-/// Splits a list at its commas, and refuses one of a later format.
+/// Splits a list at its commas. Fails only for a list of a later format; the caller checks the entries.
 fn split_entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue> {
     if let Some(format) = find_prefix_of_later_format(value, ':') {
         return Err(InvalidValue::LaterFormat(format));

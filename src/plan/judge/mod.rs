@@ -103,7 +103,7 @@ impl<'a> Judge<'a> {
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
         judge.note_dependencies_of_desired(plan.edges.needed.iter());
-        judge.replace_kept(&plan.skips);
+        judge.replace_kept_and_needed_by_kept(&plan.skips);
         judge.replace_deleted_and_dependents(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
             if let Some(object) = refusal.object() {
@@ -154,7 +154,7 @@ impl<'a> Judge<'a> {
         // A kept object keeps its container and its dependencies, and these may keep others: repeat until nothing
         // changes.
         loop {
-            self.replace_kept(&skips);
+            self.replace_kept_and_needed_by_kept(&skips);
             self.deleted = DeletedObjects::new(prunes.iter());
             let before = prunes.len();
             let mut rest = Vec::with_capacity(before);
@@ -171,8 +171,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Replaces the kept objects, and what they depend on.
-    fn replace_kept(&mut self, skips: &[Skip]) {
+    /// Replaces the set of kept objects, and the set of objects that these depend on.
+    fn replace_kept_and_needed_by_kept(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.stays_despite_pruning());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
         let needed = list_live_dependencies_with_dependents(kept.map(|skip| &skip.live));

@@ -315,7 +315,7 @@ impl Refusal {
 
     /// Returns whether the refusal is about a set or object of another owner. `--take-over-set` overrides it, together
     /// with the consent of the user: the refusal says whose set it is.
-    pub fn is_take_over(&self) -> bool {
+    pub fn is_lifted_by_take_over_set(&self) -> bool {
         matches!(
             self,
             Self::OtherTooling { .. }
@@ -334,7 +334,7 @@ impl Refusal {
 
     /// Returns whether `--yes` lifts the refusal. A take-over needs `--take-over-set` as well.
     pub fn is_lifted_by_yes(&self) -> bool {
-        self.is_take_over()
+        self.is_lifted_by_take_over_set()
             || matches!(
                 self,
                 Self::DeletesSet { .. }

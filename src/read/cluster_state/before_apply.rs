@@ -237,7 +237,7 @@ async fn read_objects_outside_set(
             find_existing(&cluster.server, &may_exist, settings.concurrency).await?
         }
     };
-    observed.other_parents = other_sets::find_parents_of_other_sets(
+    observed.other_parents = other_sets::find_parents_of_sets_with_desired_objects(
         cluster,
         named,
         desired,

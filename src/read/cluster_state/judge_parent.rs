@@ -119,7 +119,7 @@ fn into_managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
 /// Refuses a parent that has to be taken over, if this command never takes sets over or lacks the flag for it.
 fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), Error> {
     match needed {
-        Some(refusal) if take_over == Risk::Refused || !refusal.is_take_over() => {
+        Some(refusal) if take_over == Risk::Refused || !refusal.is_lifted_by_take_over_set() => {
             Err(Refusal::error(slice::from_ref(refusal)))
         }
         Some(_) | None => Ok(()),

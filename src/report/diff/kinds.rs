@@ -34,9 +34,9 @@ pub enum Cause {
 }
 
 impl Comparison {
-    /// Returns the kinds of this difference; empty if there is none. Returns `None` if an apply would fail for another
-    /// reason than a field conflict, so that the difference is not known.
-    fn kinds(&self) -> Option<Vec<DifferenceKind>> {
+    /// Returns the kinds of this difference (change, drift, prune); empty if there is none. Returns `None` if an apply
+    /// would fail for another reason than a field conflict, so that the difference is not known.
+    fn difference_kinds(&self) -> Option<Vec<DifferenceKind>> {
         let change = match self.outcome.action {
             Action::Unchanged | Action::Skipped => return Some(Vec::new()),
             Action::Pruned => return Some(vec![DifferenceKind::Prune]),
@@ -56,7 +56,7 @@ impl Comparison {
     /// Returns whether others have changed the object since the last apply; `None` if that is unknown, because an apply
     /// would fail for another reason than a field conflict.
     pub fn is_drift(&self) -> Option<bool> {
-        Some(self.kinds()?.contains(&DifferenceKind::Drift))
+        Some(self.difference_kinds()?.contains(&DifferenceKind::Drift))
     }
 
     /// Returns a line about the fields that others have changed; `None` without drift.
@@ -116,7 +116,7 @@ impl Differences {
         !self.refusals.is_empty()
             || !self.failures.is_empty()
             || (parent_differs && kinds.contains(&DifferenceKind::Change))
-            || self.objects.iter().any(|object| match object.kinds() {
+            || self.objects.iter().any(|object| match object.difference_kinds() {
                 None => true,
                 Some(_) if refused.contains_key(&object.outcome.subject.key()) => true,
                 Some(found) => found.iter().any(|kind| kinds.contains(kind)),

@@ -61,6 +61,12 @@ pub(super) fn read_policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<P
     }
 }
 
+/// Finds the file of preferences. `KUBECTL_KUBERC=false` turns it off. Otherwise, the first of these names it: the
+/// flag, the variable `KUBERC` (where `off` means no file), `.kube/kuberc` in the home directory.
+///
+/// # Errors
+///
+/// The flag names a file, and `KUBERC` is `off`.
 fn find_preference_file(
     flag: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,

@@ -136,7 +136,7 @@ impl Inspection<'_> {
         let mut orphans = Vec::new();
         // The set has members, but no parent.
         if sets.is_empty() {
-            let text = reference_text(reference, &identity);
+            let text = to_command_arguments(reference, &identity);
             read::unique_by_uid(&mut members, |live| live, |_| false);
             orphans = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
         }
@@ -383,7 +383,7 @@ fn metadata_selector(labels: &str) -> Selector {
 
 /// Returns the set as arguments of a command, in the form that the user has typed, with the namespace:
 /// `configmap/web -n shop`.
-fn reference_text(reference: &SetReference, identity: &ObjectKey) -> String {
+fn to_command_arguments(reference: &SetReference, identity: &ObjectKey) -> String {
     let resource = reference.resource.as_ref();
     let name = resource.map_or_else(
         || reference.name.clone(),

@@ -108,6 +108,8 @@ impl Expression {
         })
     }
 
+    /// Parses an expression, and checks the limits of its depth and cost, and that all its functions exist. Needs a
+    /// stack of [`PARSER_STACK`] bytes.
     fn parse_and_check_limits(text: &str) -> Result<Self, ExpressionError> {
         let program = ENVIRONMENT.compile(text).map_err(|errors| {
             let first = errors.errors.into_iter().next();
