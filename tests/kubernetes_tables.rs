@@ -197,8 +197,13 @@ impl Walk<'_> {
             }
         }
         let Some((fact, owned)) = relation else { return };
-        let owned = if around == Owned::Whole { around } else { owned };
         let items = self.schemas.resolve(&schema["items"]);
+        if around == Owned::ByField && relation == Some(("list", Owned::ByField)) {
+            self.fact("list-keys", name, &list_keys(&schema, &items));
+            let is_atomic = items["x-kubernetes-map-type"] == "atomic";
+            self.fact("atomic-items", name, yes(is_atomic));
+        }
+        let owned = if around == Owned::Whole { around } else { owned };
         self.fields(name, if fact == "list" { &items } else { &schema }, owned);
     }
 
@@ -217,9 +222,36 @@ impl Walk<'_> {
         }
     }
 
-    fn fact(&mut self, fact: &'static str, field: &str, value: &'static str) {
+    fn fact(&mut self, fact: &'static str, field: &str, value: &str) {
         let known = self.facts.0.entry((fact, field.to_owned())).or_default();
-        known.entry(self.kind.to_owned()).or_default().insert(value);
+        known
+            .entry(self.kind.to_owned())
+            .or_default()
+            .insert(value.to_owned());
+    }
+}
+
+/// The keys by which the items of a list are distinguished, each with its default unless that is empty:
+/// `containerPort,protocol:"TCP"`. `no` for a set.
+fn list_keys(list: &Value, items: &Value) -> String {
+    let names = list["x-kubernetes-list-map-keys"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let keys: Vec<String> = names
+        .map(|name| {
+            let name = name.as_str().expect("a name");
+            match &items["properties"][name]["default"] {
+                Value::Null => name.to_owned(),
+                default if *default == "" || *default == 0 => name.to_owned(),
+                default => format!("{name}:{default}"),
+            }
+        })
+        .collect();
+    if keys.is_empty() {
+        "no".to_owned()
+    } else {
+        keys.join(",")
     }
 }
 
@@ -229,16 +261,16 @@ fn yes(is_so: bool) -> &'static str {
 
 /// What was found for each fact and field: the values, by kind.
 #[derive(Default)]
-struct Facts(BTreeMap<(&'static str, String), BTreeMap<String, BTreeSet<&'static str>>>);
+struct Facts(BTreeMap<(&'static str, String), BTreeMap<String, BTreeSet<String>>>);
 
 impl Facts {
     /// A row for what holds for most kinds, and one for each kind that differs.
     fn rows(self) -> Vec<String> {
         let mut rows = Vec::new();
         for ((fact, field), kinds) in self.0 {
-            let kinds: BTreeMap<String, &str> = kinds
-                .into_iter()
-                .map(|(kind, values)| (kind, one_of(&values)))
+            let kinds: BTreeMap<&String, &str> = kinds
+                .iter()
+                .map(|(kind, values)| (kind, one_of(values)))
                 .collect();
             let count = |value: &str| kinds.values().filter(|known| **known == value).count();
             let most = kinds
@@ -258,8 +290,12 @@ impl Facts {
 
 /// A name that is owned in different ways in one kind is neither atomic nor granular. It may have keys that people
 /// choose, or be a map or list, even if it is something else elsewhere in the kind.
-fn one_of(values: &BTreeSet<&'static str>) -> &'static str {
-    let meant: Vec<_> = values.iter().copied().filter(|value| *value != "no").collect();
+fn one_of(values: &BTreeSet<String>) -> &str {
+    let meant: Vec<&str> = values
+        .iter()
+        .map(String::as_str)
+        .filter(|value| *value != "no")
+        .collect();
     match meant.as_slice() {
         [] => "no",
         [only] => only,

@@ -54,6 +54,32 @@ pub(super) fn value_at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Val
     })
 }
 
+/// Returns the field or list item that a key of a field set selects.
+pub(super) fn child_mut<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
+    match value {
+        Value::Object(fields) => fields.get_mut(key.strip_prefix("f:")?),
+        Value::Array(items) => {
+            let position = ItemKey::parse(key)?.position_in(items)?;
+            items.get_mut(position)
+        }
+        _ => None,
+    }
+}
+
+/// Removes the field or list item that a key of a field set selects.
+pub(super) fn remove_child(value: &mut Value, key: &str) {
+    match value {
+        Value::Object(fields) => {
+            key.strip_prefix("f:").and_then(|name| fields.remove(name));
+        }
+        Value::Array(items) => {
+            let position = ItemKey::parse(key).and_then(|key| key.position_in(items));
+            position.map(|position| items.remove(position));
+        }
+        _ => {}
+    }
+}
+
 /// The criterion by which a key selects an item of a list.
 pub(super) enum ItemKey {
     /// `k:`: the item has these fields.

@@ -9,5 +9,7 @@ mod field_paths;
 pub mod ignore;
 pub mod nulls_and_pruned_fields;
 pub mod ownership;
+pub mod prediction;
 mod rule_file;
 pub mod status;
+mod typed_place;

@@ -7,6 +7,7 @@ use kubectl_applyset::internals::{Verdict, compare, is_built_in};
 use serde_json::{Value, json};
 
 use super::generate::{expand, mutate, thin};
+use super::predicted::hidden_by_prediction;
 use super::server::{Answer, Place, place};
 use super::{Tally, US, World};
 use crate::support::{PART_OF, Random};
@@ -304,6 +305,7 @@ impl<'w> Case<'w> {
             .server
             .apply(&self.place.object, US, force, &self.manifest)
             .await;
+        self.check_prediction(&live, force, &answer);
         let kept = answer.succeeded()
             && (answer.body["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"]
                 || has_stored_its_phase(&self.manifest, &live, &answer.body)
@@ -355,6 +357,14 @@ impl<'w> Case<'w> {
             self.manifest = last.clone();
         }
         true
+    }
+
+    /// A prediction from the live object alone must not hide what the server's answer shows.
+    fn check_prediction(&mut self, live: &Value, force: bool, answer: &Answer) {
+        let definition = self.world.definition(&self.manifest);
+        if let Some(what) = hidden_by_prediction(&self.manifest, live, definition, force, answer) {
+            self.fail(&format!(" (the prediction hides {what})"), live, answer);
+        }
     }
 
     /// Controllers of the server write the status of definitions in the meantime: there
@@ -495,7 +505,7 @@ fn prune(fields: &mut Value, path: &[&str]) {
 
 /// An object as it is seen beside its version. A LIST does not repeat the kind of its items, and the order of the
 /// entries follows from their times.
-fn contents(object: &Value) -> Value {
+pub(super) fn contents(object: &Value) -> Value {
     let mut object = object.clone();
     for field in ["apiVersion", "kind"] {
         object.as_object_mut().unwrap().remove(field);

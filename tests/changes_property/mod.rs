@@ -17,6 +17,7 @@
 mod case;
 mod generate;
 mod ignored;
+mod predicted;
 mod server;
 
 use std::collections::BTreeMap;

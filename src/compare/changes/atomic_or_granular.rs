@@ -70,7 +70,7 @@ impl<'a> CrdVersion<'a> {
     }
 
     /// Returns whether the status can only be written through its subresource.
-    pub(super) fn has_status_subresource(&self) -> bool {
+    pub(in crate::compare) fn has_status_subresource(&self) -> bool {
         self.status_subresource
     }
 }
@@ -159,7 +159,7 @@ impl<'a> Shape<'a> {
 
     /// Returns the keys that distinguish items of an associative list, each with its default;
     /// `None` for a set.
-    pub(super) fn list_map_keys_with_defaults(self) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
+    pub(in crate::compare) fn list_map_keys_with_defaults(self) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
         let Self::Schema(schema, _) = self else {
             return None;
         };

@@ -12,10 +12,10 @@ use crate::model::built_in_kinds::TypeMeta;
 
 /// A field of an object: its name, the name of the field that it is in, and the object's kind.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FieldOfKind<'a> {
-    pub(super) type_meta: TypeMeta<'a>,
-    pub(super) container: &'a str,
-    pub(super) name: &'a str,
+pub(in crate::compare) struct FieldOfKind<'a> {
+    pub(in crate::compare) type_meta: TypeMeta<'a>,
+    pub(in crate::compare) container: &'a str,
+    pub(in crate::compare) name: &'a str,
 }
 
 impl<'a> FieldOfKind<'a> {
@@ -83,6 +83,50 @@ fn server_writes_fields_as(
             .all(|(name, value)| server_fills_in(value, field.below(name), desired, field.container))
 }
 
+/// Returns a value of a manifest as the server writes it, as far as the live value shows that: its parts that differ
+/// from live ones only in how they are written are those of the live value.
+pub(in crate::compare) fn value_as_server_writes_it(
+    desired: &Value,
+    live: &Value,
+    field: FieldOfKind<'_>,
+) -> Value {
+    if server_writes_as(desired, live, field) {
+        return live.clone();
+    }
+    match (desired, live) {
+        _ if field.object_kind() == "CustomResourceDefinition" => desired.clone(),
+        (Value::Object(desired), Value::Object(live)) => {
+            let written = desired.iter().filter_map(|(name, value)| match live.get(name) {
+                Some(live) => Some((name, value_as_server_writes_it(value, live, field.below(name)))),
+                None if server_leaves_out(value, field.below(name)) => None,
+                None => Some((name, value.clone())),
+            });
+            let filled_in = live.iter().filter(|(name, value)| {
+                !desired.contains_key(*name)
+                    && server_fills_in(value, field.below(name), desired, field.container)
+            });
+            let filled_in = filled_in.map(|(name, value)| (name, value.clone()));
+            Value::Object(
+                written
+                    .chain(filled_in)
+                    .map(|(name, value)| (name.clone(), value))
+                    .collect(),
+            )
+        }
+        (Value::Array(desired), Value::Array(live)) => {
+            let written = desired.iter().enumerate().map(|(index, item)| {
+                let same = live.iter().find(|live| server_writes_as(item, live, field));
+                match same.or_else(|| live.get(index)) {
+                    Some(live) => value_as_server_writes_it(item, live, field),
+                    None => item.clone(),
+                }
+            });
+            Value::Array(written.collect())
+        }
+        _ => desired.clone(),
+    }
+}
+
 /// Returns whether the server fills in this value for a field that `desired` leaves out. Null counts as filled in: the
 /// server returns it for an absent field whose type has no `omitempty`. `outer_container` is the name of the field that
 /// holds the container of the field.
@@ -129,7 +173,7 @@ fn server_fills_in(
 }
 
 /// Returns whether the server leaves this value out.
-pub(super) fn server_leaves_out(desired: &Value, field: FieldOfKind<'_>) -> bool {
+pub(in crate::compare) fn server_leaves_out(desired: &Value, field: FieldOfKind<'_>) -> bool {
     // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
     if field.object_kind() == "EndpointSlice" && !IN_METADATA.contains(&field.container) {
         return desired.is_null();
@@ -221,7 +265,7 @@ pub(super) fn equals_with_schema_defaults(
     completed == *live
 }
 
-fn fill_in_schema_defaults(value: &mut Value, schema: &Map<String, Value>) {
+pub(in crate::compare) fn fill_in_schema_defaults(value: &mut Value, schema: &Map<String, Value>) {
     match value {
         Value::Object(fields) => {
             let declared = schema.get("properties").and_then(Value::as_object);

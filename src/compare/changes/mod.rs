@@ -84,6 +84,9 @@ mod quantity;
 mod schema_field_set;
 mod zeros;
 
+pub(super) use defaults::{
+    FieldOfKind, fill_in_schema_defaults, server_leaves_out, value_as_server_writes_it,
+};
 pub(super) use zeros::zero_of;
 
 #[cfg(test)]
@@ -94,7 +97,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub use atomic_or_granular::CrdVersion;
-pub(in crate::compare) use atomic_or_granular::Shape;
+pub(in crate::compare) use atomic_or_granular::{DeclaredOrKey, Shape};
 pub use schema_field_set::SchemaFieldSet;
 
 /// The decision for an object of the manifests that is live already.

@@ -10,7 +10,7 @@ type Tree = Map<String, Value>;
 
 /// The trees of all entries at one place of an object. An empty tree owns the value at the place as a whole.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ManagedFieldsEntries<'a> {
+pub(in crate::compare) struct ManagedFieldsEntries<'a> {
     /// The tree of the entry that our manager has applied.
     ours: Option<&'a Tree>,
     /// The trees of the entries that other managers have applied.
@@ -21,7 +21,7 @@ pub(super) struct ManagedFieldsEntries<'a> {
 
 impl<'a> ManagedFieldsEntries<'a> {
     /// Reads the entries of a live object by its metadata.
-    pub(super) fn read(metadata: &'a Value, manager: &str) -> Self {
+    pub(in crate::compare) fn read(metadata: &'a Value, manager: &str) -> Self {
         let mut entries = Self::default();
         for entry in metadata["managedFields"].as_array().into_iter().flatten() {
             let Some(tree) = entry["fieldsV1"].as_object() else {
@@ -47,7 +47,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns the entries at the place to which a key of the trees leads from here.
-    pub(super) fn below(&self, key: &str) -> Self {
+    pub(in crate::compare) fn below(&self, key: &str) -> Self {
         let subtree = |tree: &&'a Tree| tree.get(key)?.as_object();
         Self {
             ours: self.ours.as_ref().and_then(subtree),
@@ -76,7 +76,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns whether any manager owns something at this place.
-    pub(super) fn have_owner(&self) -> bool {
+    pub(in crate::compare) fn have_owner(&self) -> bool {
         self.all_trees().next().is_some()
     }
 
@@ -91,7 +91,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns whether our manager has applied the mapping, list or item at this place itself, not only parts of it.
-    pub(super) fn we_own_place_itself(&self) -> bool {
+    pub(in crate::compare) fn we_own_place_itself(&self) -> bool {
         self.ours.is_some_and(owns_place_itself)
     }
 
@@ -107,7 +107,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns whether the value here is owned as a whole: it has an owner, and no entry has a part of it.
-    pub(super) fn any_owns_whole_value(&self) -> bool {
+    pub(in crate::compare) fn any_owns_whole_value(&self) -> bool {
         self.have_owner() && !self.have_parts()
     }
 
@@ -117,7 +117,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns whether this is a list with keys, or a set.
-    pub(super) fn have_list_items(&self) -> bool {
+    pub(in crate::compare) fn have_list_items(&self) -> bool {
         self.keys()
             .any(|key| key.starts_with("k:") || key.starts_with("v:"))
     }
@@ -131,7 +131,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns the names of the keys that distinguish the items of a list; none for a set.
-    pub(super) fn names_of_item_keys(&self) -> Vec<String> {
+    pub(in crate::compare) fn names_of_item_keys(&self) -> Vec<String> {
         let names: BTreeSet<String> = self
             .keys()
             .filter_map(|key| serde_json::from_str::<Tree>(key.strip_prefix("k:")?).ok())

@@ -14,6 +14,7 @@ mod target;
 mod tests;
 
 pub use body_with_live_values::{Purpose, body_with_live_values};
+pub(in crate::compare) use managed_fields_entries::ManagedFieldsEntries;
 pub use rule_parser::{IgnoreFileError, may_be_ignored};
 
 use serde_json::Value;

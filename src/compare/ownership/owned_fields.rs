@@ -7,9 +7,9 @@ use super::LAST_APPLIED;
 use super::managed_fields::{
     apply_entry, entries, is_apply, is_apply_of, is_client_side_apply, union, union_of_all,
 };
-use crate::compare::changes::{CrdVersion, Shape, zero_of};
+use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts_owned_separately, leaf_paths, value_at};
-use crate::model::built_in_kinds::{Ownership, TypeMeta};
+use crate::compare::typed_place::TypedPlace;
 
 /// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because
 /// each apply takes them over, and removes those that its manifest lacks. `definition` is the CRD of a custom resource.
@@ -53,7 +53,7 @@ fn manifest_field_set_of_entries(object: &Value, is_included: impl Fn(&Value) ->
 /// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
 /// the manager owns as a whole may have been sent empty, and filled by others or with defaults.
 pub fn needs_definition_for_owned_fields(object: &Value, manager: &str) -> bool {
-    TypedPlace::new(object, None).is_none()
+    TypedPlace::of_known_type(object, None).is_none()
         && leaf_paths(&field_set_owned_by(object, manager).unwrap_or_default())
             .iter()
             .filter_map(|path| value_at(object, path)?.as_object())
@@ -71,79 +71,6 @@ pub fn applied_api_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m
     apply_entry(metadata, manager)?["apiVersion"].as_str()
 }
 
-/// The place of a value in an object whose types are known, from the API or from a CRD.
-#[derive(Clone, Copy)]
-struct TypedPlace<'n> {
-    type_meta: TypeMeta<'n>,
-    shape: Shape<'n>,
-    /// The name of the field; for a list item, the name of the field of the list.
-    name: &'n str,
-}
-
-impl<'n> TypedPlace<'n> {
-    /// Returns the place of an object; `None` for a custom resource without a definition.
-    fn new(object: &'n Value, definition: Option<CrdVersion<'n>>) -> Option<Self> {
-        let type_meta = TypeMeta {
-            api_version: object["apiVersion"].as_str()?,
-            kind: object["kind"].as_str()?,
-        };
-        let shape = if type_meta.is_built_in() {
-            Shape::BuiltIn
-        } else {
-            definition?.shape()
-        };
-        Some(Self {
-            type_meta,
-            shape,
-            name: "",
-        })
-    }
-
-    fn below(self, name: &'n str) -> Self {
-        let shape = match (self.name, name) {
-            ("", "metadata") => Shape::BuiltIn,
-            _ => self.shape.field(name).0,
-        };
-        Self { shape, name, ..self }
-    }
-
-    fn item(self) -> Self {
-        Self {
-            shape: self.shape.items(),
-            ..self
-        }
-    }
-
-    /// Returns the value with which a field was sent that has an owner but no value: the empty value of its type. If
-    /// the type is not known, the result is null, which leaves the field without a value as well.
-    fn value_sent_for_absent_field(this: Option<Self>, name: &str) -> Option<Value> {
-        match this {
-            Some(place) if matches!(place.shape, Shape::BuiltIn) => {
-                zero_of(place.type_meta, place.name, name)
-            }
-            Some(_) | None => Some(Value::Null),
-        }
-    }
-
-    /// Returns the value with which a map or list was sent that has an owner, but whose parts do not. If parts of its
-    /// type are owned one by one, it was sent empty.
-    fn value_as_sent(self, value: &Value) -> Value {
-        match value {
-            Value::Object(_)
-                if self.shape.map_ownership(self.name, self.type_meta) == Ownership::Granular =>
-            {
-                json!({})
-            }
-            Value::Array(_)
-                if self.shape.list_ownership(self.name, self.type_meta) == Ownership::Granular =>
-            {
-                json!([])
-            }
-            value => value.clone(),
-        }
-    }
-}
-
 pub(super) fn manifest_from_field_set(
     object: &Value,
     fields: Option<Value>,
@@ -151,7 +78,14 @@ pub(super) fn manifest_from_field_set(
 ) -> Value {
     let all = union_of_entries(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
-        .and_then(|fields| owned_part(object, &fields, Some(&all), TypedPlace::new(object, definition)))
+        .and_then(|fields| {
+            owned_part(
+                object,
+                &fields,
+                Some(&all),
+                TypedPlace::of_known_type(object, definition),
+            )
+        })
         .unwrap_or_else(|| json!({}));
     for field in ["apiVersion", "kind"] {
         manifest[field] = object[field].clone();

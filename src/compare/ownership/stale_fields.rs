@@ -11,7 +11,7 @@ use super::managed_fields::{entries, is_apply_of};
 use super::migration::{
     OwnershipMigration, data_entries_from_string_data, has_fields_that_move, take_fields_that_stay,
 };
-use crate::compare::field_paths::{ItemKey, is_empty_map_or_list};
+use crate::compare::field_paths::{child_mut, is_empty_map_or_list, remove_child};
 
 /// Returns the object without stale fields; `None` if it has none.
 ///
@@ -110,30 +110,6 @@ fn remove_moved_fields(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
         if kept.is_empty() && is_empty_map_or_list(child) {
             remove_child(value, key);
         }
-    }
-}
-
-fn child_mut<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
-    match value {
-        Value::Object(fields) => fields.get_mut(key.strip_prefix("f:")?),
-        Value::Array(items) => {
-            let position = ItemKey::parse(key)?.position_in(items)?;
-            items.get_mut(position)
-        }
-        _ => None,
-    }
-}
-
-fn remove_child(value: &mut Value, key: &str) {
-    match value {
-        Value::Object(fields) => {
-            key.strip_prefix("f:").and_then(|name| fields.remove(name));
-        }
-        Value::Array(items) => {
-            let position = ItemKey::parse(key).and_then(|key| key.position_in(items));
-            position.map(|position| items.remove(position));
-        }
-        _ => {}
     }
 }
 

@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use serde_json::Value;
+
 /// How field managers own a map or a list (`x-kubernetes-map-type`, `x-kubernetes-list-type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
@@ -55,6 +57,22 @@ impl TypeMeta<'_> {
             Some("granular") => Ownership::Granular,
             _ => Ownership::Unknown,
         }
+    }
+
+    /// Returns the keys that distinguish the items of lists of this name, each with its default; `None` for sets and for
+    /// lists that are owned as one value.
+    pub fn list_keys_with_defaults(self, name: &str) -> Option<Vec<(&'static str, Option<Value>)>> {
+        let keys = self.find_fact("list-keys", name).filter(|keys| *keys != "no")?;
+        let keys = keys.split(',').map(|key| match key.split_once(':') {
+            Some((name, default)) => (name, serde_json::from_str(default).ok()),
+            None => (key, None),
+        });
+        Some(keys.collect())
+    }
+
+    /// Returns whether each item of lists of this name is owned as one value.
+    pub fn has_atomic_items(self, name: &str) -> bool {
+        self.find_fact("atomic-items", name) == Some("yes")
     }
 
     /// Returns whether users choose the keys of maps of this name, as they do in `labels`.
@@ -163,6 +181,18 @@ mod tests {
         assert!(!core("Secret").ignores_status());
         assert!(core("Service").has_user_chosen_keys("selector"));
         assert!(!core("PersistentVolumeClaim").has_user_chosen_keys("selector"));
+        let port =
+            |name, default: Option<&str>| Some(vec![(name, None), ("protocol", default.map(Value::from))]);
+        assert_eq!(
+            core("Service").list_keys_with_defaults("ports"),
+            port("port", Some("TCP"))
+        );
+        assert_eq!(
+            core("Pod").list_keys_with_defaults("ports"),
+            port("containerPort", Some("TCP"))
+        );
+        assert_eq!(core("Pod").list_keys_with_defaults("finalizers"), None);
+        assert!(core("Pod").has_atomic_items("imagePullSecrets") && !core("Pod").has_atomic_items("env"));
         assert!(core("Secret").is_bytes_field("data", "any"));
         assert!(!core("ConfigMap").is_bytes_field("data", "any"));
         assert!(core("Pod").is_quantity_field("limits", "cpu"));

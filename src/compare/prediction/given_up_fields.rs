@@ -1,0 +1,78 @@
+//! Removes what our manager has applied before and no manager owns any more (structured-merge-diff, `merge/update.go`,
+//! `prune`).
+
+use serde_json::Value;
+
+use super::merge::{Fields, Path};
+use super::owners::Owners;
+use crate::compare::changes::DeclaredOrKey;
+use crate::compare::field_paths::{child_mut, is_empty_map_or_list, remove_child};
+use crate::compare::typed_place::TypedPlace;
+
+/// Removes the fields and items from the merged object, and returns their paths.
+pub(super) fn remove<'p>(object: &mut Value, owners: &'p Owners<'_>, place: TypedPlace<'p>) -> Vec<Path> {
+    let mut removal = Removal {
+        path: Vec::new(),
+        removed: Vec::new(),
+    };
+    if let Some(last) = owners.last_applied {
+        removal.remove_below(object, last, &owners.field_sets(), place);
+    }
+    removal.removed
+}
+
+struct Removal {
+    path: Path,
+    removed: Vec<Path>,
+}
+
+impl Removal {
+    /// Removes from a map or list what its node in `last` has, and none of its nodes in `owned`.
+    fn remove_below<'p>(
+        &mut self,
+        value: &mut Value,
+        last: &'p Fields,
+        owned: &[&Fields],
+        place: TypedPlace<'p>,
+    ) {
+        for (key, node) in last.iter().filter(|(key, _)| *key != ".") {
+            let Some(node) = node.as_object() else { continue };
+            let below: Vec<&Fields> = owned
+                .iter()
+                .filter_map(|fields| fields.get(key)?.as_object())
+                .collect();
+            let name = key.strip_prefix("f:");
+            let is_declared = name.is_some_and(|name| place.membership(name) != DeclaredOrKey::Key);
+            // A declared field belongs to whoever owns something below it; a free key and an item do not.
+            let is_owned = |node: &Fields| is_declared || node.is_empty() || node.contains_key(".");
+            // An object keeps its metadata, and an item its keys.
+            let stays = key == "f:metadata" && self.path.is_empty() || self.is_key_of_item(name);
+            self.path.push(key.clone());
+            if !stays && is_owned(node) && !below.iter().any(|node| is_owned(node)) {
+                if child_mut(value, key).is_some() {
+                    remove_child(value, key);
+                    self.removed.push(self.path.clone());
+                }
+            } else if let Some(child) = child_mut(value, key) {
+                let place = name.map_or_else(|| place.item(), |name| place.below(name));
+                let was_empty = is_empty_map_or_list(child);
+                self.remove_below(child, node, &below, place);
+                // What loses all its parts is null, and a built-in kind has no nulls.
+                if !was_empty && is_empty_map_or_list(child) {
+                    *child = Value::Null;
+                    if place.is_of_built_in_kind() {
+                        remove_child(value, key);
+                    }
+                }
+            }
+            self.path.pop();
+        }
+    }
+
+    /// Returns whether the path leads to an item that this field distinguishes from others.
+    fn is_key_of_item(&self, name: Option<&str>) -> bool {
+        let item = self.path.last().and_then(|key| key.strip_prefix("k:"));
+        let keys = item.and_then(|keys| serde_json::from_str::<Fields>(keys).ok());
+        keys.zip(name).is_some_and(|(keys, name)| keys.contains_key(name))
+    }
+}

@@ -1,0 +1,140 @@
+//! Predicts what a server-side apply makes of an object, from the live object alone, for users who may only read.
+//!
+//! Pure. It follows structured-merge-diff v6 (`merge/update.go`, `Apply`): the manifest is merged into the live object;
+//! what our manager has applied before, and no manager owns any more, is removed; and a value that changes is in
+//! conflict with each other manager that owns it. The types are those that change detection knows: a table for built-in
+//! kinds, the definition of a custom resource, and otherwise what managedFields show.
+//!
+//! Only the server knows the rest: defaults of built-in kinds, validation, admission, and conversion between versions.
+//! So a prediction is shown, and never decides what is written.
+
+mod given_up_fields;
+mod item_order;
+mod merge;
+mod owners;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::changes::{CrdVersion, fill_in_schema_defaults};
+use super::ignore::ManagedFieldsEntries;
+use super::ownership::{KUBECTL_FIELD_MANAGER, LAST_APPLIED, entries, is_apply_of};
+use super::typed_place::TypedPlace;
+use crate::model::built_in_kinds::TypeMeta;
+use merge::{Fields, Merge, Path};
+pub use owners::PredictedConflict;
+use owners::{Owners, managed_fields_before_first_apply};
+
+/// An object as an apply would leave it if no field were in conflict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PredictedApply {
+    /// The object, with its managedFields.
+    pub object: Value,
+    /// The fields that the apply changes although other managers own them.
+    pub conflicts: Vec<PredictedConflict>,
+    /// The reason why an apply may have another result; `None` if the types and owners are known.
+    pub doubt: Option<Doubt>,
+}
+
+/// The reason why a prediction may be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// managedFields name another version of the API, in which fields may have other paths.
+    OtherVersion,
+    /// The types are not known, and decide how maps and lists are merged.
+    UnknownTypes,
+    /// The server writes what is sent into the annotation of client-side apply.
+    AnnotationOfClientSideApply,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OtherVersion => "its managed fields are of another API version",
+            Self::UnknownTypes => "the types of its fields are not known",
+            Self::AnnotationOfClientSideApply => "the server rewrites its annotation of client-side apply",
+        })
+    }
+}
+
+/// Predicts an apply of `manifest` by `manager`. `live` is the whole live object, read in the API version of the
+/// manifest, and `definition` is that version of the CRD of a custom resource.
+pub fn predict_apply(
+    live: &Value,
+    manifest: &Value,
+    manager: &str,
+    definition: Option<CrdVersion<'_>>,
+) -> PredictedApply {
+    let place = TypedPlace::new(manifest, definition);
+    let api_version = &manifest["apiVersion"];
+    let live_fields = live.as_object().cloned().unwrap_or_default();
+    let mut metadata = live["metadata"].clone();
+    if entries(&metadata).is_empty() {
+        let all = Merge::default()
+            .merge_fields(
+                &Fields::new(),
+                &live_fields,
+                place,
+                &ManagedFieldsEntries::default(),
+            )
+            .1;
+        metadata["managedFields"] = managed_fields_before_first_apply(api_version, all);
+    }
+    let mut merge = Merge::default();
+    let before = ManagedFieldsEntries::read(&metadata, manager);
+    let desired = without_ignored_status(manifest, definition);
+    let (object, applied) = merge.merge_fields(&live_fields, &desired, place, &before);
+    let mut object = Value::Object(object);
+    let owners = Owners::new(&metadata, manager, applied);
+    let removed = given_up_fields::remove(&mut object, &owners, place);
+    object["metadata"]["managedFields"] =
+        owners.managed_fields_after_apply(api_version, &merge.changed, &removed);
+    if let Some(definition) = definition {
+        fill_in_schema_defaults(&mut object, definition.schema());
+    }
+    PredictedApply {
+        doubt: find_doubt(&metadata, manager, api_version, &merge, &removed),
+        conflicts: owners.conflicts(&merge.changed),
+        object,
+    }
+}
+
+fn find_doubt(
+    metadata: &Value,
+    manager: &str,
+    api_version: &Value,
+    merge: &Merge,
+    removed: &[Path],
+) -> Option<Doubt> {
+    // Entries of others matter only if something changes.
+    let is_same = merge.changed.is_empty() && removed.is_empty();
+    let mut of_other_versions = entries(metadata)
+        .iter()
+        .filter(|entry| entry["apiVersion"] != *api_version);
+    if of_other_versions.any(|entry| !is_same || is_apply_of(entry, manager)) {
+        Some(Doubt::OtherVersion)
+    } else if manager == KUBECTL_FIELD_MANAGER && metadata["annotations"].get(LAST_APPLIED).is_some() {
+        Some(Doubt::AnnotationOfClientSideApply)
+    } else {
+        merge.has_unknown_type.then_some(Doubt::UnknownTypes)
+    }
+}
+
+/// Returns the fields of a manifest, without a status that can only be written through its subresource.
+fn without_ignored_status(manifest: &Value, definition: Option<CrdVersion<'_>>) -> Map<String, Value> {
+    let mut fields = manifest.as_object().cloned().unwrap_or_default();
+    let text = |name: &str| manifest[name].as_str().unwrap_or_default();
+    let type_meta = TypeMeta {
+        api_version: text("apiVersion"),
+        kind: text("kind"),
+    };
+    if type_meta.ignores_status() || definition.is_some_and(|definition| definition.has_status_subresource())
+    {
+        fields.remove("status");
+    }
+    fields
+}
