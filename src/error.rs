@@ -132,16 +132,26 @@ impl Error {
     /// Replaces the hints of an error about missing permissions by one that names `kubectl applyset rbac`, which prints
     /// the permissions of `apply` and `diff`. Other errors keep their hints.
     #[must_use]
-    pub fn with_rbac_hint_if_forbidden(mut self) -> Self {
-        let hint = match self.kind {
-            ErrorKind::Forbidden => {
-                "print the permissions that this set needs with `kubectl applyset rbac SET -f …`"
-            }
+    pub fn with_rbac_hint_if_forbidden(self) -> Self {
+        self.with_hint_if_forbidden("rbac SET -f …")
+    }
+
+    /// Does the same for commands that only read.
+    #[must_use]
+    pub fn with_read_only_rbac_hint_if_forbidden(self) -> Self {
+        self.with_hint_if_forbidden("rbac SET -f … --read-only")
+    }
+
+    fn with_hint_if_forbidden(mut self, command: &str) -> Self {
+        let more = match self.kind {
+            ErrorKind::Forbidden => "",
             ErrorKind::ListForbidden => {
-                "print the permissions that this set needs with `kubectl applyset rbac SET -f …`, and with --include-recorded if no manifest has this kind or namespace"
+                ", and with --include-recorded if no manifest has this kind or namespace"
             }
             _ => return self,
         };
+        let hint =
+            format!("print the permissions that this set needs with `kubectl applyset {command}`{more}");
         for message in &mut self.messages {
             message.hints.clear();
         }

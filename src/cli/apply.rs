@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueHint};
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
@@ -163,6 +163,15 @@ pub struct PlanningFlags {
     pub server_side: Option<bool>,
 }
 
+/// The dry runs of `diff`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffDryRun {
+    /// The server predicts each object.
+    Server,
+    /// This program predicts each object, and sends only reads.
+    Client,
+}
+
 /// `diff`
 #[derive(Debug, Args)]
 #[command(
@@ -189,6 +198,9 @@ pub struct Diff {
     /// The flags that change the plan.
     #[command(flatten)]
     pub planning: PlanningFlags,
+    /// Ask the server (default), or only read: client
+    #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "server")]
+    pub dry_run: DiffDryRun,
     /// Save the plan for `apply --plan FILE`
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,

@@ -43,6 +43,9 @@ Examples:
   # Preview what apply would do
   kubectl applyset diff web -n shop -f manifests/
 
+  # Preview as a user who may only read
+  kubectl applyset diff web -n shop -f manifests/ --dry-run=client
+
   # Save the plan for review, then apply exactly that
   kubectl applyset diff web -n shop -f manifests/ --out plan.json
   kubectl applyset apply --plan plan.json
@@ -59,7 +62,10 @@ Examples:
   kubectl applyset rbac web -n shop -f manifests/ | kubectl apply -f -
 
   # Print the same for a user
-  kubectl applyset rbac web -n shop -f manifests/ --user jane";
+  kubectl applyset rbac web -n shop -f manifests/ --user jane
+
+  # Print what a user needs only to compare
+  kubectl applyset rbac web -n shop -f manifests/ --user jane --read-only";
 
 pub(super) const VERIFY: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use crate::manifest::{self, Manifests};
 use crate::model::applyset::Tooling;
 use crate::model::permission::{Permission, Verb};
 use crate::model::text::{counted, first_names_and_more};
-use crate::plan::permissions::{self, Past};
+use crate::plan::permissions::{self, Grant, Past, comment_on_secrets};
 use crate::plan::recorded_kinds;
 use crate::plan::{self, Refusal};
 use crate::read::found_set::{self, FoundSet};
@@ -69,18 +69,20 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
             }
             past => past?,
         };
-    let mut needed = find_needed(&named, &desired, &past, &cluster);
+    let mut needed = find_needed(&named, &desired, &past, &cluster, options.grant);
     if !options.include_recorded {
-        let needed_for_manifests = find_needed(&named, &desired, &Past::default(), &cluster);
+        let needed_for_manifests = find_needed(&named, &desired, &Past::default(), &cluster, options.grant);
         notes.extend(note_on_left_out(&(&needed - &needed_for_manifests), &writers));
         needed = needed_for_manifests;
     }
-    needed.extend(permissions::needed_to_recreate(&desired, &recreate));
+    if options.grant == Grant::Runs {
+        needed.extend(permissions::needed_to_recreate(&desired, &recreate));
+    }
     notes.extend(list_remarks(&needed, &desired));
     for note in &notes {
         report::print_note(note, style);
     }
-    let name = permissions::name_for_set(&named.set.parent);
+    let name = permissions::name_for_set(&named.set.parent, options.grant);
     let namespace = named
         .set
         .parent
@@ -88,12 +90,25 @@ async fn read_and_print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> R
         .as_deref()
         .unwrap_or(&cluster.namespace);
     let objects = permissions::objects_that_grant(&name, &needed, &options.subjects, namespace);
-    report::print_objects(&objects, style);
+    match options.grant {
+        Grant::Runs => report::print_objects(&objects, style),
+        Grant::ReadOnly => report::print_objects_with_comments(&objects, comment_on_secrets, style),
+    }
     Ok(Exit::Done)
 }
 
-fn find_needed(named: &NamedSet, desired: &Desired, past: &Past, cluster: &Cluster) -> BTreeSet<Permission> {
-    permissions::needed_for_every_run(&named.set, &named.resource, desired, past, &cluster.discovery)
+fn find_needed(
+    named: &NamedSet,
+    desired: &Desired,
+    past: &Past,
+    cluster: &Cluster,
+    grant: Grant,
+) -> BTreeSet<Permission> {
+    let find = match grant {
+        Grant::Runs => permissions::needed_for_every_run,
+        Grant::ReadOnly => permissions::needed_to_compare,
+    };
+    find(&named.set, &named.resource, desired, past, &cluster.discovery)
 }
 
 /// Reads what earlier runs have left: the record and the members of the set, and the field managers that have written

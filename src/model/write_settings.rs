@@ -206,14 +206,18 @@ pub enum DryRun {
     None,
     /// Print the plan.
     Client,
+    /// Read the live objects, and predict each object without the server. The mode of `diff --dry-run=client`.
+    #[value(skip)]
+    ReadOnly,
     /// Submit the requests as dry runs.
     Server,
 }
 
 impl DryRun {
-    /// Returns the query parameter by which the server only tries a write; `None` outside of server dry runs.
+    /// Returns the query parameter by which the server only tries a write; `None` for a real run. The dry runs that
+    /// send no writes have it, too: whatever they sent by mistake would change nothing.
     pub fn parameter(self) -> Option<(&'static str, &'static str)> {
-        (self == Self::Server).then_some(("dryRun", "All"))
+        (self != Self::None).then_some(("dryRun", "All"))
     }
 }
 

@@ -22,7 +22,9 @@ use serde_json::{Value, json};
 
 pub use diff::external::{ExternalDiff, ExternalVerdict, show_externally};
 pub use diff::kinds::{Cause, DifferenceKind};
-pub use diff::{Comparison, DiffLayout, Differences, RecordChange, RecordDocument};
+pub use diff::{
+    Comparison, DiffLayout, Differences, NOT_VALIDATED, PredictedBy, RecordChange, RecordDocument,
+};
 pub use documents::history::HistoryDocument;
 pub use documents::list::{ListDocument, SetListing};
 pub use documents::report::RequestsAndSeconds;
@@ -108,10 +110,22 @@ pub fn print_if_json_or_yaml<T: Serialize>(document: &T, place: &ContextAndServe
 
 /// Prints objects that `kubectl apply` can read: YAML documents, or one JSON List.
 pub fn print_objects(objects: &[Value], style: Style) {
+    print_objects_with_comments(objects, |_| None, style);
+}
+
+/// Does the same. In YAML, each object has its comment above it.
+pub fn print_objects_with_comments(
+    objects: &[Value],
+    comment_on: fn(&Value) -> Option<&'static str>,
+    style: Style,
+) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => {
             for object in objects {
                 print_escaped_line("---");
+                if let Some(comment) = comment_on(object) {
+                    print_escaped_line(&format!("# {comment}"));
+                }
                 print_document_text(&output::yaml(object));
             }
         }

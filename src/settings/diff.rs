@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use super::ApplyOptions;
-use crate::cli::{Diff, GlobalFlags};
+use crate::cli::{Diff, DiffDryRun, GlobalFlags};
 use crate::error::Error;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
@@ -14,7 +14,7 @@ use crate::report::{DiffLayout, DifferenceKind, ExternalDiff};
 /// Options of `diff`.
 #[derive(Debug)]
 pub struct DiffOptions {
-    /// The options of `apply` for the same plan, with a server dry run.
+    /// The options of `apply` for the same plan, with a dry run.
     pub apply: ApplyOptions,
     /// The layout of the differences.
     pub layout: DiffLayout,
@@ -29,6 +29,12 @@ pub struct DiffOptions {
 impl DiffOptions {
     /// Reads the flags of `diff`.
     pub fn new(diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
+        if diff.out.is_some() && diff.dry_run == DiffDryRun::Client {
+            return Err(Error::usage(
+                "--out: --dry-run=client predicts without the server, and such a plan is not saved",
+                "omit --dry-run=client to save a plan, or omit --out to compare only",
+            ));
+        }
         let apply = ApplyOptions::from_planning_flags(&diff.set, &diff.manifests, &diff.planning, shared)?;
         Ok(Self::from_apply(apply, diff))
     }
@@ -57,7 +63,10 @@ impl DiffOptions {
         Self {
             apply: ApplyOptions {
                 writing: WriteSettings {
-                    dry_run: DryRun::Server,
+                    dry_run: match diff.dry_run {
+                        DiffDryRun::Server => DryRun::Server,
+                        DiffDryRun::Client => DryRun::ReadOnly,
+                    },
                     ..apply.writing
                 },
                 ..apply

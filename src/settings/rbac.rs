@@ -9,7 +9,7 @@ use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::write_settings::Hooks;
 use crate::plan::Recreate;
-use crate::plan::permissions::RbacSubject;
+use crate::plan::permissions::{Grant, RbacSubject};
 
 /// Options of `rbac`.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct RbacOptions {
     pub recreate: Recreate,
     /// The kinds of `--recreate` as typed, whose members may all be recreated.
     pub recreate_kinds: Vec<String>,
+    /// The purpose for which permissions are granted.
+    pub grant: Grant,
     /// True if permissions are also granted for what the record and the members name, but no manifest needs.
     pub include_recorded: bool,
 }
@@ -54,6 +56,11 @@ impl RbacOptions {
             hooks: rbac.hooks,
             recreate,
             recreate_kinds,
+            grant: if rbac.read_only {
+                Grant::ReadOnly
+            } else {
+                Grant::Runs
+            },
             include_recorded: rbac.include_recorded,
             set,
             subjects,

@@ -43,7 +43,7 @@ pub(super) fn grant_what_is_printed(user: &User, set: &Set, objects: &[Value]) {
     grant_what_is_printed_with(&[], user, set, objects);
 }
 
-fn grant_what_is_printed_with(flags: &[&str], user: &User, set: &Set, objects: &[Value]) {
+pub(super) fn grant_what_is_printed_with(flags: &[&str], user: &User, set: &Set, objects: &[Value]) {
     let files = Files::new().with("objects.yaml", &objects_file(objects));
     let run = Program::new()
         .args(["rbac", &set.reference, "-n", &set.namespace, "-o", "json"])

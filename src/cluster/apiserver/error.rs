@@ -89,6 +89,16 @@ impl ApiError {
         }
     }
 
+    /// Creates the error with which the server is predicted to answer an apply to this path.
+    pub fn predicted(path: impl Into<String>, status: Status) -> Self {
+        Self {
+            method: Method::PATCH,
+            path: path.into(),
+            kind: Box::new(ApiErrorKind::Status(Box::new(status))),
+            earlier_attempts: EarlierAttempts::NoEffect,
+        }
+    }
+
     /// Returns the `Status` in the answer of the server, if it answered.
     pub fn status(&self) -> Option<&Status> {
         match &*self.kind {

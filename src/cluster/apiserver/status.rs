@@ -134,9 +134,12 @@ pub struct StatusCause {
 }
 
 impl StatusCause {
+    /// The reason of a field that belongs to another field manager.
+    pub const FIELD_CONFLICT: &str = "FieldManagerConflict";
+
     /// Returns whether the field belongs to another field manager.
     pub fn is_field_conflict(&self) -> bool {
-        self.reason == "FieldManagerConflict"
+        self.reason == Self::FIELD_CONFLICT
     }
 
     /// Returns the manager that owns a field in conflict as the server writes it: in quotes, and with the subresource

@@ -1,32 +1,33 @@
 //! `diff`: manifests → discovery → cluster state → plan → prediction → comparison of the live and the predicted
 //! objects.
 
+mod comparisons;
 mod record;
 mod unanswered;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use self::comparisons::{build_comparisons, refusals_by_object};
 use self::record::{compare_records, note_runs_under_way, predict_record};
-use self::unanswered::{unanswered_error, unanswered_messages};
+use self::unanswered::unanswered_error;
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::diff::{self, Difference, OwnershipChange};
-use crate::compare::drift::{self, DriftedField};
+use crate::compare::diff;
 use crate::error::{Error, Exit};
-use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
+use crate::event::{Action, Ending, Event, Operation, Phase, Resume};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::Refusal;
+use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{
-    self, Cause, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, RunEnd,
-    SetDocument,
+    self, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, NOT_VALIDATED,
+    PredictedBy, RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -67,7 +68,13 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
         Questions::Impossible,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
-    let mut found = Differences::default();
+    let mut found = Differences {
+        predicted_by: match options.apply.writing.dry_run {
+            DryRun::ReadOnly => PredictedBy::LiveObjects,
+            DryRun::None | DryRun::Client | DryRun::Server => PredictedBy::Server,
+        },
+        ..Differences::default()
+    };
     let interrupt = run.interrupt.clone();
     let outcome = tokio::select! {
         biased;
@@ -110,7 +117,10 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
     finish(
         run,
         &found,
-        outcome.map_err(Error::with_rbac_hint_if_forbidden),
+        outcome.map_err(match found.predicted_by {
+            PredictedBy::Server => Error::with_rbac_hint_if_forbidden,
+            PredictedBy::LiveObjects => Error::with_read_only_rbac_hint_if_forbidden,
+        }),
         layout,
     )
 }
@@ -195,6 +205,13 @@ async fn compare_and_save_plan(
         run.reporter.take_event(Event::Note(time));
     }
     note_runs_under_way(&prepared, run);
+    if found.predicted_by == PredictedBy::LiveObjects {
+        run.reporter.take_event(Event::Note(format!(
+            "{NOT_VALIDATED}: predicted from the live objects, without the defaults of the server and admission"
+        )));
+        let recreatable = prepared.execution(&run.interrupt).note_on_recreatable_objects();
+        run.report_new_notes(recreatable.into_iter().collect());
+    }
     check_permissions(&prepared).await?;
     let mut predictions = Vec::new();
     let parent = predict_parent(&prepared, run).await?;
@@ -202,7 +219,7 @@ async fn compare_and_save_plan(
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = compare_records(&prepared, &record_after);
     let live_parent = add_parent_comparison(&prepared, &record_after, parent, found);
-    let unanswered = unanswered_messages(&predictions);
+    let unanswered = unanswered_error(&predictions);
     for object in &predictions {
         for text in &object.warnings {
             run.reporter.take_event(Event::WarningOfObject {
@@ -228,8 +245,8 @@ async fn compare_and_save_plan(
     if ending == Ending::Interrupted {
         return Ok(Exit::Interrupted);
     }
-    if !unanswered.is_empty() {
-        return Err(unanswered_error(unanswered));
+    if let Some(error) = unanswered {
+        return Err(error);
     }
     if let Some((file, plan)) = to_save {
         saved_plan::write_if_plan_could_be_applied(file, &plan, found)?;
@@ -254,7 +271,12 @@ fn exit_for_chosen_difference_kinds(exit: Exit, options: &DiffOptions, found: &D
     }
 }
 
+/// Checks the permissions of the dry runs. A read-only run has none: each of its reads shows by itself whether it is
+/// permitted.
 async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
+    if prepared.writing.dry_run == DryRun::ReadOnly {
+        return Ok(());
+    }
     let needed =
         permissions::needed_for_dry_run(&prepared.named.set.parent, &prepared.desired, &prepared.plan);
     let concurrency = prepared.writing.concurrency;
@@ -289,115 +311,6 @@ async fn predict_run(
             &mut sink,
         )
         .await
-}
-
-/// Returns the objects that a refusal stops, with the refusal.
-fn refusals_by_object(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
-    let refusals = prepared.plan.refusals.iter();
-    refusals
-        .filter_map(|refusal| Some((refusal.object()?, refusal)))
-        .collect()
-}
-
-/// Compares all objects with their predictions. The result is sorted by the file names of the objects, as the output of
-/// `kubectl diff` is.
-fn build_comparisons(
-    prepared: &Prepared,
-    predictions: Vec<Prediction>,
-    plan: Option<&SavedPlan>,
-) -> Vec<Comparison> {
-    let resources: BTreeMap<&ObjectKey, _> = prepared
-        .state
-        .observed
-        .members
-        .iter()
-        .map(|live| (&live.key, &live.resource))
-        .chain(
-            prepared
-                .desired
-                .members
-                .iter()
-                .map(|member| (&member.key, &member.resource)),
-        )
-        .collect();
-    let mut refused = refusals_by_object(prepared);
-    let mut comparisons = Vec::new();
-    for Prediction {
-        mut outcome,
-        live,
-        predicted,
-        ..
-    } in predictions
-    {
-        let key = outcome.subject.key();
-        if let Some(refusal) = refused.remove(&key) {
-            outcome.action = Action::Failed;
-            outcome.error = Some(refusal.to_string().into());
-        }
-        if let Some(resource) = resources.get(&key) {
-            let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
-            let taken = find_fields_taken_by_others(&outcome, live.as_ref(), predicted.as_ref(), prepared);
-            comparisons.push(Comparison {
-                ownership: find_ownership_only_change(
-                    &outcome,
-                    &difference,
-                    live.as_ref(),
-                    predicted.as_ref(),
-                ),
-                cause: match plan {
-                    Some(_) => Cause::SamePlan(taken),
-                    None if taken.is_empty() => Cause::Unknown,
-                    None => Cause::Taken(taken),
-                },
-                difference,
-                outcome,
-            });
-        }
-    }
-    // The remaining refusals are of objects that were not sent to the server, so that they have no difference.
-    for (key, refusal) in refused {
-        if let Some(resource) = resources.get(key) {
-            comparisons.push(Comparison {
-                difference: Difference::new(resource, key, None, None),
-                outcome: ObjectOutcome::from_error(Subject::new(key, resource, None), refusal.to_string()),
-                ownership: None,
-                cause: Cause::Unknown,
-            });
-        }
-    }
-    comparisons.sort_by(|one, other| one.difference.file.cmp(&other.difference.file));
-    comparisons
-}
-
-/// Returns the change of field ownership of an object that would be written only because of this change.
-fn find_ownership_only_change(
-    outcome: &ObjectOutcome,
-    difference: &Difference,
-    live: Option<&Value>,
-    predicted: Option<&Value>,
-) -> Option<OwnershipChange> {
-    let is_only_change = outcome.action == Action::Configured && difference.is_empty();
-    live.zip(predicted)
-        .filter(|_| is_only_change)
-        .map(|(live, predicted)| OwnershipChange::new(live, predicted))
-}
-
-/// Returns the fields that others have changed since the last apply, as far as `managedFields` shows them.
-fn find_fields_taken_by_others(
-    outcome: &ObjectOutcome,
-    live: Option<&Value>,
-    predicted: Option<&Value>,
-    prepared: &Prepared,
-) -> Vec<DriftedField> {
-    let (Some(live), Some(predicted)) = (live, predicted) else {
-        return Vec::new();
-    };
-    let manager = &prepared.writing.field_manager;
-    let conflicts = outcome.error.iter().flat_map(|error| &error.conflicts);
-    let fields = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
-    let mut taken = drift::drifted_fields(live, predicted, manager);
-    taken.extend(drift::drifted_fields_of_conflict(live, fields, manager));
-    taken
 }
 
 async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<ParentPrediction>, Error> {

@@ -124,6 +124,15 @@ fn find_doubt(
     }
 }
 
+/// Returns an object as the server creates it from a manifest, without the defaults of built-in kinds.
+pub fn predict_creation(manifest: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+    let mut object = Value::Object(without_ignored_status(manifest, definition));
+    if let Some(definition) = definition {
+        fill_in_schema_defaults(&mut object, definition.schema());
+    }
+    object
+}
+
 /// Returns the fields of a manifest, without a status that can only be written through its subresource.
 fn without_ignored_status(manifest: &Value, definition: Option<CrdVersion<'_>>) -> Map<String, Value> {
     let mut fields = manifest.as_object().cloned().unwrap_or_default();

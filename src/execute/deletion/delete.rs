@@ -274,8 +274,8 @@ fn delete_request_for_purpose(live: &Live, dry_run: DryRun, purpose: Purpose) ->
     let path = live.resource.path_of(&live.key);
     // The server ignores the query of a DELETE that has a body, so `dryRun` has to be in the body.
     let dry_run: &[&str] = match dry_run {
-        DryRun::Server => &["All"],
-        DryRun::None | DryRun::Client => &[],
+        DryRun::None => &[],
+        DryRun::Client | DryRun::ReadOnly | DryRun::Server => &["All"],
     };
     let options = json!({
         "kind": "DeleteOptions",

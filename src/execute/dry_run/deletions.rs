@@ -93,7 +93,7 @@ impl Execution<'_> {
                 ..Prediction::from_outcome(outcome)
             }
             .with_owner_references_removed(detachment),
-            Err(error) => Prediction::from_error(outcome.subject, &error),
+            Err(error) => self.unread_prediction(outcome.subject, &error),
         }
     }
 
@@ -144,14 +144,16 @@ impl Execution<'_> {
                     ..Prediction::from_outcome(outcome)
                 }
             }
-            Err(error) => Prediction::from_error(subject_of(live), &error),
+            Err(error) => self.unread_prediction(subject_of(live), &error),
         }
     }
 
-    /// Sends a dry run of the deletion, and returns the error if admission denies it. Nothing is sent to an API that
-    /// may ignore `dryRun`, since it would delete the object.
+    /// Sends a dry run of the deletion, and returns the error if admission denies it. Nothing is sent by a
+    /// read-only run, or to an API that may ignore `dryRun`, since it would delete the object.
     pub(super) async fn find_denial_of_deletion(&self, live: &Live) -> Option<ApiError> {
-        if !self.server.is_known_to_honor_dry_run(&live.resource).await {
+        if self.writing.dry_run == DryRun::ReadOnly
+            || !self.server.is_known_to_honor_dry_run(&live.resource).await
+        {
             return None;
         }
         let request = delete_request(live, DryRun::Server);

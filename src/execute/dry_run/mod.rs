@@ -4,16 +4,17 @@
 //! Requests are sent only for objects that the plan applies or prunes. The command `diff` shows the differences.
 
 mod answer;
+mod by_merge;
 mod deletions;
+mod parent;
+mod read_only;
 mod recreation;
 mod redefined_kinds;
 mod request;
 pub mod run;
 
 pub use answer::is_denial_by_admission;
-use answer::{
-    is_inconclusive, may_be_schema_violation, merged_with_manifest, parse_object, without_managed_field_times,
-};
+use answer::{is_inconclusive, may_be_schema_violation, parse_object, without_managed_field_times};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
 
@@ -26,7 +27,6 @@ use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::{label_error, read_part_of_label};
 use crate::execute::members::apply::TERMINATING;
-use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::schedule::drive::WriteAnswer;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
@@ -34,8 +34,8 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::plan::{Apply, Detachment, LiveMembership, Risk, is_not_yet_served};
-use crate::read;
+use crate::plan::{Apply, Detachment, LiveMembership, Risk};
+use crate::read::{self, Definitions};
 
 /// Prediction for one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,8 +48,19 @@ pub struct Prediction {
     pub predicted: Option<Value>,
     /// Warnings of the server.
     pub warnings: Vec<String>,
-    /// `true` if the dry run got no usable answer.
-    pub unanswered: bool,
+    /// The request without a usable answer, so that nothing is known about the run; `None` if all were answered.
+    pub unanswered: Option<Unanswered>,
+}
+
+/// A request of a prediction that got no usable answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The object could not be tried in a dry run.
+    DryRun,
+    /// The object could not be read.
+    Read,
+    /// The user may not read the object.
+    ForbiddenRead,
 }
 
 /// Prediction for the parent.
@@ -107,8 +118,9 @@ impl Execution<'_> {
         let planned = self.plan.all_applies();
         let predictable = planned.filter(|apply| !is_refused(&self.desired.members[apply.index]));
         let applies = predictable.map(|apply| (self.key_of(apply), apply));
+        let definitions = self.read_definitions_to_predict(sink).await;
         let predicting = driver.run_independent(applies, on_answer, sink, async |apply| {
-            self.predict_apply(apply).await
+            self.predict_apply(apply, &definitions).await
         });
         predicting.await;
         let deletions = Deletions {
@@ -129,99 +141,31 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts the parent, by dry runs of its own manifest and of the write with which the run begins; `None` if the
-    /// parent has no manifest and that write is not denied.
-    pub async fn predict_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
-        let prediction = self.predict_parent_by_manifest().await?;
-        if prediction.as_ref().is_some_and(|parent| parent.error.is_some()) {
-            return Ok(prediction);
-        }
-        Ok(match self.find_admission_denial_of_first_parent_write().await {
-            None => prediction,
-            error => Some(ParentPrediction {
-                error,
-                ..prediction.unwrap_or_default()
-            }),
-        })
-    }
-
-    /// Sends a dry run of the first write of the run, which writes to the parent that the run begins; returns the error
-    /// if admission denies that write. Sends nothing if the run does not make this write, if the parent is created from
-    /// its manifest (the dry run of the manifest shows the denial), or if its namespace does not exist yet.
-    async fn find_admission_denial_of_first_parent_write(&self) -> Option<Message> {
-        let begins = self.plan.refusals.is_empty()
-            && self
-                .parent()
-                .is_none_or(|parent| self.has_to_write_parent_first(parent));
-        let is_created_by_manifest = self.parent().is_none() && self.desired.parent.is_some();
-        if !begins || is_created_by_manifest || self.lacks_namespace_of(&self.set.parent) {
-            return None;
-        }
-        let parent = self.parent_writing();
-        parent
-            .predict_admission_denial_of_record_write(self.parent(), &self.plan.record_during)
-            .await
-    }
-
-    async fn predict_parent_by_manifest(&self) -> Result<Option<ParentPrediction>, ApiError> {
-        let Some(manifest) = &self.desired.parent else {
-            return Ok(None);
-        };
-        if is_not_yet_served(manifest) || self.lacks_namespace_of(&manifest.key) {
-            return Ok(Some(ParentPrediction::default()));
-        }
-        let mut live = read::read_object(self.server, &manifest.resource, &manifest.key).await?;
-        if self.has_unknown_value(manifest) {
-            let value = manifest.object.value();
-            let predicted = live.as_ref().map(|live| merged_with_manifest(live, &value));
-            return Ok(Some(ParentPrediction {
-                predicted: Some(predicted.unwrap_or(value)),
-                live,
-                error: None,
-            }));
-        }
-        let parent = self.parent_writing();
-        let dry_run = async || parent.dry_run_manifest(manifest).await;
-        Ok(Some(
-            match self
-                .dry_run_until_live_matches(&mut live, manifest, dry_run)
-                .await
-            {
-                Ok(reply) => ParentPrediction {
-                    live,
-                    predicted: parse_object(&reply),
-                    error: None,
-                },
-                Err(error) if is_inconclusive(&error) => return Err(error),
-                Err(error) => ParentPrediction {
-                    predicted: live.clone(),
-                    live,
-                    error: Some(message_of_rejected_manifest::rejection_message(&error, manifest)),
-                },
-            },
-        ))
-    }
-
-    async fn predict_apply(&self, apply: &Apply) -> Prediction {
+    async fn predict_apply(&self, apply: &Apply, definitions: &Definitions) -> Prediction {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(
             &object.key,
             &object.resource,
             apply.live_membership.uid_of_member(),
         );
-        let asks_server = self.writing.dry_run != DryRun::Client;
-        let mut prediction = match &apply.live_membership {
-            LiveMembership::Terminating if !self.waits_to_recreate_terminating(object) => {
+        let mut prediction = match (&apply.live_membership, self.writing.dry_run) {
+            (LiveMembership::Terminating, _) if !self.waits_to_recreate_terminating(object) => {
                 Prediction::failed(subject, self.terminating_error(object))
             }
-            LiveMembership::Terminating if asks_server => {
-                self.predict_recreation_of_terminating(object, subject).await
-            }
-            LiveMembership::Terminating => {
+            (LiveMembership::Terminating, DryRun::Client) => {
                 Prediction::from_outcome(ObjectOutcome::new(subject, Action::Recreated))
             }
-            membership if asks_server => self.predict_on_server(object, subject, membership).await,
-            membership => self.predict_for_client_dry_run(object, subject, membership).await,
+            (LiveMembership::Terminating, _) => self.predict_recreation_of_terminating(object, subject).await,
+            (membership, DryRun::Client) => {
+                self.predict_for_client_dry_run(object, subject, membership).await
+            }
+            (membership, DryRun::ReadOnly) => {
+                self.predict_from_live(object, subject, membership, definitions)
+                    .await
+            }
+            (membership, DryRun::Server | DryRun::None) => {
+                self.predict_on_server(object, subject, membership).await
+            }
         };
         prediction.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();
@@ -237,7 +181,7 @@ impl Execution<'_> {
     async fn predict_on_server(
         &self,
         object: &DesiredObject,
-        mut subject: Subject,
+        subject: Subject,
         live_membership: &LiveMembership,
     ) -> Prediction {
         if self.must_not_be_sent_yet(object) {
@@ -294,6 +238,22 @@ impl Execution<'_> {
             }
             _ => Action::Configured,
         };
+        Prediction {
+            warnings: reply.warnings.clone(),
+            ..self.conclude(object, subject, live_membership, action, (live, predicted))
+        }
+    }
+
+    /// Creates the prediction for an object of which the live and the predicted state are known, if it exists. The
+    /// object fails if it is being deleted, or if the set may not take it in.
+    fn conclude(
+        &self,
+        object: &DesiredObject,
+        mut subject: Subject,
+        live_membership: &LiveMembership,
+        action: Action,
+        (live, predicted): (Option<Value>, Option<Value>),
+    ) -> Prediction {
         let uid = predicted
             .as_ref()
             .and_then(|object| object.pointer("/metadata/uid"));
@@ -310,7 +270,6 @@ impl Execution<'_> {
             outcome.error = Some(error.into());
         }
         Prediction {
-            warnings: reply.warnings.clone(),
             live,
             predicted,
             ..Prediction::from_outcome(outcome)
@@ -343,51 +302,6 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts an object that no dry run of the server can show yet: merges the manifest into the live object, which
-    /// may have another version than the manifest. `live` is the live object if the caller has read it; otherwise, it
-    /// is read here if it can exist.
-    async fn predict_by_merge(
-        &self,
-        object: &DesiredObject,
-        mut subject: Subject,
-        live_membership: &LiveMembership,
-        mut live: Option<Value>,
-    ) -> Prediction {
-        let readable = self.readable_through(object);
-        if let Some(resource) = readable.filter(|_| live.is_none()) {
-            live = match read::read_object(self.server, resource, &object.key).await {
-                Ok(live) => live,
-                Err(error) => return Prediction::from_error(subject, &error),
-            };
-        }
-        let reason = match (is_not_yet_served(object), readable) {
-            _ if self.has_unknown_value(object) => "the plan does not hold its values",
-            (true, Some(_)) => "its version does not exist yet",
-            (true, None) => "its kind does not exist yet",
-            (false, Some(_)) => "its CustomResourceDefinition changes in the same run",
-            (false, None) => "its namespace does not exist yet",
-        };
-        let manifest = object.object.value();
-        let (action, predicted) = match &live {
-            None => (Action::Created, manifest),
-            Some(live) => {
-                let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-                subject.uid = uid.map(str::to_owned);
-                (Action::Configured, merged_with_manifest(live, &manifest))
-            }
-        };
-        let mut outcome = ObjectOutcome::new(subject, action);
-        if let Some(live) = &live {
-            self.mark_if_predicted_taken_in(object, live_membership, live, &predicted, &mut outcome);
-        }
-        Prediction {
-            warnings: vec![format!("not validated by the server: {reason}")],
-            live,
-            predicted: Some(predicted),
-            ..Prediction::from_outcome(outcome)
-        }
-    }
-
     /// Returns the objects from which the run removes owner references; none unless the user has allowed data loss.
     fn detachments_if_data_loss_allowed(&self) -> BTreeMap<ObjectKey, &Detachment> {
         let detachments = self.plan.dependents.detachments.iter();
@@ -399,6 +313,26 @@ impl Execution<'_> {
     }
 }
 
+impl Execution<'_> {
+    /// Creates the prediction for an object that could not be read. In a read-only run, nothing else shows that a
+    /// permission is missing.
+    fn unread_prediction(&self, subject: Subject, error: &ApiError) -> Prediction {
+        let prediction = Prediction::from_error(subject, error);
+        if self.writing.dry_run != DryRun::ReadOnly {
+            return prediction;
+        }
+        let is_forbidden = error.has_status_code(StatusCode::FORBIDDEN);
+        Prediction {
+            unanswered: Some(if is_forbidden {
+                Unanswered::ForbiddenRead
+            } else {
+                Unanswered::Read
+            }),
+            ..prediction
+        }
+    }
+}
+
 impl Prediction {
     /// Creates a prediction of an outcome alone: neither the live nor the predicted object is read.
     fn from_outcome(outcome: ObjectOutcome) -> Self {
@@ -407,7 +341,7 @@ impl Prediction {
             live: None,
             predicted: None,
             warnings: Vec::new(),
-            unanswered: false,
+            unanswered: None,
         }
     }
 
@@ -419,7 +353,7 @@ impl Prediction {
     /// Creates the prediction for an object whose read or dry run failed.
     fn from_error(subject: Subject, error: &ApiError) -> Self {
         Self {
-            unanswered: is_inconclusive(error),
+            unanswered: is_inconclusive(error).then_some(Unanswered::DryRun),
             ..Self::failed(subject, error.kind.to_string())
         }
     }

@@ -14,6 +14,7 @@ use crate::execute::deletion::delete::CANNOT_BE_DELETED;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
+use crate::model::write_settings::DryRun;
 use crate::plan::claims_after_recreation;
 use crate::read;
 
@@ -67,7 +68,7 @@ impl Execution<'_> {
     ) -> Prediction {
         match read::read_object(self.server, &object.resource, &object.key).await {
             Ok(live) => self.predict_recreated(object, subject, live, String::new()).await,
-            Err(error) => Prediction::from_error(subject, &error),
+            Err(error) => self.unread_prediction(subject, &error),
         }
     }
 
@@ -106,8 +107,8 @@ impl Execution<'_> {
             ..object.clone()
         };
         // An aggregated API may ignore `dryRun`, and would then really create the stand-in.
-        let is_complete = !self.has_unknown_value(object);
-        let reply = if is_complete && self.server.is_known_to_honor_dry_run(&object.resource).await {
+        let may_be_sent = !self.has_unknown_value(object) && self.writing.dry_run != DryRun::ReadOnly;
+        let reply = if may_be_sent && self.server.is_known_to_honor_dry_run(&object.resource).await {
             let request = self.creation_dry_run_request(&stand_in);
             self.server.send(request).await.ok()
         } else {

@@ -9,7 +9,6 @@ use super::{ParentPrediction, Prediction};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::members::apply::{TERMINATING, parse_answer_to_write};
-use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
@@ -31,8 +30,8 @@ impl Execution<'_> {
         for time in self.plan.describe_applies_after_dependencies(self.desired) {
             sink(Event::Note(time));
         }
-        if let Some(objects) = self.list_recreatable_in_client_dry_run() {
-            sink(Event::Note(format!("{RECREATED_IF}: {objects}")));
+        if let Some(note) = self.note_on_recreatable_objects() {
+            sink(Event::Note(note));
         }
         let parent = self.predict_parent_or_error().await;
         let error = parent.as_ref().and_then(|parent| parent.error.clone());

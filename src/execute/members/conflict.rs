@@ -38,7 +38,7 @@ pub async fn failed_apply_message(server: &ApiServer, object: &DesiredObject, er
 
 /// Returns the error of an object with field conflicts. Output documents have the conflicts as details of the object;
 /// for people, the report shows the conflicts of all objects together.
-fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, live: &Value) -> Message {
+pub fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, live: &Value) -> Message {
     let conflicts: Vec<FieldConflict> = status
         .field_conflicts()
         .map(|cause| to_field_conflict(cause, object, manifest, live))

@@ -414,17 +414,17 @@ impl Execution<'_> {
     /// Returns the words with which a client dry run marks an object that may be recreated; `None` for all other
     /// objects. Also `None` in all other runs: there, the server's answer shows whether it refuses the update.
     pub fn client_dry_run_recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
-        let is_predicted = self.writing.dry_run == DryRun::Client
+        let is_predicted = matches!(self.writing.dry_run, DryRun::Client | DryRun::ReadOnly)
             && self.policy.may_recreate(object, &self.plan.preconditions);
         is_predicted.then_some(RECREATED_IF)
     }
 
-    /// Lists the changed members that a client dry run reports as possibly recreated; `None` if there are none.
-    pub fn list_recreatable_in_client_dry_run(&self) -> Option<String> {
+    /// Returns the note of a client dry run on the changed members that are possibly recreated; `None` if there are none.
+    pub fn note_on_recreatable_objects(&self) -> Option<String> {
         let changed = self.plan.changed_members(self.desired);
         let recreatable = changed.filter(|object| self.client_dry_run_recreation_note(object).is_some());
         let keys: Vec<&ObjectKey> = recreatable.map(|object| &object.key).collect();
-        (!keys.is_empty()).then(|| first_names_and_more(keys))
+        (!keys.is_empty()).then(|| format!("{RECREATED_IF}: {}", first_names_and_more(keys)))
     }
 }
 

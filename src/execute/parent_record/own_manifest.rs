@@ -152,7 +152,7 @@ impl ParentWriting<'_> {
     }
 
     /// Returns whether an apply without force failed only because of fields that this run takes by force.
-    fn takes_fields_in_conflict(&self, error: &ApiError) -> bool {
+    pub fn takes_fields_in_conflict(&self, error: &ApiError) -> bool {
         conflicts_only_with(error, |cause| self.takes_field(cause))
     }
 
@@ -161,7 +161,7 @@ impl ParentWriting<'_> {
         cause.manager().is_some_and(|manager| named.contains(&manager))
     }
 
-    fn leave_out_taken_fields(&self, mut error: ApiError) -> ApiError {
+    pub fn leave_out_taken_fields(&self, mut error: ApiError) -> ApiError {
         leave_out_conflicts_unless_all_taken(&mut error, |cause| self.takes_field(cause));
         error
     }

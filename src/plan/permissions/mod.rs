@@ -12,8 +12,8 @@ mod set_lifetime;
 use std::collections::BTreeSet;
 
 pub use planned_run::{needed_for_dry_run, needed_for_plan, needed_to_delete_set};
-pub use rbac_objects::{RbacSubject, name_for_set, objects_that_grant};
-pub use set_lifetime::{Past, needed_for_every_run, needed_to_recreate};
+pub use rbac_objects::{Grant, RbacSubject, comment_on_secrets, name_for_set, objects_that_grant};
+pub use set_lifetime::{Past, needed_for_every_run, needed_to_compare, needed_to_recreate};
 
 use crate::model::applyset::Record;
 use crate::model::live::Live;

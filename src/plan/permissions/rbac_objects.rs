@@ -9,6 +9,7 @@ use crate::model::applyset::ParentIdentity;
 use crate::model::permission::{Permission, Verb};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
+const SECRETS: &str = "secrets";
 
 /// Subject that permissions are granted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,15 +26,28 @@ pub enum RbacSubject {
     },
 }
 
-/// Returns the name of all RBAC objects of a set: `applyset:NAMESPACE:NAME`. If the parent is not a Secret, its kind
-/// stands before its name.
+/// What a subject may do with a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// Everything that runs do.
+    Runs,
+    /// Compare, with reads alone.
+    ReadOnly,
+}
+
+/// Returns the name of all RBAC objects of a set: `applyset:NAMESPACE:NAME`, or `applyset-read-only:NAMESPACE:NAME`. If
+/// the parent is not a Secret, its kind stands before its name.
 ///
 /// The name includes the namespace of the set, because cluster roles have none, and because two sets may need roles in
 /// the same namespace. Otherwise two sets of the same name would overwrite each other's permissions. No part can
 /// contain a colon, so different sets have different names.
-pub fn name_for_set(parent: &ParentIdentity) -> String {
+pub fn name_for_set(parent: &ParentIdentity, grant: Grant) -> String {
     let kind = &parent.group_kind;
-    let mut parts = vec!["applyset".to_owned()];
+    let prefix = match grant {
+        Grant::Runs => "applyset",
+        Grant::ReadOnly => "applyset-read-only",
+    };
+    let mut parts = vec![prefix.to_owned()];
     parts.extend(parent.namespace.clone());
     if !kind.group.is_empty() {
         parts.push(format!("{}.{}", kind.kind.to_lowercase(), kind.group));
@@ -68,6 +82,20 @@ pub fn objects_that_grant(
             new_role_and_binding(name, namespace, &group_into_rules(&permissions), &subjects)
         })
         .collect()
+}
+
+/// Returns the comment on an object that grants reading Secrets; `None` for any other.
+pub fn comment_on_secrets(object: &Value) -> Option<&'static str> {
+    let rules = object["rules"].as_array()?.iter();
+    let mut on_secrets = rules
+        .filter(|rule| rule["apiGroups"] == json!([""]) && rule["resources"] == json!([SECRETS]))
+        .peekable();
+    on_secrets.peek()?;
+    Some(if on_secrets.all(|rule| rule["resourceNames"].is_array()) {
+        "Of all Secrets, this role reads only the parent of the set."
+    } else {
+        "This role reads the values of all Secrets in its namespace, because the set has Secrets."
+    })
 }
 
 impl RbacSubject {
@@ -115,8 +143,8 @@ fn new_role_and_binding(
 
 type Verbs = BTreeSet<Verb>;
 
-/// Groups permissions of one namespace into as few rules as possible. Resources of a group share a rule if they have
-/// the same verbs, and so do names of a resource. A verb that holds for all objects of a resource is not repeated for
+/// Groups permissions of one namespace into few rules. Resources of a group share a rule if they have the same verbs,
+/// except Secrets, which a reader should not overlook; names of a resource share one, too. A verb that holds for all objects of a resource is not repeated for
 /// single objects.
 fn group_into_rules(permissions: &[&Permission]) -> Vec<Value> {
     // Key: group and resource.
@@ -139,9 +167,10 @@ fn group_into_rules(permissions: &[&Permission]) -> Vec<Value> {
             verbs.insert(permission.verb);
         }
     }
-    let mut resources_by_verbs: BTreeMap<(&str, Verbs), Vec<&str>> = BTreeMap::new();
+    let mut resources_by_verbs: BTreeMap<(&str, Verbs, bool), Vec<&str>> = BTreeMap::new();
     for ((group, resource), verbs) in on_all {
-        let resources = resources_by_verbs.entry((group, verbs)).or_default();
+        let is_secrets = group.is_empty() && resource == SECRETS;
+        let resources = resources_by_verbs.entry((group, verbs, is_secrets)).or_default();
         resources.push(resource);
     }
     let mut names_by_verbs: BTreeMap<(&str, &str, Verbs), Vec<&str>> = BTreeMap::new();
@@ -151,7 +180,7 @@ fn group_into_rules(permissions: &[&Permission]) -> Vec<Value> {
     }
     let unnamed = resources_by_verbs
         .iter()
-        .map(|((group, verbs), resources)| new_rule(group, resources, None, verbs));
+        .map(|((group, verbs, _), resources)| new_rule(group, resources, None, verbs));
     let named = names_by_verbs
         .iter()
         .map(|((group, resource, verbs), names)| new_rule(group, &[resource], Some(names), verbs));

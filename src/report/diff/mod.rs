@@ -28,9 +28,23 @@ use crate::model::text::{escape_as_one_line, printable_text};
 use crate::plan::Refusal;
 use kinds::Cause;
 
+/// The source of the objects after a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PredictedBy {
+    /// Dry runs of the server, which validates them.
+    #[default]
+    Server,
+    /// This program, from the live objects alone.
+    LiveObjects,
+}
+
+/// The mark of a result that the server has not validated.
+pub const NOT_VALIDATED: &str = "not validated by the server";
+
 /// The differences between the cluster and its state after a run.
 #[derive(Debug, Default)]
 pub struct Differences {
+    pub predicted_by: PredictedBy,
     /// The objects of the manifests and of the set, sorted by the file names of their differences.
     pub objects: Vec<Comparison>,
     /// The parent; `None` if it is unknown.

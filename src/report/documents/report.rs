@@ -13,7 +13,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
-use crate::report::diff::{Comparison, Differences, RecordChange};
+use crate::report::diff::{Comparison, Differences, PredictedBy, RecordChange};
 
 /// The number of requests and the duration of a run.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -80,7 +80,9 @@ struct ComparisonDocument {
 
 /// The fields that only `diff` has.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct DiffDocument<'a> {
+    validated_by_server: bool,
     record: &'a RecordChange,
     refusals: Vec<RefusalDocument<'a>>,
 }
@@ -115,7 +117,7 @@ impl<'a> Report<'a> {
             command: collected.operation,
             dry_run: match collected.dry_run {
                 DryRun::None => "none",
-                DryRun::Client => "client",
+                DryRun::Client | DryRun::ReadOnly => "client",
                 DryRun::Server => "server",
             },
             set,
@@ -160,6 +162,7 @@ impl<'a> From<&'a Differences> for DiffDocument<'a> {
             hint: refusal.hint(),
         });
         Self {
+            validated_by_server: found.predicted_by == PredictedBy::Server,
             record: &found.record,
             refusals: refusals.collect(),
         }
@@ -210,7 +213,7 @@ mod tests {
             .iter()
             .filter(|field| !run_fields.contains(field))
             .collect();
-        assert_eq!(more, ["record", "refusals"]);
+        assert_eq!(more, ["record", "refusals", "validatedByServer"]);
         assert_eq!(diff["error"]["exitCode"], 130);
     }
 }

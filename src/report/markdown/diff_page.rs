@@ -7,7 +7,7 @@ use super::{
     taken_in_part, warnings_part,
 };
 use crate::plan::Refusal;
-use crate::report::diff::Differences;
+use crate::report::diff::{Differences, PredictedBy};
 use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
 
@@ -46,12 +46,18 @@ pub(in crate::report) fn diff_page(
     let refused = (!found.refusals.is_empty()).then_some("refused");
     let ended = end_word(end).or(refused).or(failures_word(&found.failures));
     let counts = view.counts("kept");
+    let headline = headline(
+        (set, place),
+        &headline_phrases(&counts, Effect::plan_words, ended, view.describe_no_changes()),
+        &counts.others,
+    );
     Page {
-        headline: headline(
-            (set, place),
-            &headline_phrases(&counts, Effect::plan_words, ended, view.describe_no_changes()),
-            &counts.others,
-        ),
+        headline: match found.predicted_by {
+            PredictedBy::Server => headline,
+            PredictedBy::LiveObjects => {
+                format!("{headline}\n**Not validated by the server**: predicted from the live objects.\n")
+            }
+        },
         parts,
         advice: ADVICE,
     }

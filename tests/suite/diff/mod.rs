@@ -5,6 +5,7 @@ mod denied_parent;
 mod exit_code_on;
 mod external;
 mod ownership;
+mod read_only;
 mod rights;
 
 use std::fs;

@@ -18,8 +18,8 @@ use crate::model::set::Set;
 use crate::plan::member_scope::list_namespaces;
 use crate::plan::{Recreate, autoscaler_kinds, desired_autoscalers_by_target};
 
-/// Verbs that writing one member may need: to read it again, to apply it and to prune it.
-const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
+/// Verbs that writing one member needs: to apply it and to prune it.
+const WRITES_OF_MEMBERS: [Verb; 3] = [Verb::Create, Verb::Patch, Verb::Delete];
 
 /// State of a set from earlier runs; empty for a new set.
 ///
@@ -50,8 +50,37 @@ pub fn needed_for_every_run(
     past: &Past,
     discovery: &Discovery,
 ) -> BTreeSet<Permission> {
-    let mut needed = BTreeSet::new();
+    let mut needed = needed_to_compare(set, parent_resource, desired, past, discovery);
     needed.extend(needed_for_parent(set, parent_resource, desired));
+    for (key, resource) in members_of_manifests_and_past(desired, past) {
+        needed.extend(WRITES_OF_MEMBERS.map(|verb| needed_for_member(verb, key, resource)));
+        // RBAC cannot limit the watch of a collection to names. The user may list the collection anyway, and a watch
+        // shows no more than that.
+        needed.insert(Permission::on_all_objects(
+            Verb::Watch,
+            resource,
+            key.namespace.as_deref(),
+        ));
+    }
+    for member in desired.members.iter().chain(&desired.parent) {
+        needed.extend(object_content::needed_for_content(member, desired, discovery));
+    }
+    needed
+}
+
+/// Returns the permissions that a read-only comparison with these manifests needs, whatever the state of the set is when
+/// it begins: to get and list what a run reads.
+pub fn needed_to_compare(
+    set: &Set,
+    parent_resource: &Resource,
+    desired: &Desired,
+    past: &Past,
+    discovery: &Discovery,
+) -> BTreeSet<Permission> {
+    let for_parent = needed_for_parent(set, parent_resource, desired).into_iter();
+    let mut needed: BTreeSet<Permission> = for_parent
+        .filter(|permission| permission.verb == Verb::Get)
+        .collect();
     let namespaces = list_namespaces(set, desired, &past.places.namespaces);
     needed.extend(
         namespaces
@@ -60,28 +89,24 @@ pub fn needed_for_every_run(
     );
     needed.extend(needed_to_list_members(&namespaces, desired, past));
     needed.extend(needed_to_explain_missing_kinds(desired, past));
-    let of_manifests = desired
-        .members
-        .iter()
-        .map(|member| (&member.key, &member.resource));
-    let live = past.members.iter().map(|live| (&live.key, &live.resource));
-    for (key, resource) in of_manifests.chain(live) {
-        needed.extend(VERBS_ON_MEMBERS.map(|verb| needed_for_member(verb, key, resource)));
-        // RBAC cannot limit the watch of a collection to names. The user may list the collection anyway, and a watch
-        // shows no more than that.
-        needed.insert(Permission::on_all_objects(
-            Verb::Watch,
-            resource,
-            key.namespace.as_deref(),
-        ));
+    for (key, resource) in members_of_manifests_and_past(desired, past) {
+        needed.insert(needed_for_member(Verb::Get, key, resource));
         needed.extend(needed_to_list_objects_of_crd(key));
-    }
-    for member in desired.members.iter().chain(&desired.parent) {
-        needed.extend(object_content::needed_for_content(member, desired, discovery));
     }
     needed.extend(needed_to_read_dependencies(desired, discovery));
     needed.extend(needed_to_list_autoscalers(desired, discovery));
     needed
+}
+
+fn members_of_manifests_and_past<'a>(
+    desired: &'a Desired,
+    past: &'a Past,
+) -> impl Iterator<Item = (&'a ObjectKey, &'a Arc<Resource>)> {
+    let of_manifests = desired.members.iter();
+    let live = past.members.iter().map(|live| (&live.key, &live.resource));
+    of_manifests
+        .map(|member| (&member.key, &member.resource))
+        .chain(live)
 }
 
 /// Returns the permissions to recreate the objects that `recreate` chooses.

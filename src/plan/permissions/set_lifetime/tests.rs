@@ -9,7 +9,7 @@ use crate::model::object::Object;
 use crate::model::permission::SubjectRules;
 use crate::plan::fixtures::{desired, live, resource, set};
 use crate::plan::permissions::tests::{manifests, right, texts};
-use crate::plan::permissions::{RbacSubject, name_for_set, objects_that_grant};
+use crate::plan::permissions::{Grant, RbacSubject, comment_on_secrets, name_for_set, objects_that_grant};
 
 const ROLE: &str = "Role.rbac.authorization.k8s.io";
 const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
@@ -66,6 +66,33 @@ fn a_set_needs_its_parent_by_name_and_its_kinds_where_they_live() {
             "patch secrets/web in namespace shop",
             "delete secrets/web in namespace shop",
         ]
+    );
+}
+
+#[test]
+fn a_comparison_only_gets_and_lists() {
+    let manifests = manifests(vec![
+        desired("ConfigMap", Some("shop"), "a"),
+        desired("Secret", Some("shop"), "b"),
+        with(desired(ROLE, Some("shop"), "r"), &json!({"rules": [{}]})),
+    ]);
+    let parent = resource("Secret", Scope::Namespaced);
+    let discovery = Discovery::from_resources(Vec::new());
+    let needed = needed_to_compare(&set(), &parent, &manifests, &Past::default(), &discovery);
+    let verbs: BTreeSet<Verb> = needed.iter().map(|permission| permission.verb).collect();
+    assert_eq!(verbs, BTreeSet::from([Verb::Get, Verb::List]));
+    let all = ever(&manifests, &Past::default(), Vec::new());
+    assert!(needed.is_subset(&all));
+    // Secrets have a rule of their own, and a comment.
+    let subject = RbacSubject::User("jane".to_owned());
+    let objects = objects_that_grant("n", &needed, std::slice::from_ref(&subject), "shop");
+    let on_secrets = json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]});
+    let rules = objects[0]["rules"].as_array().expect("rules");
+    assert!(rules.contains(&on_secrets), "{rules:?}");
+    let comments: Vec<_> = objects.iter().map(comment_on_secrets).collect();
+    assert!(
+        matches!(comments[..], [Some(comment), None] if comment.contains("all Secrets")),
+        "{comments:?}"
     );
 }
 
@@ -335,11 +362,12 @@ fn service_accounts_live_in_the_sets_namespace_unless_they_name_another() {
 #[test]
 fn different_sets_have_roles_of_different_names() {
     let role_of = |kind: &str, group: &str, namespace: Option<&str>, set_name: &str| {
-        name_for_set(&ParentIdentity {
+        let parent = ParentIdentity {
             group_kind: GroupKind::new(group, kind),
             namespace: namespace.map(str::to_owned),
             name: set_name.to_owned(),
-        })
+        };
+        [Grant::Runs, Grant::ReadOnly].map(|grant| name_for_set(&parent, grant))
     };
     let names = [
         role_of("Secret", "", Some("shop"), "web"),
@@ -348,10 +376,11 @@ fn different_sets_have_roles_of_different_names() {
         role_of("Set", "example.com", Some("shop"), "web"),
         role_of("Set", "example.com", None, "web"),
         role_of("Secret", "", Some("configmap"), "web"),
-    ];
-    assert_eq!(names[0], "applyset:shop:web");
-    assert_eq!(names[2], "applyset:shop:configmap:web");
-    assert_eq!(names[4], "applyset:set.example.com:web");
+    ]
+    .concat();
+    assert_eq!(names[..2], ["applyset:shop:web", "applyset-read-only:shop:web"]);
+    assert_eq!(names[4], "applyset:shop:configmap:web");
+    assert_eq!(names[8], "applyset:set.example.com:web");
     let distinct: BTreeSet<&String> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
 }

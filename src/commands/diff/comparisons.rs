@@ -1,0 +1,124 @@
+//! The comparison of each object with its prediction.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::compare::diff::{Difference, OwnershipChange};
+use crate::compare::drift::{self, DriftedField};
+use crate::event::{Action, ObjectOutcome, Subject};
+use crate::execute::Prediction;
+use crate::model::identity::ObjectKey;
+use crate::plan::Refusal;
+use crate::plan::saved::SavedPlan;
+use crate::report::{Cause, Comparison};
+use crate::session::prepare::Prepared;
+
+/// Returns the objects that a refusal stops, with the refusal.
+pub(super) fn refusals_by_object(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
+    let refusals = prepared.plan.refusals.iter();
+    refusals
+        .filter_map(|refusal| Some((refusal.object()?, refusal)))
+        .collect()
+}
+
+/// Compares all objects with their predictions. The result is sorted by the file names of the objects, as the output of
+/// `kubectl diff` is.
+pub(super) fn build_comparisons(
+    prepared: &Prepared,
+    predictions: Vec<Prediction>,
+    plan: Option<&SavedPlan>,
+) -> Vec<Comparison> {
+    let resources: BTreeMap<&ObjectKey, _> = prepared
+        .state
+        .observed
+        .members
+        .iter()
+        .map(|live| (&live.key, &live.resource))
+        .chain(
+            prepared
+                .desired
+                .members
+                .iter()
+                .map(|member| (&member.key, &member.resource)),
+        )
+        .collect();
+    let mut refused = refusals_by_object(prepared);
+    let mut comparisons = Vec::new();
+    for Prediction {
+        mut outcome,
+        live,
+        predicted,
+        ..
+    } in predictions
+    {
+        let key = outcome.subject.key();
+        if let Some(refusal) = refused.remove(&key) {
+            outcome.action = Action::Failed;
+            outcome.error = Some(refusal.to_string().into());
+        }
+        if let Some(resource) = resources.get(&key) {
+            let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
+            let taken = find_fields_taken_by_others(&outcome, live.as_ref(), predicted.as_ref(), prepared);
+            comparisons.push(Comparison {
+                ownership: find_ownership_only_change(
+                    &outcome,
+                    &difference,
+                    live.as_ref(),
+                    predicted.as_ref(),
+                ),
+                cause: match plan {
+                    Some(_) => Cause::SamePlan(taken),
+                    None if taken.is_empty() => Cause::Unknown,
+                    None => Cause::Taken(taken),
+                },
+                difference,
+                outcome,
+            });
+        }
+    }
+    // The remaining refusals are of objects that were not sent to the server, so that they have no difference.
+    for (key, refusal) in refused {
+        if let Some(resource) = resources.get(key) {
+            comparisons.push(Comparison {
+                difference: Difference::new(resource, key, None, None),
+                outcome: ObjectOutcome::from_error(Subject::new(key, resource, None), refusal.to_string()),
+                ownership: None,
+                cause: Cause::Unknown,
+            });
+        }
+    }
+    comparisons.sort_by(|one, other| one.difference.file.cmp(&other.difference.file));
+    comparisons
+}
+
+/// Returns the change of field ownership of an object that would be written only because of this change.
+fn find_ownership_only_change(
+    outcome: &ObjectOutcome,
+    difference: &Difference,
+    live: Option<&Value>,
+    predicted: Option<&Value>,
+) -> Option<OwnershipChange> {
+    let is_only_change = outcome.action == Action::Configured && difference.is_empty();
+    live.zip(predicted)
+        .filter(|_| is_only_change)
+        .map(|(live, predicted)| OwnershipChange::new(live, predicted))
+}
+
+/// Returns the fields that others have changed since the last apply, as far as `managedFields` shows them.
+fn find_fields_taken_by_others(
+    outcome: &ObjectOutcome,
+    live: Option<&Value>,
+    predicted: Option<&Value>,
+    prepared: &Prepared,
+) -> Vec<DriftedField> {
+    let (Some(live), Some(predicted)) = (live, predicted) else {
+        return Vec::new();
+    };
+    let manager = &prepared.writing.field_manager;
+    let conflicts = outcome.error.iter().flat_map(|error| &error.conflicts);
+    let fields = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
+    let mut taken = drift::drifted_fields(live, predicted, manager);
+    taken.extend(drift::drifted_fields_of_conflict(live, fields, manager));
+    taken
+}

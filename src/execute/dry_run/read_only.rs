@@ -1,0 +1,214 @@
+//! Predicts applies from the live objects alone (`diff --dry-run=client`), for users who may only read. Nothing but
+//! reads is sent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::answer::without_managed_field_times;
+use super::{ParentPrediction, Prediction};
+use crate::cluster::apiserver::{ApiError, Status, StatusCause};
+use crate::compare::changes::CrdVersion;
+use crate::compare::ownership;
+use crate::compare::prediction::{PredictedApply, PredictedConflict, predict_apply, predict_creation};
+use crate::event::{Action, Event, Subject};
+use crate::execute::members::apply_with_live_fields::ApplyWithLiveFields;
+use crate::execute::members::conflict::conflict_message;
+use crate::execute::{Execution, Sink};
+use crate::manifest::desired::DesiredObject;
+use crate::model::built_in_kinds::is_built_in;
+use crate::model::identity::GroupKind;
+use crate::model::message::Message;
+use crate::model::resource::{Origin, Resource};
+use crate::model::write_settings::{Conflicts, DryRun};
+use crate::plan::{LiveMembership, kind_defined_by_crd};
+use crate::read::{self, Definitions};
+
+impl Execution<'_> {
+    /// Reads the CRDs of the custom resources that a read-only run predicts; none for any other run. A CRD that the run
+    /// changes is that of the manifests. One that cannot be read is missing, with a warning if it may be read.
+    pub(super) async fn read_definitions_to_predict(&self, sink: &mut Sink<'_>) -> Definitions {
+        if self.writing.dry_run != DryRun::ReadOnly {
+            return Definitions::default();
+        }
+        let applied = self
+            .plan
+            .all_applies()
+            .map(|apply| &self.desired.members[apply.index]);
+        let resources: BTreeMap<GroupKind, &Arc<Resource>> = applied
+            .clone()
+            .map(|object| &object.resource)
+            .filter(|resource| {
+                resource.origin == Origin::Served && !is_built_in(&resource.api_version(), &resource.kind)
+            })
+            .map(|resource| (resource.group_kind(), resource))
+            .collect();
+        let resources: Vec<_> = resources.into_values().collect();
+        let reduce =
+            |resource: &Resource, definition| CrdVersion::reduce_definition(definition, &resource.version);
+        let read = read::read_crds_by_kind(self.server, &resources, reduce, self.writing.concurrency).await;
+        let mut definitions = read.unwrap_or_else(|error| {
+            sink(Event::Warning(error.to_string()));
+            Definitions::default()
+        });
+        let changed = applied.filter_map(|crd| Some((kind_defined_by_crd(crd)?, crd.object.value())));
+        definitions.extend(changed);
+        definitions
+    }
+
+    /// Predicts an apply from the live object.
+    pub(super) async fn predict_from_live(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        live_membership: &LiveMembership,
+        definitions: &Definitions,
+    ) -> Prediction {
+        if self.must_not_be_sent_yet(object) {
+            return self
+                .predict_by_merge(object, subject, live_membership, None)
+                .await;
+        }
+        let definition = definitions
+            .get(&object.key.group_kind)
+            .and_then(|definition| CrdVersion::from_definition(definition, &object.resource.version));
+        let live = match read::read_object(self.server, &object.resource, &object.key).await {
+            Ok(Some(live)) => live,
+            Ok(None) => {
+                let created = predict_creation(&object.object.value(), definition);
+                let states = (None, Some(created));
+                return self.conclude(object, subject, live_membership, Action::Created, states);
+            }
+            Err(error) => return self.unread_prediction(subject, &error),
+        };
+        let migrated = self.with_former_owners_migrated(object, live_membership, &live);
+        let predicted = self.predict_apply_over(&migrated, object, definition);
+        let is_taken = |error: &ApiError| self.conflicts_only_with_former_owners(error, live_membership);
+        if let Some(error) = self
+            .conflict_error(object, &predicted.conflicts)
+            .filter(|error| !is_taken(error))
+        {
+            let error = self.leave_out_former_owners_unless_alone(error, live_membership);
+            let message = explain_conflict(&error, object, &live);
+            return Prediction {
+                predicted: Some(live.clone()),
+                live: Some(live),
+                ..Prediction::failed(subject, message)
+            };
+        }
+        let is_unchanged = predicted.doubt.is_none()
+            && without_managed_field_times(&live) == without_managed_field_times(&predicted.object);
+        let action = if is_unchanged {
+            Action::Unchanged
+        } else {
+            Action::Configured
+        };
+        let doubt = predicted
+            .doubt
+            .map(|doubt| format!("the prediction may be wrong: {doubt}"));
+        Prediction {
+            warnings: doubt.into_iter().collect(),
+            ..self.conclude(
+                object,
+                subject,
+                live_membership,
+                action,
+                (Some(live), Some(predicted.object)),
+            )
+        }
+    }
+
+    /// Predicts the parent from its manifest and the live parent.
+    pub(super) async fn predict_parent_from_live(
+        &self,
+        manifest: &DesiredObject,
+        live: Option<Value>,
+    ) -> ParentPrediction {
+        let definition = if is_built_in(&manifest.resource.api_version(), &manifest.resource.kind) {
+            None
+        } else {
+            let read = read::read_crd_if_allowed(self.server, &manifest.resource).await;
+            read.ok().flatten()
+        };
+        let definition = definition
+            .as_ref()
+            .and_then(|definition| CrdVersion::from_definition(definition, &manifest.resource.version));
+        let Some(live) = live else {
+            return ParentPrediction {
+                live: None,
+                predicted: Some(predict_creation(&manifest.object.value(), definition)),
+                error: None,
+            };
+        };
+        let predicted = self.predict_apply_over(&live, manifest, definition);
+        let parent = self.parent_writing();
+        let error = self
+            .conflict_error(manifest, &predicted.conflicts)
+            .filter(|error| !parent.takes_fields_in_conflict(error))
+            .map(|error| explain_conflict(&parent.leave_out_taken_fields(error), manifest, &live));
+        ParentPrediction {
+            predicted: Some(if error.is_some() {
+                live.clone()
+            } else {
+                predicted.object
+            }),
+            live: Some(live),
+            error,
+        }
+    }
+
+    fn predict_apply_over(
+        &self,
+        live: &Value,
+        object: &DesiredObject,
+        definition: Option<CrdVersion<'_>>,
+    ) -> PredictedApply {
+        let manager = &self.writing.field_manager;
+        let with_live = ApplyWithLiveFields::from_live_if_needed(live, object, manager);
+        let body = with_live.as_ref().map_or(object, |with_live| &with_live.object);
+        predict_apply(live, &body.object.value(), manager, definition)
+    }
+
+    /// Returns the live object as it is once the run has taken the fields of former owners.
+    fn with_former_owners_migrated(
+        &self,
+        object: &DesiredObject,
+        live_membership: &LiveMembership,
+        live: &Value,
+    ) -> Value {
+        let former = self.migration_from_former_owners(live_membership);
+        let metadata = &live["metadata"];
+        let moved = if object.is_secret() {
+            ownership::migrated_secret_managed_fields(metadata, &former)
+        } else {
+            ownership::migrated_managed_fields(metadata, &former)
+        };
+        let mut migrated = live.clone();
+        if let Some(moved) = moved {
+            migrated["metadata"]["managedFields"] = moved;
+        }
+        migrated
+    }
+
+    /// Returns the error with which the server would refuse the apply because of these conflicts; `None` if there are
+    /// none, or if the run takes the fields by force.
+    fn conflict_error(&self, object: &DesiredObject, conflicts: &[PredictedConflict]) -> Option<ApiError> {
+        if conflicts.is_empty() || self.writing.conflicts == Conflicts::Forced {
+            return None;
+        }
+        let causes = conflicts.iter().map(|conflict| StatusCause {
+            reason: StatusCause::FIELD_CONFLICT.to_owned(),
+            message: conflict.message.clone(),
+            field: conflict.field.clone(),
+        });
+        let mut status = Status::default();
+        status.details.causes.extend(causes);
+        Some(ApiError::predicted(object.resource.path_of(&object.key), status))
+    }
+}
+
+fn explain_conflict(error: &ApiError, object: &DesiredObject, live: &Value) -> Message {
+    let status = error.status().cloned().unwrap_or_default();
+    conflict_message(&status, object, &object.object.value(), live)
+}
