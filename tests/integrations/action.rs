@@ -85,6 +85,18 @@ fn a_pull_request_is_compared_and_its_plan_is_applied_once_it_is_merged() {
 }
 
 #[test]
+fn a_comparison_that_only_reads_has_no_plan() {
+    let mut github = GitHub::new();
+    github.on_pull_request("pull_request", REPOSITORY);
+    github.job.input("args", "--dry-run=client");
+    github.runs(&["Compare", "Comment", "Result"]);
+    let outputs = github.job.outputs("diff");
+    assert_eq!((&*outputs["changes"], &*outputs["digest"]), ("true", ""));
+    let (_, text) = github.written().remove(0);
+    assert!(text.contains("Not validated by the server"), "{text}");
+}
+
+#[test]
 fn only_the_plan_that_was_approved_is_found() {
     let mut github = GitHub::new();
     let digest = "c".repeat(64);
