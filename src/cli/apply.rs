@@ -64,6 +64,9 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
+    /// Text for the history, such as a commit's subject
+    #[arg(long, value_name = "TEXT", help_heading = RUNNING)]
+    pub message: Option<String>,
     /// Save the set's manifests first, to undo the run
     #[arg(long, value_name = "FILE", help_heading = RUNNING, value_hint = ValueHint::FilePath)]
     pub undo_out: Option<PathBuf>,

@@ -8,6 +8,9 @@ Examples:
   kubectl applyset diff web -n shop -f manifests/
   kubectl applyset apply web -n shop -f manifests/ --wait
 
+  # Note in the history what this run is for
+  kubectl applyset apply web -n shop -f manifests/ --message='blue banner'
+
   # Apply what another program renders, with a ConfigMap as the parent
   kubectl kustomize prod | kubectl applyset apply configmap/prod -n shop -f -";
 

@@ -37,17 +37,23 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
         manifest_files::check_file_can_be_created(UNDO_OUT, file)?;
         manifest_files::check_not_among_manifests(UNDO_OUT, file, &options.sources, options.recursion)?;
     }
-    let questions = Questions::at_terminal(options.is_interactive, &options.sources);
+    let run = begin_run(arguments, shared, &options);
+    run_script(run, &options, shared, None).await
+}
+
+/// Begins the run of `apply`, with or without a saved plan.
+fn begin_run(arguments: &Apply, shared: &GlobalFlags, options: &ApplyOptions) -> CommandRun {
     let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::from_name(&options.set.name),
         style_for_apply(arguments, shared),
         options.writing.dry_run,
-        questions,
+        Questions::at_terminal(options.is_interactive, &options.sources),
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.set_time_limit(options.waiting.limit);
-    run_script(run, &options, shared, None).await
+    run.report_new_notes(options.note_on_shortened_message(arguments).into_iter().collect());
+    run
 }
 
 /// Runs all steps of the script, and prints the end of the run. `saved` is the plan of `--plan`.
@@ -87,18 +93,9 @@ async fn run_saved_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) ->
     if let Some(file) = &options.undo_out {
         manifest_files::check_file_can_be_created(UNDO_OUT, file)?;
     }
-    let questions = Questions::at_terminal(options.is_interactive, &[]);
-    let mut run = CommandRun::begin(
-        Operation::Apply,
-        SetDocument::from_name(&options.set.name),
-        style_for_apply(arguments, shared),
-        options.writing.dry_run,
-        questions,
-    );
-    run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
+    let mut run = begin_run(arguments, shared, &options);
     // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
     run.resume = Resume::NewPlan;
-    run.set_time_limit(options.waiting.limit);
     run_script(run, &options, shared, Some(&plan)).await
 }
 

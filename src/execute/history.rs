@@ -115,6 +115,7 @@ impl Execution<'_> {
         let run = new_running_entry(self.server, RunOperation::Apply).await;
         Run {
             manifests: desired::digest_without_secret_values(self.desired),
+            message: self.writing.message.clone(),
             ..run
         }
     }
@@ -132,6 +133,7 @@ pub(super) async fn new_running_entry(server: &ApiServer, operation: RunOperatio
         operation,
         manifests: String::new(),
         user: user.as_deref().map(history_annotation::shorten_user),
+        message: None,
         version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
         id: random_id(),
         renewed: None,

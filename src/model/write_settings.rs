@@ -31,6 +31,8 @@ pub struct WriteSettings {
     pub deletion_patience: Option<Duration>,
     /// Whether the run may begin while another one is under way.
     pub exclusive: Exclusive,
+    /// The message for the history of the set; `None` if the user has given none.
+    pub message: Option<String>,
 }
 
 /// Whether a run may begin while another run of the set is under way.
@@ -91,6 +93,7 @@ impl WriteSettings {
             webhook_patience: WebhookPatience::default(),
             deletion_patience: None,
             exclusive: Exclusive::No,
+            message: None,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::compare::status::{JobGoal, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
+use crate::model::history_annotation::{LONGEST_MESSAGE, shorten_message};
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
@@ -134,6 +135,7 @@ impl ApplyOptions {
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.recreation_patience(),
                 exclusive: read_exclusive(&apply.writes)?,
+                message: read_message(apply),
                 ..self.writing
             },
             waiting,
@@ -141,6 +143,19 @@ impl ApplyOptions {
             undo_out: read_undo_out(apply)?,
             ..self
         })
+    }
+
+    /// Returns the note that the history keeps less than the text of `--message`; `None` if it keeps all of it.
+    pub fn note_on_shortened_message(&self, apply: &Apply) -> Option<String> {
+        let words = apply.message.as_ref()?.split_whitespace();
+        let typed = words.collect::<Vec<_>>().join(" ");
+        match &self.writing.message {
+            None => Some("--message is empty, so the history will show no message".to_owned()),
+            Some(kept) if *kept == typed => None,
+            Some(kept) => Some(format!(
+                "--message is shortened to one line of at most {LONGEST_MESSAGE} characters: {kept}"
+            )),
+        }
     }
 
     /// Creates the options from a saved plan alone, for a run without a dry run and without waits.
@@ -221,6 +236,12 @@ impl ApplyOptions {
             undo_out: None,
         })
     }
+}
+
+/// Reads `--message`; `None` without the flag, or if nothing is left of its text.
+fn read_message(apply: &Apply) -> Option<String> {
+    let kept = shorten_message(apply.message.as_deref()?);
+    (!kept.is_empty()).then_some(kept)
 }
 
 /// Reads `--undo-out`.

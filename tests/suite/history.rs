@@ -232,3 +232,61 @@ fn an_object_that_stays_after_disband_loses_the_history() {
     assert_eq!(left["data"], parent["data"]);
     assert_eq!(left["metadata"].get("annotations"), None);
 }
+
+#[test]
+fn a_message_is_in_the_entry_of_its_run() {
+    let set = Set::config_map(&namespace("home"), "web");
+    let objects = [config_map(&set.namespace, "one", "1")];
+    let message = "--message=4f2c1e9 fix the \u{1b}[31mlogin\n\nIt was broken.";
+    let run = set.apply_with(&objects, &[message]).expect(0);
+    assert!(run.stderr.contains("--message is shortened"), "{}", run.stderr);
+    let unchanged = set.parent_version();
+    set.apply_with(&objects, &["--message=nothing"]).expect(0);
+    assert_eq!(set.parent_version(), unchanged);
+    let run = set.apply_with(&[config_map(&set.namespace, "one", "2")], &["--message="]);
+    let run = run.expect(0);
+    assert!(run.stderr.contains("--message is empty"), "{}", run.stderr);
+
+    let messages: Vec<Value> = runs(&set).iter().map(|run| run["message"].clone()).collect();
+    assert_eq!(messages, [Value::Null, json!("4f2c1e9 fix the [31mlogin")]);
+    let table = set.invocation(Program::new(), "history", &[]).run().expect(0);
+    let lines: Vec<&str> = table.stdout.lines().collect();
+    assert!(lines[0].ends_with("   MESSAGE"), "{}", table.stdout);
+    assert!(
+        lines[2].ends_with("   4f2c1e9 fix the [31mlogin"),
+        "{}",
+        table.stdout
+    );
+    assert_eq!(lines[1].trim_end(), lines[1], "{}", table.stdout);
+}
+
+#[test]
+fn the_message_of_a_saved_plan_is_that_of_its_apply() {
+    let set = Set::config_map(&namespace("home"), "web");
+    let files = Files::new().with("a.yaml", &objects_file(&[config_map(&set.namespace, "one", "1")]));
+    let saved = set.invocation(Program::new(), "diff", &["-f", "a.yaml", "--out", "plan.json"]);
+    saved.in_directory(files.directory()).run().expect(1);
+    let apply = Program::new().args(["apply", "--plan", "plan.json", "--message=approved by jane"]);
+    apply.in_directory(files.directory()).run().expect(0);
+    assert_eq!(runs(&set)[0]["message"], "approved by jane");
+}
+
+/// What others have written into the annotation does not control a terminal.
+#[test]
+fn a_message_of_others_is_escaped() {
+    let set = Set::config_map(&namespace("home"), "web");
+    set.apply(&[config_map(&set.namespace, "one", "1")]);
+    let entry = json!([{
+        "time": "2026-11-22T10:00:00Z", "result": "done", "version": "v9",
+        "message": "\u{1b}[2J\n::stop-commands::x\u{202e}",
+    }]);
+    let annotations = json!({HISTORY: entry.to_string()});
+    cluster().patch(&set.parent, &json!({"metadata": {"annotations": annotations}}));
+    for format in [&[][..], &["-o", "json"], &["-o", "yaml"]] {
+        let shown = set.invocation(Program::new(), "history", format).run().expect(0);
+        let is_hostile = |character: char| character == '\u{1b}' || character == '\u{202e}';
+        assert!(!shown.stdout.contains(is_hostile), "{:?}", shown.stdout);
+        let mut lines = shown.stdout.lines();
+        assert!(!lines.any(|line| line.starts_with("::")), "{}", shown.stdout);
+    }
+}

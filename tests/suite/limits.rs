@@ -28,7 +28,7 @@ fn annotations_that_would_not_fit_are_refused_before_anything_is_written() {
         .map(|(key, value)| key.len() + value.as_str().expect("a text").len())
         .sum();
     // Room for runs under way, and for ten bytes more: a kind fits, a kind and a namespace do not.
-    let filling = "x".repeat(LIMIT - used - HISTORY.len() - 1024 - "note".len() - 10);
+    let filling = "x".repeat(LIMIT - used - HISTORY.len() - 3072 - "note".len() - 10);
     cluster().patch(
         &set.parent,
         &json!({"metadata": {"annotations": {"note": filling}}}),

@@ -92,7 +92,7 @@ const ASKS_AT_TERMINAL: &str = "use --confirm with apply; delete and disband ask
 
 /// Flags of other tools, as tuples of the flags, the commands that the tip is for (empty for all commands), and the
 /// tip. The first tuple that matches counts. Flags that the command has itself are not looked up here.
-const FLAGS: [(&[&str], &[&str], &str); 29] = [
+const FLAGS: [(&[&str], &[&str], &str); 30] = [
     (
         &["--cascade=orphan", "--cascade=false"],
         &["delete"],
@@ -196,6 +196,11 @@ const FLAGS: [(&[&str], &[&str], &str); 29] = [
     ),
     (&["--wait-timeout"], &[], "limit the wait with --wait=DURATION"),
     (
+        &["--description", "-m"],
+        &["apply"],
+        "note it in the history with --message=TEXT",
+    ),
+    (
         &["--auto-approve"],
         ASKING,
         "use --yes, which answers the question of this command",
@@ -233,7 +238,7 @@ pub(super) fn replace_clap_tip(
                 .or_else(|| find_missing_equals_tip(command, arguments))
                 .or_else(|| find_negative_value_tip(unknown, command, arguments))
                 .or_else(|| find_tip_for_misplaced_flag(unknown, command))
-                .or_else(|| find_file_without_flag_tip(unknown, name))
+                .or_else(|| find_file_without_flag_tip(unknown, name, arguments))
         }
         _ => {
             // clap's list of valid commands has the hidden ones, too.
@@ -365,10 +370,15 @@ fn find_tip_for_misplaced_flag(unknown: &str, command: &Command) -> Option<Strin
 }
 
 /// Returns the tip for a second positional argument of `apply` or `diff`, which take only SET. Usually a shell has
-/// replaced the `*` in `-f *.yaml` by several files.
-fn find_file_without_flag_tip(unknown: &str, command: &str) -> Option<String> {
+/// replaced the `*` in `-f *.yaml` by several files, or has split a message into words.
+fn find_file_without_flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
+    let tip = if arguments.iter().any(|argument| argument.starts_with("--message")) {
+        "write a text of several words in quotes: --message='TEXT'"
+    } else {
+        "write -f before each file, or name the directory: -f DIRECTORY"
+    };
     let is_file = APPLYING.contains(&command) && !unknown.starts_with('-');
-    is_file.then(|| "write -f before each file, or name the directory: -f DIRECTORY".to_owned())
+    is_file.then(|| tip.to_owned())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! server. The entries of past runs are for users (`history`). Entries that cannot be parsed are dropped by the next
 //! write.
 
+mod message;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 use super::identity::ObjectKey;
+pub use message::{LONGEST_MESSAGE, shorten_message};
 
 /// Annotation on a parent: the runs of the set as a list in JSON, first the runs under way, then the past runs, the
 /// latest first. The key does not have the prefix `applyset.kubernetes.io/`, because other tools read every key with
@@ -39,8 +41,9 @@ const MAX_PAST_RUNS: usize = 10;
 /// the run ends.
 const ROOM_FOR_RESULT: usize = 256;
 
-/// The room for past runs in the value of the annotation, in bytes.
-pub const ROOM_FOR_RUNS: usize = 1024;
+/// The room for past runs in the value of the annotation, in bytes. The largest entry fits, whatever its user and its
+/// message are: if the entry of a run that has just ended were dropped, a run under way would narrow the record.
+pub const ROOM_FOR_RUNS: usize = 3072;
 
 /// The number of characters that are kept of a user's name.
 const LONGEST_USER: usize = 64;
@@ -69,6 +72,9 @@ pub struct Run {
     /// The user, if the server has named one, shortened by [`shorten_user`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// The text of `--message`, shortened by [`shorten_message`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The version of this program that wrote the entry.
     pub version: String,
     /// Identifies a run under way; empty for a past run.

@@ -14,6 +14,7 @@ fn run(number: usize) -> Run {
         operation: RunOperation::Apply,
         manifests: "0123456789ab".to_owned(),
         user: Some("jane".to_owned()),
+        message: None,
         version: "v0.1.0".to_owned(),
         id: String::new(),
         renewed: None,
@@ -59,14 +60,34 @@ fn runs_are_read_back_the_latest_first() {
 
 #[test]
 fn the_oldest_runs_make_room() {
-    let mut value = String::new();
-    for number in 1..=30 {
-        value = with(run(number), &annotated(&value)).expect("room");
-        assert!(value.len() <= ROOM_FOR_RUNS, "{}", value.len());
+    let with_message = |number, message: &str| Run {
+        message: Some(shorten_message(message)),
+        ..run(number)
+    };
+    // Quotes and control characters take more bytes in JSON.
+    let largest = |number| Run {
+        user: Some(shorten_user(&"\u{1}".repeat(100))),
+        counts: Counts {
+            created: usize::MAX,
+            ..Counts::default()
+        },
+        ..with_message(number, &"🚀\"".repeat(100))
+    };
+    let runs: [(&dyn Fn(usize) -> Run, usize); 3] = [
+        (&run, MAX_PAST_RUNS),
+        (&|number| with_message(number, &"x".repeat(72)), MAX_PAST_RUNS),
+        (&largest, 2),
+    ];
+    for (run, kept) in runs {
+        let mut value = String::new();
+        for number in 1..=30 {
+            value = with(run(number), &annotated(&value)).expect("room");
+            assert!(value.len() <= ROOM_FOR_RUNS, "{}", value.len());
+        }
+        let runs = read(&annotated(&value));
+        assert_eq!(runs[0], run(30));
+        assert!((kept..=MAX_PAST_RUNS).contains(&runs.len()), "{}", runs.len());
     }
-    let runs = read(&annotated(&value));
-    assert_eq!(runs[0], run(30));
-    assert!((7..=MAX_PAST_RUNS).contains(&runs.len()), "{}", runs.len());
 }
 
 #[test]

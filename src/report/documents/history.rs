@@ -9,7 +9,10 @@ use super::set_summary::UNKNOWN;
 use super::{ErrorDocument, Listing, SetDocument};
 use crate::error::Error;
 use crate::model::history_annotation::{Run, RunOperation};
-use crate::report::layout::format_table;
+use crate::model::text::escape_as_one_line;
+use crate::report::layout::paint::fit;
+use crate::report::layout::rows::widest;
+use crate::report::layout::{align_columns, format_table};
 use crate::report::style::Style;
 
 /// The document of `history`.
@@ -40,6 +43,8 @@ pub struct RunDocument {
     manifests: String,
     /// Null if the server did not name the user.
     user: Option<String>,
+    /// Null if the user has given none.
+    message: Option<String>,
     version: String,
     #[serde(skip)]
     changes: String,
@@ -73,6 +78,7 @@ impl RunDocument {
             failed: run.counts.failed,
             manifests: run.manifests,
             user: run.user,
+            message: run.message,
             version: run.version,
             changes: format!("{prefix}{}", changes.join(", ")),
         }
@@ -109,18 +115,89 @@ impl HistoryDocument {
     }
 }
 
+/// The titles of the table, without that of the messages.
+const TITLES: [&str; 6] = ["TIME", "RESULT", "CHANGES", "MANIFESTS", "USER", "VERSION"];
+/// The titles of the columns that make room for others, the first one first.
+const DISPENSABLE: [&str; 2] = ["VERSION", "MANIFESTS"];
+/// The least width of the column of messages.
+const MIN_MESSAGE_WIDTH: usize = 12;
+
+/// Formats the rows as a table with a last column for the messages. If a message does not fit, drops the dispensable
+/// columns, then cuts off its end.
+fn format_with_messages(mut rows: Vec<Vec<String>>, messages: &[&str], table_width: usize) -> Vec<String> {
+    let messages: Vec<String> = messages.iter().map(|text| escape_as_one_line(text)).collect();
+    let mut room = table_width.saturating_sub(3 + widest(messages.iter().map(String::as_str)));
+    let mut short_rows = rows.clone();
+    for row in &mut short_rows {
+        let mut titles = TITLES.iter();
+        row.retain(|_| titles.next().is_some_and(|title| !DISPENSABLE.contains(title)));
+    }
+    if widest(align_columns(&short_rows).iter().map(String::as_str)) > room {
+        rows = short_rows;
+        room = table_width.saturating_sub(3 + MIN_MESSAGE_WIDTH);
+    }
+    let lines = format_table(rows, room, &DISPENSABLE);
+    let width = widest(lines.iter().map(String::as_str));
+    let lines = lines.iter().zip(messages).map(|(line, message)| {
+        let line = format!("{line:width$}   {message}");
+        fit(line.trim_end(), table_width)
+    });
+    lines.collect()
+}
+
 impl Listing for HistoryDocument {
     /// The table; without runs it is empty.
     fn lines(&self, style: Style) -> Vec<String> {
         if self.runs.is_empty() {
             return Vec::new();
         }
-        let header = ["TIME", "RESULT", "CHANGES", "MANIFESTS", "USER", "VERSION"].map(str::to_owned);
-        let rows = iter::once(header.to_vec()).chain(self.runs.iter().map(RunDocument::row));
-        format_table(rows.collect(), style.table_width(), &["VERSION"])
+        let header = TITLES.map(str::to_owned).to_vec();
+        let rows = iter::once(header).chain(self.runs.iter().map(RunDocument::row));
+        if self.runs.iter().all(|run| run.message.is_none()) {
+            return format_table(rows.collect(), style.table_width(), &DISPENSABLE[..1]);
+        }
+        let messages = self
+            .runs
+            .iter()
+            .map(|run| run.message.as_deref().unwrap_or_default());
+        let messages: Vec<&str> = iter::once("MESSAGE").chain(messages).collect();
+        format_with_messages(rows.collect(), &messages, style.table_width())
     }
 
     fn names(&self) -> Vec<String> {
         vec![self.set.reference()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_message_that_does_not_fit_is_cut_off() {
+        let rows = [
+            TITLES,
+            ["T1", "done", "1 created", "0123456789ab", "ci", "v0.1.0"],
+            ["T22", "done", "1 created", "", "jane", "v1"],
+        ]
+        .map(|row| row.map(str::to_owned).to_vec());
+        let messages = ["MESSAGE", "fix the login page", ""];
+        let lines = |width| format_with_messages(rows.to_vec(), &messages, width);
+        assert_eq!(
+            lines(usize::MAX),
+            [
+                "TIME   RESULT   CHANGES     MANIFESTS      USER   VERSION   MESSAGE",
+                "T1     done     1 created   0123456789ab   ci     v0.1.0    fix the login page",
+                "T22    done     1 created                  jane   v1"
+            ]
+        );
+        assert_eq!(
+            lines(50),
+            [
+                "TIME   RESULT   CHANGES     USER   MESSAGE",
+                "T1     done     1 created   ci     fix the login …",
+                "T22    done     1 created   jane"
+            ]
+        );
     }
 }

@@ -91,6 +91,7 @@ impl Run<'_> {
             // All runs have the same manifests, as runs of one pipeline may: their entries must not be confused.
             manifests: "same".to_owned(),
             user: None,
+            message: None,
             version: "v1".to_owned(),
             id,
             renewed: None,
