@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::applyset::parent::{Pairs, Reading, annotations};
 use super::applyset::{ApplySetId, PART_OF_LABEL, ParentIdentity, Record, Tooling};
-use super::history_annotation::Run;
+use super::history_annotation::{History, Run, RunResult};
 use super::live::{Live, OwnerReference, Presence};
 
 /// The set that a plan is for.
@@ -82,6 +82,19 @@ impl ParentObject {
     /// Returns whether any run that may add members is under way.
     pub fn is_being_added_to(&self) -> bool {
         self.adding_runs_beside("").next().is_some()
+    }
+
+    /// Returns the run that has begun last, or if none is under way, the run that has ended last. A run that counted as
+    /// abandoned when the parent was read has that result.
+    pub fn last_run(&self) -> Option<Run> {
+        let runs = History::from_annotations(&self.annotations).into_runs();
+        let last = runs.into_iter().next()?;
+        let result = if self.abandoned.contains(&last) {
+            RunResult::Abandoned
+        } else {
+            last.result.clone()
+        };
+        Some(Run { result, ..last })
     }
 
     /// Returns whether the parent has this tooling and exactly this record.

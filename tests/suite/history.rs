@@ -269,6 +269,12 @@ fn the_message_of_a_saved_plan_is_that_of_its_apply() {
     let apply = Program::new().args(["apply", "--plan", "plan.json", "--message=approved by jane"]);
     apply.in_directory(files.directory()).run().expect(0);
     assert_eq!(runs(&set)[0]["message"], "approved by jane");
+    let view = set.invocation(Program::new(), "view", &[]).run().expect(0);
+    assert!(
+        view.stdout.contains("Message:    approved by jane\n"),
+        "{}",
+        view.stdout
+    );
 }
 
 /// What others have written into the annotation does not control a terminal.
@@ -282,11 +288,13 @@ fn a_message_of_others_is_escaped() {
     }]);
     let annotations = json!({HISTORY: entry.to_string()});
     cluster().patch(&set.parent, &json!({"metadata": {"annotations": annotations}}));
-    for format in [&[][..], &["-o", "json"], &["-o", "yaml"]] {
-        let shown = set.invocation(Program::new(), "history", format).run().expect(0);
-        let is_hostile = |character: char| character == '\u{1b}' || character == '\u{202e}';
-        assert!(!shown.stdout.contains(is_hostile), "{:?}", shown.stdout);
-        let mut lines = shown.stdout.lines();
-        assert!(!lines.any(|line| line.starts_with("::")), "{}", shown.stdout);
+    for command in ["history", "view"] {
+        for format in [&[][..], &["-o", "json"], &["-o", "yaml"]] {
+            let shown = set.invocation(Program::new(), command, format).run().expect(0);
+            let is_hostile = |character: char| character == '\u{1b}' || character == '\u{202e}';
+            assert!(!shown.stdout.contains(is_hostile), "{:?}", shown.stdout);
+            let mut lines = shown.stdout.lines();
+            assert!(!lines.any(|line| line.starts_with("::")), "{}", shown.stdout);
+        }
     }
 }

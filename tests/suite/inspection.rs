@@ -35,8 +35,17 @@ fn sets_are_listed_by_namespace_or_all() {
     let run = Program::new().args(["list", "-A", "-o", "json"]).run().expect(0);
     let document = run.document();
     assert_eq!(document["apiVersion"], "kubectl-applyset/v1");
-    let everywhere = listed(&document, &sets.each_ref());
+    let mut everywhere = listed(&document, &sets.each_ref());
     assert_eq!(everywhere.len(), 3);
+    for entry in &mut everywhere {
+        let last_run = entry["lastRun"].take();
+        let history = Program::new().args(["history", "-o", "json", "-n", &a]);
+        if entry["id"] == *sets[0].id {
+            let history = history.args(["web"]).run().expect(0).document();
+            assert_eq!(last_run, history["runs"][0]);
+        }
+        assert_eq!(last_run["result"], "done");
+    }
     let of_a = everywhere.iter().find(|entry| entry["id"] == *sets[0].id);
     let tooling = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
     let expected = json!({
@@ -44,7 +53,7 @@ fn sets_are_listed_by_namespace_or_all() {
         "tooling": tooling,
         "groupKinds": ["ClusterRole.rbac.authorization.k8s.io", "ConfigMap", "Service"],
         "namespaces": [a, b],
-        "members": 3, "status": "consistent", "faults": [], "runs": [],
+        "members": 3, "status": "consistent", "faults": [], "runs": [], "lastRun": null,
     });
     assert_eq!(of_a, Some(&expected));
     let custom = everywhere.iter().find(|entry| entry["id"] == *sets[2].id);
@@ -73,7 +82,7 @@ fn sets_are_listed_by_namespace_or_all() {
     assert!(
         run.stdout
             .lines()
-            .any(|line| line.contains("secret/web") && line.contains('3')),
+            .any(|line| line.contains("secret/web") && line.contains('3') && line.contains("done ")),
         "{}",
         run.stdout
     );

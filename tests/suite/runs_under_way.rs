@@ -75,7 +75,11 @@ fn a_run_under_way_is_shown_and_keeps_the_record_and_the_parent() {
     assert_eq!(listed[0]["operation"], "apply");
     assert_eq!(listed[0]["user"], "admin");
     let view = set.invocation(Program::new(), "view", &[]).run().expect(0);
-    assert!(view.stdout.contains("apply by admin"), "{}", view.stdout);
+    assert!(
+        view.stdout.contains("Last run:   apply by admin, began "),
+        "{}",
+        view.stdout
+    );
     let second = set.apply(std::slice::from_ref(&one));
     assert!(
         second
@@ -111,6 +115,8 @@ fn a_killed_run_is_in_the_history_until_it_is_abandoned() {
     assert_eq!(set.parent_version(), unchanged);
     set.abandon_runs();
     assert_eq!(runs(&set)[0]["state"], "abandoned");
+    let viewed = set.invoke("view", &[]).expect(0).document();
+    assert_eq!(viewed["lastRun"]["result"], "abandoned");
     let next = set.apply(&objects);
     assert!(next.stderr.contains("never ended"), "{}", next.stderr);
     set.assert_holds(&objects);

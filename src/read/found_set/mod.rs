@@ -36,6 +36,8 @@ pub struct FoundSet {
     pub running: Vec<Run>,
     /// The runs that were abandoned.
     pub abandoned: Vec<Run>,
+    /// The run that has begun last, or if none is under way, the run that has ended last.
+    pub last_run: Option<Run>,
     /// Objects that carry the id, by namespace, kind and name.
     pub members: Vec<Live>,
     /// Collections that may hold members, and that could not be read.
@@ -78,6 +80,7 @@ impl FoundSet {
             reading: parent.reading.clone(),
             running: parent.running.clone(),
             abandoned: parent.abandoned.clone(),
+            last_run: parent.last_run(),
             members: Vec::new(),
             unread: Vec::new(),
         }

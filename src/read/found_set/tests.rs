@@ -46,6 +46,7 @@ fn set(kinds: &[&str], namespaces: &[&str]) -> FoundSet {
         }),
         running: Vec::new(),
         abandoned: Vec::new(),
+        last_run: None,
         members: Vec::new(),
         unread: Vec::new(),
     }

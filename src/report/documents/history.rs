@@ -5,10 +5,10 @@ use std::iter;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::set_summary::UNKNOWN;
+use super::set_summary::{UNKNOWN, format_age};
 use super::{ErrorDocument, Listing, SetDocument};
 use crate::error::Error;
-use crate::model::history_annotation::{Run, RunOperation};
+use crate::model::history_annotation::{Run, RunOperation, RunResult};
 use crate::model::text::escape_as_one_line;
 use crate::report::layout::paint::fit;
 use crate::report::layout::rows::widest;
@@ -25,7 +25,7 @@ pub struct HistoryDocument {
     error: Option<ErrorDocument>,
 }
 
-/// A run in the document of `history`.
+/// A run in the document of `history`, and the last run in those of `list` and `view`.
 #[derive(Debug, Serialize)]
 pub struct RunDocument {
     time: String,
@@ -44,15 +44,14 @@ pub struct RunDocument {
     /// Null if the server did not name the user.
     user: Option<String>,
     /// Null if the user has given none.
-    message: Option<String>,
+    pub(super) message: Option<String>,
     version: String,
     #[serde(skip)]
     changes: String,
 }
 
-impl RunDocument {
-    fn new(run: Run, now: Timestamp) -> Self {
-        let is_abandoned = run.is_running() && run.is_abandoned(now);
+impl From<Run> for RunDocument {
+    fn from(run: Run) -> Self {
         let named = run.counts.non_zero_with_words();
         let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
         // Most runs are applies, so only other commands are named.
@@ -60,12 +59,8 @@ impl RunDocument {
             RunOperation::Apply => String::new(),
             operation => format!("{}: ", operation.as_str()),
         };
-        let result = match run.result {
-            _ if is_abandoned => "abandoned",
-            ref result => result.as_str(),
-        };
         Self {
-            result: result.to_owned(),
+            result: run.result.as_str().to_owned(),
             time: run.time,
             operation: run.operation.as_str().to_owned(),
             created: run.counts.created,
@@ -83,6 +78,13 @@ impl RunDocument {
             changes: format!("{prefix}{}", changes.join(", ")),
         }
     }
+}
+
+impl RunDocument {
+    /// Describes how the run ended, and when: `done 3h ago`.
+    pub(super) fn describe_end(&self, now: Timestamp) -> String {
+        format!("{} {} ago", self.result, format_age(Some(&self.time), now))
+    }
 
     fn row(&self) -> Vec<String> {
         vec![
@@ -98,10 +100,15 @@ impl RunDocument {
 
 impl HistoryDocument {
     /// Creates the document of these runs. `now` decides which running ones count as abandoned.
-    pub fn new(set: SetDocument, runs: Vec<Run>, now: Timestamp) -> Self {
+    pub fn new(set: SetDocument, mut runs: Vec<Run>, now: Timestamp) -> Self {
+        for run in &mut runs {
+            if run.is_running() && run.is_abandoned(now) {
+                run.result = RunResult::Abandoned;
+            }
+        }
         Self {
             set,
-            runs: runs.into_iter().map(|run| RunDocument::new(run, now)).collect(),
+            runs: runs.into_iter().map(RunDocument::from).collect(),
             error: None,
         }
     }

@@ -80,13 +80,13 @@ impl SetListing {
             set.tooling.clone().unwrap_or_default(),
         ];
         row.extend((format == Format::Wide).then(|| set.id.clone().unwrap_or_default()));
+        row.push(self.summary.describe_last_run());
         row
     }
 }
 
 impl Listing for ListDocument {
     fn lines(&self, style: Style) -> Vec<String> {
-        let has_runs = self.sets.iter().any(|listing| !listing.summary.runs.is_empty());
         let mut header = vec![
             "NAMESPACE",
             "SET",
@@ -97,12 +97,10 @@ impl Listing for ListDocument {
             "TOOLING",
         ];
         header.extend((style.format == Format::Wide).then_some("ID"));
-        header.extend(has_runs.then_some("RUNS"));
+        header.push("LAST RUN");
         let mut rows: Vec<Vec<String>> = vec![header.into_iter().map(str::to_owned).collect()];
         for listing in &self.sets {
-            let mut row = listing.row(style.format);
-            row.extend(has_runs.then(|| listing.summary.describe_runs_under_way()));
-            rows.push(row);
+            rows.push(listing.row(style.format));
         }
         format_table(rows, style.table_width(), &["TOOLING", "KINDS", "NAMESPACES"])
     }

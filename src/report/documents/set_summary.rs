@@ -4,6 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use super::SetDocument;
+use super::history::RunDocument;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::{Run, RunOperation, RunResult};
@@ -24,6 +25,8 @@ pub(super) struct SetSummary {
     pub(super) faults: Vec<String>,
     /// The runs that have not ended.
     pub(super) runs: Vec<RunUnderWay>,
+    /// The run that has begun last, or if none is under way, the run that has ended last; null if none is known.
+    pub(super) last_run: Option<RunDocument>,
     #[serde(skip)]
     pub(super) visibility: Visibility,
 }
@@ -47,6 +50,7 @@ impl SetSummary {
             status: Some(set.status(discovery)),
             faults,
             runs: running.chain(abandoned).map(RunUnderWay::from).collect(),
+            last_run: set.last_run.clone().map(RunDocument::from),
             visibility: set.determine_visible_part_of_scope(discovery),
         }
     }
@@ -71,11 +75,14 @@ impl SetSummary {
         }
     }
 
-    /// Describes the runs that have not ended; empty if there are none.
-    pub(super) fn describe_runs_under_way(&self) -> String {
+    /// Describes the runs that have not ended, or if there are none, the end of the last one; empty if no run is known.
+    pub(super) fn describe_last_run(&self) -> String {
         let now = Timestamp::now();
-        let texts: Vec<String> = self.runs.iter().map(|run| run.describe(now)).collect();
-        texts.join("; ")
+        let under_way: Vec<String> = self.runs.iter().map(|run| run.describe(now)).collect();
+        match &self.last_run {
+            Some(run) if under_way.is_empty() => run.describe_end(now),
+            _ => under_way.join("; "),
+        }
     }
 }
 

@@ -266,8 +266,9 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
         ("Status", status.join("; ")),
         ("Members", describe_member_counts(document)),
     ];
-    if !summary.runs.is_empty() {
-        fields.push(("Runs", summary.describe_runs_under_way()));
+    if let Some(run) = &summary.last_run {
+        fields.push(("Last run", summary.describe_last_run()));
+        fields.extend(run.message.clone().map(|message| ("Message", message)));
     }
     let mut lines = Vec::new();
     for (name, value) in fields {
