@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
 use super::apply::{Apply, Diff};
-use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
+use super::arguments::{ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS, WAITING};
 use crate::model::write_settings::Hooks;
@@ -86,6 +86,12 @@ pub struct View {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
+    /// Wait until all are ready (default 5m; 0: no limit)
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = WAIT_WITHOUT_VALUE, value_name = "DURATION", help_heading = WAITING)]
+    pub wait: Option<String>,
+    /// Wait for Jobs to complete, not only to start
+    #[arg(long, requires = "wait", help_heading = WAITING)]
+    pub wait_for_jobs: bool,
     /// Status rules (Flux's healthCheckExprs), or none
     #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
     pub wait_rules: Option<String>,

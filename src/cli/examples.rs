@@ -112,7 +112,10 @@ Examples:
   kubectl applyset view web -n shop
 
   # Print the members as a table
-  kubectl applyset view web -n shop -o wide";
+  kubectl applyset view web -n shop -o wide
+
+  # Wait until all are ready, without applying anything
+  kubectl applyset view web -n shop --wait=10m";
 
 pub(super) const DISBAND: &str = "\
 Examples:

@@ -1,31 +1,43 @@
-//! `view`: one set, its record and its members.
+//! `view`: one set, its record and its members. With `--wait`, only once all members are Current.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::slice;
 
 use crate::cli::{GlobalFlags, View};
-use crate::compare::status::StatusRules;
-use crate::error::{Error, Exit};
-use crate::read::found_set::FoundSet;
+use crate::compare::status::State;
+use crate::error::{Error, ErrorKind, Exit};
+use crate::event::{Event, Operation};
+use crate::execute::Interrupt;
+use crate::model::message::Message;
+use crate::model::write_settings::DryRun;
+use crate::read::found_set::{FoundSet, Visibility};
 use crate::read::{MemberState, add_members_and_visit_each};
-use crate::report::{self, ViewDocument};
+use crate::report::{self, Reporter, ViewDocument};
 use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, run_unless_interrupted};
-use crate::settings::{self, SetReference};
+use crate::session::waits::list_targets_without_manifests;
+use crate::settings::{self, ViewOptions};
 use crate::verify::describe_record_inconsistencies_of_sets;
+use crate::wait::{AfterFailure, Deadline, Outcome, Patience, RELIST, Waiting};
+
+/// The most waits of one command. Each ends with all its members Current, but by then others may have joined the set, or
+/// some may have changed again: without a limit, these could keep the command waiting after its time is over.
+const MAX_WAITS: usize = 20;
 
 /// Runs `view`.
 pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::read_style(shared);
-    let reference = SetReference::new(&arguments.set)?;
-    let mut known = SetAndPlace::from_name(&reference.name);
-    let rules = settings::read_status_rules(arguments.wait_rules.as_deref())?;
-    let viewed = run_unless_interrupted(&listen(), read_view(&reference, shared, &rules, &mut known)).await;
+    let options = ViewOptions::new(arguments, shared)?;
+    let mut known = SetAndPlace::from_name(&options.set.name);
+    let mut reporter = Reporter::new(Operation::View, style, DryRun::None);
+    let viewed = read_view(&options, shared, &mut known, &mut reporter).await;
+    let wait = options.patience.map(|_| reporter);
     let document = match viewed {
         // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
-            report::print_if_json_or_yaml(&ViewDocument::from_error(known.set, &error), &known.place, style);
+            let document = add_wait(ViewDocument::from_error(known.set, &error), wait);
+            report::print_if_json_or_yaml(&document, &known.place, style);
             return Err(error);
         }
         viewed => viewed?,
@@ -33,45 +45,183 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     for warning in &document.warnings {
         report::print_warning(warning, style);
     }
+    let document = add_wait(document, wait);
     report::print_listing(&document, &known.place, style);
-    Ok(Exit::Done)
+    Ok(if document.has_error() {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
 }
 
-/// Reads the set and its members. `known` gets the set and its cluster as soon as they are known, so that the document
-/// has them even if a later step fails.
-async fn read_view(
-    reference: &SetReference,
-    shared: &GlobalFlags,
-    rules: &StatusRules,
-    known: &mut SetAndPlace,
-) -> Result<ViewDocument, Error> {
-    let ExistingSet {
-        mut cluster,
-        named,
-        parent,
-    } = read_existing_set(reference, shared, known).await?;
-    let mut set = FoundSet::new(named.set.parent, &parent);
-    cluster
-        .judge_missing_kinds_without_waiting(slice::from_ref(&set))
-        .await;
-    let mut warnings = Vec::new();
-    let concurrency = usize::from(shared.concurrency);
-    let states = RefCell::new(BTreeMap::new());
-    // Only the state of each whole object is kept in memory.
-    let finding =
-        add_members_and_visit_each(&cluster, &mut set, concurrency, &mut warnings, |object, live| {
-            let state = MemberState::new(object, live, rules, cluster.server.now());
-            states.borrow_mut().insert(live.uid.clone(), state);
-        });
-    finding.await;
-    if let Some(own) = &rules.own {
-        warnings.extend(own.warn_of_unknown_kinds(&cluster.discovery));
+/// Adds what the wait has reported, if the command has waited.
+fn add_wait(document: ViewDocument, wait: Option<Reporter>) -> ViewDocument {
+    match wait {
+        Some(reporter) => document.with_wait(reporter),
+        None => document,
     }
-    warnings.extend(describe_record_inconsistencies_of_sets(
-        slice::from_ref(&set),
-        &cluster.discovery,
-    ));
-    let mut states = states.into_inner();
-    MemberState::correct_by_others_of_kind(&mut states);
-    Ok(ViewDocument::new(&set, &cluster.discovery, &states, warnings))
+}
+
+/// Reads the set and its members, and waits with `--wait`. `known` gets the set and its cluster as soon as they are
+/// known, so that the document has them even if a later step fails.
+async fn read_view(
+    options: &ViewOptions,
+    shared: &GlobalFlags,
+    known: &mut SetAndPlace,
+    reporter: &mut Reporter,
+) -> Result<ViewDocument, Error> {
+    let interrupt = listen();
+    let reading = async {
+        let existing = read_existing_set(&options.set, shared, known).await?;
+        SetWithStates::read(existing, options).await
+    };
+    let mut shown = run_unless_interrupted(&interrupt, reading).await?;
+    if let Some(patience) = options.patience {
+        shown = wait_until_all_are_current(shown, options, patience, &interrupt, reporter).await?;
+    }
+    Ok(shown.into_document())
+}
+
+/// Waits until all members are Current, and returns the set as it is then. Reports a member that has failed, or is not
+/// Current when the time is over.
+async fn wait_until_all_are_current(
+    mut shown: SetWithStates,
+    options: &ViewOptions,
+    patience: Patience,
+    interrupt: &Interrupt,
+    reporter: &mut Reporter,
+) -> Result<SetWithStates, Error> {
+    let deadline = Deadline::new(patience);
+    shown.report_runs_under_way(reporter);
+    for _ in 0..MAX_WAITS {
+        shown.check_all_members_are_visible()?;
+        if shown.are_all_members_current() {
+            return Ok(shown);
+        }
+        let waiting = Waiting {
+            server: &shown.existing.cluster.server,
+            id: &shown.set.id,
+            rules: &options.status_rules,
+            deadline,
+            interrupt,
+            concurrency: options.concurrency,
+            after_failure: AfterFailure::Stop,
+            relist: RELIST,
+            done_before: "nothing was written",
+        };
+        let targets = list_targets_without_manifests(&shown.set.members);
+        let mut sink = |event: Event| reporter.take_event(event);
+        let waited = interrupt.run_until_stop_at_once(waiting.run(targets, &mut sink));
+        let outcome = waited.await.unwrap_or(Outcome::Interrupted);
+        if outcome == Outcome::Interrupted {
+            return Err(Error::interrupted());
+        }
+        shown = run_unless_interrupted(interrupt, shown.read_again(options)).await?;
+        if outcome == Outcome::Missed {
+            return Ok(shown);
+        }
+    }
+    reporter.take_event(Event::general_failure(format!(
+        "stopped waiting: {MAX_WAITS} times, members had changed or joined the set when the others were Current"
+    )));
+    Ok(shown)
+}
+
+/// The set with the states of its members, as they were last read.
+struct SetWithStates {
+    existing: ExistingSet,
+    set: FoundSet,
+    /// The states by UID.
+    states: BTreeMap<String, MemberState>,
+    warnings: Vec<String>,
+}
+
+impl SetWithStates {
+    /// Reads the members of a set whose parent was read.
+    async fn read(mut existing: ExistingSet, options: &ViewOptions) -> Result<Self, Error> {
+        let ExistingSet {
+            cluster,
+            named,
+            parent,
+        } = &mut existing;
+        let rules = &options.status_rules;
+        let mut set = FoundSet::new(named.set.parent.clone(), parent);
+        cluster
+            .judge_missing_kinds_without_waiting(slice::from_ref(&set))
+            .await;
+        let mut warnings = Vec::new();
+        let states = RefCell::new(BTreeMap::new());
+        // Only the state of each whole object is kept in memory.
+        let finding = add_members_and_visit_each(
+            cluster,
+            &mut set,
+            options.concurrency,
+            &mut warnings,
+            |object, live| {
+                let state = MemberState::new(object, live, rules, cluster.server.now());
+                states.borrow_mut().insert(live.uid.clone(), state);
+            },
+        );
+        finding.await;
+        if let Some(own) = &rules.own {
+            warnings.extend(own.warn_of_unknown_kinds(&cluster.discovery));
+        }
+        warnings.extend(describe_record_inconsistencies_of_sets(
+            slice::from_ref(&set),
+            &cluster.discovery,
+        ));
+        let mut states = states.into_inner();
+        MemberState::correct_by_others_of_kind(&mut states);
+        Ok(Self {
+            existing,
+            set,
+            states,
+            warnings,
+        })
+    }
+
+    /// Reads the set once more: other runs may have changed it during a wait.
+    async fn read_again(mut self, options: &ViewOptions) -> Result<Self, Error> {
+        self.existing.read_parent_again().await?;
+        Self::read(self.existing, options).await
+    }
+
+    fn are_all_members_current(&self) -> bool {
+        self.set.members.iter().all(|live| {
+            let state = self.states.get(&live.uid);
+            state.is_some_and(|state| state.readiness.state == State::Current)
+        })
+    }
+
+    /// Refuses to wait for members of which some cannot be listed: nothing would show when these are Current.
+    fn check_all_members_are_visible(&self) -> Result<(), Error> {
+        let ExistingSet { cluster, named, .. } = &self.existing;
+        if self.set.determine_visible_part_of_scope(&cluster.discovery) == Visibility::Whole {
+            return Ok(());
+        }
+        let parent = &named.set.parent;
+        let message = Message::new(format!("{parent}: cannot wait: not all members can be listed"))
+            .with_details(self.warnings.clone())
+            .with_hint(format!(
+                "show the others with `kubectl applyset view {}`",
+                parent.shell_arguments()
+            ));
+        Err(Error::new(ErrorKind::Cluster, message))
+    }
+
+    /// Notes the runs under way that may add members.
+    fn report_runs_under_way(&self, reporter: &mut Reporter) {
+        let now = self.existing.cluster.server.now();
+        for run in self.set.running.iter().filter(|run| !run.takes_out) {
+            let began = run.describe_beginning(now);
+            reporter.take_event(Event::Note(format!(
+                "{run} began {began} and has not ended; this wait may end before it"
+            )));
+        }
+    }
+
+    fn into_document(self) -> ViewDocument {
+        let discovery = &self.existing.cluster.discovery;
+        ViewDocument::new(&self.set, discovery, &self.states, self.warnings)
+    }
 }

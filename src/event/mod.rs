@@ -197,7 +197,7 @@ pub enum WaitStatus {
     Unseen,
 }
 
-/// The commands that report an outcome for each object.
+/// The commands that report an outcome for each object, or wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
@@ -213,6 +213,8 @@ pub enum Operation {
     Adopt,
     /// Move members to another set.
     Move,
+    /// Show a set, and wait until its members are Current.
+    View,
 }
 
 impl Operation {
@@ -220,7 +222,7 @@ impl Operation {
     /// so that scripts can rely on them.
     pub fn actions_in_summary(self) -> Vec<Action> {
         let own: &[Action] = match self {
-            Self::Apply | Self::Diff => &[],
+            Self::Apply | Self::Diff | Self::View => &[],
             Self::Delete => &[Action::Deleted],
             Self::Disband => &[Action::Released],
             Self::Adopt => &[Action::Adopted],

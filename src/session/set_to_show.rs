@@ -57,14 +57,25 @@ pub async fn read_existing_set(
         tooling: None,
         ..SetDocument::from(&named.set)
     };
-    let read = named.read_parent(&cluster.server).await?;
-    let object = read.map(|parent| parent.object);
-    let Some(parent) = object.filter(|parent| parent.reading != Reading::NoRecord) else {
-        return Err(no_such_set(&named.set.parent));
-    };
+    let parent = read_existing_parent(&cluster, &named).await?;
     Ok(ExistingSet {
         cluster,
         named,
         parent,
     })
+}
+
+async fn read_existing_parent(cluster: &Cluster, named: &NamedSet) -> Result<ParentObject, Error> {
+    let read = named.read_parent(&cluster.server).await?;
+    let object = read.map(|parent| parent.object);
+    let existing = object.filter(|parent| parent.reading != Reading::NoRecord);
+    existing.ok_or_else(|| no_such_set(&named.set.parent))
+}
+
+impl ExistingSet {
+    /// Reads the parent again, after a time in which other runs may have changed the set.
+    pub async fn read_parent_again(&mut self) -> Result<(), Error> {
+        self.parent = read_existing_parent(&self.cluster, &self.named).await?;
+        Ok(())
+    }
 }

@@ -1,5 +1,5 @@
 //! The waits of `apply` and `delete`: after their writes, or between them if the plan asks for that. The events of a
-//! run show which objects to wait for.
+//! run show which objects to wait for. `view` waits for the members that it has read.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,6 +281,19 @@ fn list_deletion_targets(plan: &Plan, written: &WrittenObjects) -> Vec<Target> {
         .filter(|live| written.is_being_deleted(live))
         .map(|live| written.deletion_target(live))
         .collect()
+}
+
+/// Lists the members of a set as targets of a wait that knows no manifests. A member that loses the set's label is no
+/// longer waited for.
+pub fn list_targets_without_manifests(members: &[Live]) -> Vec<Target> {
+    let targets = members.iter().map(|live| Target {
+        key: live.key.clone(),
+        resource: live.resource.clone(),
+        uid: Some(live.uid.clone()),
+        goal: Goal::ReadyOrGone,
+        lookup: Lookup::Label,
+    });
+    targets.collect()
 }
 
 /// Returns the target of a wait until the object is gone.

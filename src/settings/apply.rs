@@ -12,7 +12,7 @@ use super::{
 };
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
-use crate::compare::status::{JobGoal, StatusRules};
+use crate::compare::status::StatusRules;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
@@ -139,7 +139,7 @@ impl ApplyOptions {
                 ..self.writing
             },
             waiting,
-            status_rules: read_wait_rules(apply)?,
+            status_rules: read_status_rules(apply.wait_rules.as_deref(), apply.wait_for_jobs)?,
             undo_out: read_undo_out(apply)?,
             ..self
         })
@@ -253,18 +253,6 @@ fn read_undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
         ));
     }
     Ok(apply.undo_out.clone())
-}
-
-/// Reads `--wait-rules` and `--wait-for-jobs`.
-fn read_wait_rules(apply: &Apply) -> Result<StatusRules, Error> {
-    Ok(StatusRules {
-        jobs: if apply.wait_for_jobs {
-            JobGoal::Completed
-        } else {
-            JobGoal::Started
-        },
-        ..read_status_rules(apply.wait_rules.as_deref())?
-    })
 }
 
 /// Builds the policy from the flags about the plan, without `--recreate`.

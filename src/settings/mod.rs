@@ -13,6 +13,7 @@ mod rule_files;
 mod sources;
 mod style;
 mod verify;
+mod view;
 mod waiting;
 
 use std::collections::BTreeSet;
@@ -25,9 +26,10 @@ pub use connection::{format_connection_flags_for_hints, read_connection};
 pub use delete::DeleteOptions;
 pub use diff::DiffOptions;
 pub use rbac::RbacOptions;
-pub use rule_files::{Ignore, read_status_rules};
+pub use rule_files::Ignore;
 pub use style::{read_style, read_style_with_markdown};
 pub use verify::{VerifyOptions, VerifyScope};
+pub use view::ViewOptions;
 pub use waiting::WaitOptions;
 
 use crate::cli::SetArgument;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::compare::ignore::IgnoreRules;
-use crate::compare::status::{BuiltInRules, RuleSet, StatusRules};
+use crate::compare::status::{BuiltInRules, JobGoal, RuleSet, StatusRules};
 use crate::error::Error;
 use crate::plan::saved::SavedIgnore;
 use crate::regular_file::{self, SMALL};
@@ -14,17 +14,25 @@ use crate::regular_file::{self, SMALL};
 /// The value of `--wait-rules` that turns the built-in rules off.
 const NONE: &str = "none";
 
-/// Reads `--wait-rules`: the rules that determine the status of objects.
-pub fn read_status_rules(file: Option<&str>) -> Result<StatusRules, Error> {
+/// Reads `--wait-rules` and `--wait-for-jobs`: the rules that determine the status of objects.
+pub(super) fn read_status_rules(file: Option<&str>, wait_for_jobs: bool) -> Result<StatusRules, Error> {
+    let rules = StatusRules {
+        jobs: if wait_for_jobs {
+            JobGoal::Completed
+        } else {
+            JobGoal::Started
+        },
+        ..StatusRules::default()
+    };
     match file {
-        None => Ok(StatusRules::default()),
+        None => Ok(rules),
         Some(NONE) => Ok(StatusRules {
             built_in: BuiltInRules::Unused,
-            ..StatusRules::default()
+            ..rules
         }),
         Some(file) => Ok(StatusRules {
             own: Some(Arc::new(read_rule_set(file)?)),
-            ..StatusRules::default()
+            ..rules
         }),
     }
 }

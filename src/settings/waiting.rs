@@ -30,16 +30,8 @@ impl WaitOptions {
         let limit = timeout
             .map(|text| parse_duration("--timeout", text))
             .transpose()?;
-        let patience = match flags.wait.as_deref() {
-            None | Some("false") => None,
-            Some(WAIT_WITHOUT_VALUE) => Some(limit.unwrap_or(DEFAULT_WAIT)),
-            Some(text) => Some(parse_duration("--wait", text)?),
-        };
         Ok(Self {
-            patience: patience.map(|time| match time {
-                Duration::ZERO => Patience::Unlimited,
-                time => Patience::Limited(time),
-            }),
+            patience: read_patience(flags.wait.as_deref(), limit.unwrap_or(DEFAULT_WAIT))?,
             limit: limit.filter(|limit| !limit.is_zero()),
         })
     }
@@ -75,6 +67,22 @@ impl WaitOptions {
             Patience::Unlimited => None,
         }
     }
+}
+
+/// Reads `--wait`; `None` if the command does not wait. Without a duration, the wait takes at most `time_without_value`.
+pub(super) fn read_patience(
+    wait: Option<&str>,
+    time_without_value: Duration,
+) -> Result<Option<Patience>, Error> {
+    let time = match wait {
+        None | Some("false") => return Ok(None),
+        Some(WAIT_WITHOUT_VALUE) => time_without_value,
+        Some(text) => parse_duration("--wait", text)?,
+    };
+    Ok(Some(match time {
+        Duration::ZERO => Patience::Unlimited,
+        time => Patience::Limited(time),
+    }))
 }
 
 /// Reads `--exclusive`. A dry run writes nothing, so it may begin while another run is under way.

@@ -30,7 +30,7 @@ pub(super) async fn find_reasons(
 ) -> Vec<Option<String>> {
     let lookups = indexes.iter().enumerate().map(|(position, index)| async move {
         let target = &tracker.targets()[*index];
-        if position >= MAX_OBJECTS || target.goal != Goal::Ready {
+        if position >= MAX_OBJECTS || target.goal == Goal::Gone {
             return None;
         }
         find_reason(server, target).await

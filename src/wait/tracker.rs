@@ -13,6 +13,9 @@ use crate::event::{Awaited, Subject, WaitStatus};
 pub enum Goal {
     /// The object is Current.
     Ready,
+    /// The object is Current, or it does not exist: a wait that does not know the manifests cannot tell whether a member
+    /// that leaves its set was to stay.
+    ReadyOrGone,
     /// The object does not exist.
     Gone,
 }
@@ -125,7 +128,7 @@ impl WaitTracker {
     fn is_failed(&self, index: usize) -> bool {
         let seen = self.seen[index].as_ref();
         let has_failed = seen.is_some_and(|seen| seen.state == State::Failed);
-        has_failed && self.targets[index].goal == Goal::Ready && !self.old[index]
+        has_failed && self.targets[index].goal != Goal::Gone && !self.old[index]
     }
 
     /// From now on, lets a failure count although the object was failed when it was first observed, also if it is first
@@ -156,8 +159,10 @@ impl WaitTracker {
 /// Returns whether the target has reached its goal in the observed status.
 pub(super) fn has_arrived(target: &Target, status: &ObservedStatus) -> bool {
     match (target.goal, status) {
-        (Goal::Ready, ObservedStatus::Present { readiness, .. }) => readiness.state == State::Current,
-        (Goal::Gone, ObservedStatus::Absent) => true,
+        (Goal::Ready | Goal::ReadyOrGone, ObservedStatus::Present { readiness, .. }) => {
+            readiness.state == State::Current
+        }
+        (Goal::Gone | Goal::ReadyOrGone, ObservedStatus::Absent) => true,
         (Goal::Gone, ObservedStatus::Present { uid, .. }) => is_other_object(target, uid),
         (Goal::Ready, ObservedStatus::Absent) | (_, ObservedStatus::Unread(_)) => false,
     }
@@ -179,7 +184,7 @@ fn to_readiness(target: &Target, status: ObservedStatus) -> Readiness {
             Readiness::new(State::InProgress, "it still exists")
         }
         (_, ObservedStatus::Present { readiness, .. }) => readiness,
-        (Goal::Gone, ObservedStatus::Absent) => readiness_of_gone(),
+        (Goal::Gone | Goal::ReadyOrGone, ObservedStatus::Absent) => readiness_of_gone(),
         (Goal::Ready, ObservedStatus::Absent) => Readiness::new(State::InProgress, "it does not exist"),
         (_, ObservedStatus::Unread(reason)) => Readiness::new(State::Unknown, reason),
     }
@@ -229,6 +234,10 @@ mod tests {
                 false,
                 Unknown,
             ),
+            (Goal::ReadyOrGone, present("u", Current), true, Current),
+            (Goal::ReadyOrGone, present("u", Terminating), false, Terminating),
+            (Goal::ReadyOrGone, present("u", Failed), false, Failed),
+            (Goal::ReadyOrGone, ObservedStatus::Absent, true, Current),
             (Goal::Gone, ObservedStatus::Absent, true, Current),
             (Goal::Gone, present("other", Current), true, Current),
             (Goal::Gone, present("u", Current), false, InProgress),

@@ -11,7 +11,7 @@ use super::shell::Shell;
 use super::{checkout, control_plane, read};
 
 /// Prepares objects, and then prints one document each.
-const DOCUMENTS: [(&str, &str); 16] = [
+const DOCUMENTS: [(&str, &str); 17] = [
     ("report", "apply web -n documents -f one.yaml"),
     ("report", "diff web -n documents -f two.yaml"),
     ("report", "apply web -n documents -f two.yaml --dry-run=server"),
@@ -21,6 +21,7 @@ const DOCUMENTS: [(&str, &str); 16] = [
     ("report", "apply other -n documents -f two.yaml"),
     ("list", "list -n documents"),
     ("view", "view web -n documents"),
+    ("view", "view web -n documents --wait=1s"),
     ("view", "view web -n documents --as jane"),
     ("history", "history web -n documents"),
     ("verify", "verify web -n documents"),

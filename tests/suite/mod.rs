@@ -94,6 +94,7 @@ mod validation;
 mod vanished;
 mod verify;
 mod versions_gone;
+mod view_wait;
 mod waiting;
 mod webhooks;
 mod wrong_input;

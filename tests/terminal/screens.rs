@@ -5,7 +5,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{Held, Terminal, eventually};
-use crate::support::{Files, Program, Proxy, Set, config_map, fresh, named, namespace, objects_file, with};
+use crate::support::{
+    Files, Program, Proxy, Set, cluster, config_map, fresh, named, namespace, objects_file, with,
+};
 
 /// The rows of the screen, once it shows this.
 fn rows(terminal: &Terminal, text: &str) -> Vec<String> {
@@ -297,6 +299,23 @@ fn a_wait_shows_each_object_and_leaves_nothing_behind() {
     assert!(!shown.iter().any(is_left), "{shown:#?}");
     let summaries = shown.iter().filter(|row| row.starts_with("+ 2 created"));
     assert_eq!(summaries.count(), 1, "{shown:#?}");
+}
+
+#[test]
+fn a_wait_without_an_apply_shows_each_member_and_then_the_set() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let web = deployment(&home, 2);
+    set.apply(&[config_map(&home, "one", "1"), web.clone()]);
+    let terminal = Terminal::new(80);
+    let view = set.invocation(Program::new(), "view", &["--wait=0"]);
+    let mut child = view.start_at(&terminal);
+    let shown = rows(&terminal, "waiting  1/2 ready  [");
+    assert!(shown[0].starts_with("waiting  "), "{shown:#?}");
+    cluster().delete(&web);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    let shown = rows(&terminal, "└─ one   Current");
+    assert!(!shown.iter().any(|row| row.starts_with("waiting ")), "{shown:#?}");
 }
 
 #[test]

@@ -67,7 +67,10 @@ const COMMANDS: [(&[&str], &str); 13] = [
         &["init"],
         "run `kubectl applyset apply SET -f FILE`, which creates the parent of the set",
     ),
-    (&["wait"], "wait with `kubectl applyset apply SET -f FILE --wait`"),
+    (
+        &["wait", "rollout"],
+        "wait with `kubectl applyset view SET --wait`, or add --wait to apply",
+    ),
 ];
 
 /// Commands that take manifests and prune.
@@ -92,7 +95,7 @@ const ASKS_AT_TERMINAL: &str = "use --confirm with apply; delete and disband ask
 
 /// Flags of other tools, as tuples of the flags, the commands that the tip is for (empty for all commands), and the
 /// tip. The first tuple that matches counts. Flags that the command has itself are not looked up here.
-const FLAGS: [(&[&str], &[&str], &str); 30] = [
+const FLAGS: [(&[&str], &[&str], &str); 31] = [
     (
         &["--cascade=orphan", "--cascade=false"],
         &["delete"],
@@ -195,6 +198,7 @@ const FLAGS: [(&[&str], &[&str], &str); 30] = [
         "name the set, as in `kubectl applyset apply web -n shop`",
     ),
     (&["--wait-timeout"], &[], "limit the wait with --wait=DURATION"),
+    (&["--timeout"], &["view"], "limit the wait with --wait=DURATION"),
     (
         &["--description", "-m"],
         &["apply"],

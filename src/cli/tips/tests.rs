@@ -51,6 +51,8 @@ fn flags_and_commands_of_other_tools_are_explained() {
         ("apply a -f x -c", "--confirm"),
         ("apply a -f x --diff-changes", "kubectl applyset diff"),
         ("apply a -f x --wait-timeout=5m", "--wait=DURATION"),
+        ("view a --wait --timeout=5m", "--wait=DURATION"),
+        ("wait a", "view SET --wait"),
         ("apply a -f x --description=b", "--message=TEXT"),
         ("apply a -f x -m b", "--message=TEXT"),
         ("apply a -f x --message fix it", "in quotes"),

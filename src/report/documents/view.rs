@@ -7,10 +7,11 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use super::set_summary::{SetSummary, UNKNOWN, format_age};
-use super::{ErrorDocument, Listing, SetDocument};
+use super::{ErrorDocument, Listing, RunEnd, SetDocument};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
 use crate::error::Error;
+use crate::event::Awaited;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::text::escape_as_one_line;
@@ -19,6 +20,7 @@ use crate::read::found_set::{FoundSet, Visibility};
 use crate::report::layout::align_columns;
 use crate::report::layout::paint::{NameColumn, wrap};
 use crate::report::layout::rows::widest;
+use crate::report::reporter::Reporter;
 use crate::report::style::{Format, Style, Verbosity};
 
 /// The width of the column of field names.
@@ -34,6 +36,9 @@ pub struct ViewDocument {
     summary: SetSummary,
     /// Null if no collection could be listed.
     members: Option<Vec<MemberDocument>>,
+    /// The members that the command has waited for in vain; `None` if it has not waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<Vec<Awaited>>,
     /// Warnings about the set, and failed reads.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
@@ -75,9 +80,29 @@ impl ViewDocument {
         Self {
             summary,
             members,
+            waiting: None,
             warnings,
             error: None,
         }
+    }
+
+    /// Adds what a wait has reported, and removes its progress.
+    #[must_use]
+    pub fn with_wait(mut self, reporter: Reporter) -> Self {
+        let wait = reporter.finish_wait();
+        self.warnings.extend(wait.warnings);
+        Self {
+            waiting: Some(wait.waiting.unwrap_or_default()),
+            error: self
+                .error
+                .or_else(|| ErrorDocument::new(RunEnd::Complete, &wait.failures)),
+            ..self
+        }
+    }
+
+    /// Returns whether the command has failed.
+    pub fn has_error(&self) -> bool {
+        self.error.is_some()
     }
 
     /// Creates the document of a command that failed.

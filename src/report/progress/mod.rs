@@ -223,8 +223,9 @@ const CURSOR_BACK: &str = "\x1b[4D";
 
 fn new_wait_bar(screen: &WaitScreen, summary: &str) -> ProgressBar {
     let bar = new_bar(screen.rows.len());
+    let above = if summary.is_empty() { "" } else { "{prefix}\n" };
     let template = format!(
-        "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
+        "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
         screen.goal
     );
     if let Ok(style) = ProgressStyle::with_template(&template) {

@@ -154,8 +154,7 @@ impl Reporter {
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
-                let done = self.terminal_summary(RunEnd::Complete, self.cost_so_far(0));
-                self.bars.begin_wait(screen, &done.text(self.style.colors));
+                self.bars.begin_wait(screen, &self.summary_above_wait());
             }
             Event::Awaited(awaited) => self.report_awaited(awaited),
         }
@@ -371,6 +370,13 @@ impl Reporter {
         }
         let report = Report::new(set, &self.collected, None, end, cost);
         print_if_json_or_yaml(&report, place, self.style);
+    }
+
+    /// Ends the report of a command that has only waited, and returns what was collected.
+    pub(super) fn finish_wait(mut self) -> Collected {
+        self.bars.clear();
+        self.print_collected_messages();
+        self.collected
     }
 
     /// Returns the cost so far. The time that the user took to answer questions does not count.

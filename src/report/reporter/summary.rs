@@ -1,7 +1,7 @@
 //! The summary of a run: the counts of its actions, printed at the end and above a wait.
 
 use super::Reporter;
-use crate::event::Action;
+use crate::event::{Action, Operation};
 use crate::report::documents::RunEnd;
 use crate::report::documents::report::RequestsAndSeconds;
 use crate::report::layout::paint::{Color, Line};
@@ -26,6 +26,15 @@ impl Reporter {
             let line = text_lines::summary_line(&self.describe_counts(end), self.collected.dry_run, cost);
             print_message(Label::Plain, &line.into(), self.style.colors);
         }
+    }
+
+    /// Returns the summary that stands above the objects that are waited for; empty if the command writes nothing.
+    pub(super) fn summary_above_wait(&self) -> String {
+        if self.collected.operation == Operation::View {
+            return String::new();
+        }
+        let line = self.terminal_summary(RunEnd::Complete, self.cost_so_far(0));
+        line.text(self.style.colors)
     }
 
     /// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
@@ -73,7 +82,7 @@ impl Reporter {
 mod tests {
     use super::*;
     use crate::error::Exit;
-    use crate::event::{Operation, Resume};
+    use crate::event::Resume;
     use crate::model::write_settings::DryRun;
     use crate::report::style::{Colors, Device, Format, Progress, Style, UnchangedLines};
 

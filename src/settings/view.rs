@@ -1,0 +1,33 @@
+//! Reads the flags of `view`.
+
+use super::SetReference;
+use super::rule_files::read_status_rules;
+use super::waiting::{DEFAULT_WAIT, read_patience};
+use crate::cli::{GlobalFlags, View};
+use crate::compare::status::StatusRules;
+use crate::error::Error;
+use crate::wait::Patience;
+
+/// Options of `view`.
+#[derive(Debug)]
+pub struct ViewOptions {
+    pub set: SetReference,
+    /// The rules that determine the status of the members.
+    pub status_rules: StatusRules,
+    /// How long the command waits until all members are Current; `None` without `--wait`.
+    pub patience: Option<Patience>,
+    /// The concurrency limit.
+    pub concurrency: usize,
+}
+
+impl ViewOptions {
+    /// Reads the flags of `view`.
+    pub fn new(view: &View, shared: &GlobalFlags) -> Result<Self, Error> {
+        Ok(Self {
+            set: SetReference::new(&view.set)?,
+            status_rules: read_status_rules(view.wait_rules.as_deref(), view.wait_for_jobs)?,
+            patience: read_patience(view.wait.as_deref(), DEFAULT_WAIT)?,
+            concurrency: usize::from(shared.concurrency),
+        })
+    }
+}
