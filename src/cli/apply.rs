@@ -201,7 +201,7 @@ pub struct Diff {
     /// The flags that change the plan.
     #[command(flatten)]
     pub planning: PlanningFlags,
-    /// Ask the server (default), or only read: client
+    /// Who predicts the changes: server or client
     #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "server")]
     pub dry_run: DiffDryRun,
     /// Save the plan for `apply --plan FILE`

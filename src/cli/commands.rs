@@ -169,7 +169,7 @@ pub struct Rbac {
     /// Recreate what cannot change: never, marked, KIND
     #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
     pub recreate: Vec<String>,
-    /// Only what `diff --dry-run=client` reads
+    /// Grant only what `diff --dry-run=client` reads
     #[arg(long, help_heading = OWNERSHIP, conflicts_with = "recreate")]
     pub read_only: bool,
     /// Also grant what only the record or members name

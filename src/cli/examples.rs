@@ -67,7 +67,7 @@ Examples:
   # Print the same for a user
   kubectl applyset rbac web -n shop -f manifests/ --user jane
 
-  # Print what a user needs only to compare
+  # Print what a user needs to compare and nothing more
   kubectl applyset rbac web -n shop -f manifests/ --user jane --read-only";
 
 pub(super) const VERIFY: &str = "\

@@ -31,7 +31,7 @@ impl DiffOptions {
     pub fn new(diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
         if diff.out.is_some() && diff.dry_run == DiffDryRun::Client {
             return Err(Error::usage(
-                "--out: --dry-run=client predicts without the server, and such a plan is not saved",
+                "--out: cannot save a plan with --dry-run=client: the server has not validated it",
                 "omit --dry-run=client to save a plan, or omit --out to compare only",
             ));
         }

@@ -207,7 +207,7 @@ async fn compare_and_save_plan(
     note_runs_under_way(&prepared, run);
     if found.predicted_by == PredictedBy::LiveObjects {
         run.reporter.take_event(Event::Note(format!(
-            "{NOT_VALIDATED}: predicted from the live objects, without the defaults of the server and admission"
+            "{NOT_VALIDATED}: predicted from live objects, without admission or the server's defaults"
         )));
         let recreatable = prepared.execution(&run.interrupt).note_on_recreatable_objects();
         run.report_new_notes(recreatable.into_iter().collect());

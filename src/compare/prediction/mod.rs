@@ -54,9 +54,9 @@ pub enum Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::OtherVersion => "its managed fields are of another API version",
-            Self::UnknownTypes => "the types of its fields are not known",
-            Self::AnnotationOfClientSideApply => "the server rewrites its annotation of client-side apply",
+            Self::OtherVersion => "the object's managed fields were written in another API version",
+            Self::UnknownTypes => "the types of the object's fields are not known",
+            Self::AnnotationOfClientSideApply => "the server rewrites the annotation of client-side apply",
         })
     }
 }

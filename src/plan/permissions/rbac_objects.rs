@@ -92,9 +92,9 @@ pub fn comment_on_secrets(object: &Value) -> Option<&'static str> {
         .peekable();
     on_secrets.peek()?;
     Some(if on_secrets.all(|rule| rule["resourceNames"].is_array()) {
-        "Of all Secrets, this role reads only the parent of the set."
+        "The only Secret that this role can read is the parent of the set."
     } else {
-        "This role reads the values of all Secrets in its namespace, because the set has Secrets."
+        "This role can read the values of all Secrets in its namespace, because the set has Secrets."
     })
 }
 
