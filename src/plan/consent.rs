@@ -111,7 +111,8 @@ impl Consent {
         }
     }
 
-    /// Returns the refusals of the proposal that `--yes` has not lifted.
+    /// Returns the refusals of the proposal that no flag has lifted. Answers to a question do not count here: `covers`
+    /// judges these.
     pub fn remaining_refusals(&self, proposal: &Proposal) -> Vec<Refusal> {
         let mut refusals = proposal.refusals.clone();
         if *self == Self::ByFlag {

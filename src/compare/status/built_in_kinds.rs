@@ -38,10 +38,12 @@ pub(super) fn is_built_in_group(group: &str) -> bool {
 
 /// The rule of kstatus for a kind.
 pub(super) enum KindRule {
-    /// Objects of the kind only hold data, and are Current when they exist.
+    /// Objects of the kind only hold data, and are Current when they exist. So a wait need not read them.
     HoldsData,
-    /// Objects of the kind are Current for this reason. What their status has to say was judged before.
+    /// Objects of the kind are Current for this reason: `StatusRules` has compared `observedGeneration` and looked for
+    /// signs of deletion before.
     Current(&'static str),
+    /// The status of the object decides.
     Status(fn(ObjectView<'_>) -> Readiness),
     Job,
 }
@@ -75,10 +77,11 @@ pub(super) fn rule_of_kind(group_kind: &GroupKind) -> Option<KindRule> {
     })
 }
 
-/// Judges a Service as kstatus does: one of type `LoadBalancer` needs a cluster IP, and no load balancer.
+/// Judges a Service as kstatus does: one of type `LoadBalancer` is Current once it has a cluster IP,
+/// even before it has a load balancer.
 fn judge_service(object: ObjectView) -> Readiness {
-    let has_load_balancer = object.text("/spec/type") == Some("LoadBalancer");
-    if has_load_balancer && object.text("/spec/clusterIP").is_none() {
+    let is_of_load_balancer_type = object.text("/spec/type") == Some("LoadBalancer");
+    if is_of_load_balancer_type && object.text("/spec/clusterIP").is_none() {
         return Readiness::in_progress("it has no address yet");
     }
     Readiness::current("it exists")

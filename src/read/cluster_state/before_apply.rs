@@ -32,7 +32,7 @@ pub(super) async fn read(
         notes: Vec::new(),
         warnings: scoped.warnings(named),
     };
-    // If this run has read the cluster before, autoscalers that are gone by now may have kept numbers of replicas.
+    // A second read must not keep what the first one left to autoscalers: these may be gone.
     desired.replace_fields_left_to_autoscalers(BTreeMap::new());
     let former_tooling = scope::former_tooling(named, &scoped.judged.parent_status);
     let inputs = ComparisonInputs {
@@ -42,7 +42,8 @@ pub(super) async fn read(
     };
     let (mut compared, others) =
         compare_members_and_list_others(cluster, named, &mut scoped, inputs, &mut reports.warnings).await?;
-    // Before any other step, because replicas that are left to autoscalers change `desired` and the comparisons.
+    // Before the steps below, which read `desired` and the comparisons: replicas that are left to autoscalers change
+    // both. Objects that are taken from another set may have autoscalers, too.
     if policy.take_ownership == Risk::Allowed {
         let former_owners = comparison::former_owners(named, inputs);
         let scaled = &mut compared.scaled;

@@ -1,7 +1,8 @@
 //! The status of kinds without a rule of their own, from the conventions of the Kubernetes API and of
 //! controllers: conditions, phases, flags, numbers of replicas.
 //!
-//! A bad sign outweighs a good one. A status without any sign decides nothing here. `StatusRules` then counts the
+//! The sign with the greatest weight decides: signs that sum the object up outweigh those of its parts, and a failure
+//! outweighs all. A status without any sign decides nothing here. `StatusRules` then counts the
 //! object as Current: if it were `InProgress`, `--wait` would wait for the object until the timeout.
 
 mod conditions;
