@@ -26,15 +26,20 @@ pub struct DiffOptions {
     pub counted: Option<BTreeSet<DifferenceKind>>,
 }
 
+/// Refuses to save a plan that the server has not validated.
+pub fn check_plan_can_be_saved(diff: &Diff) -> Result<(), Error> {
+    if diff.out.is_some() && diff.dry_run == DiffDryRun::Client {
+        return Err(Error::usage(
+            "--out: cannot save a plan with --dry-run=client: the server has not validated it",
+            "omit --dry-run=client to save a plan, or omit --out to compare only",
+        ));
+    }
+    Ok(())
+}
+
 impl DiffOptions {
     /// Reads the flags of `diff`.
     pub fn new(diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
-        if diff.out.is_some() && diff.dry_run == DiffDryRun::Client {
-            return Err(Error::usage(
-                "--out: cannot save a plan with --dry-run=client: the server has not validated it",
-                "omit --dry-run=client to save a plan, or omit --out to compare only",
-            ));
-        }
         let apply = ApplyOptions::from_planning_flags(&diff.set, &diff.manifests, &diff.planning, shared)?;
         Ok(Self::from_apply(apply, diff))
     }

@@ -24,7 +24,7 @@ pub use adopt_move_disband::{MembersToMove, MembershipOptions, MoveOptions};
 pub use apply::{ApplyOptions, Confirm};
 pub use connection::{format_connection_flags_for_hints, read_connection};
 pub use delete::DeleteOptions;
-pub use diff::DiffOptions;
+pub use diff::{DiffOptions, check_plan_can_be_saved};
 pub use rbac::RbacOptions;
 pub use rule_files::Ignore;
 pub use style::{read_style, read_style_with_markdown};

@@ -37,6 +37,7 @@ use crate::settings::{self, DiffOptions};
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
+    settings::check_plan_can_be_saved(arguments)?;
     let Some(file) = &arguments.out else {
         return compare_and_print(arguments, shared).await;
     };

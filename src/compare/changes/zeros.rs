@@ -71,6 +71,7 @@ const TEXTS: &[&str] = &[
     "dnsPolicy",
     "effect",
     "env.value",
+    "envFrom.prefix",
     "externalName",
     "externalTrafficPolicy",
     "hostIP",

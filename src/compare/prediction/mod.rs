@@ -49,6 +49,9 @@ pub enum Doubt {
     UnknownTypes,
     /// The server writes what is sent into the annotation of client-side apply.
     AnnotationOfClientSideApply,
+    /// The run takes the fields of a former owner, such as client-side apply, which has recorded defaults of the server
+    /// as its own. They seem to be given up, and the server sets them again.
+    DefaultsOfFormerOwner,
 }
 
 impl fmt::Display for Doubt {
@@ -57,6 +60,9 @@ impl fmt::Display for Doubt {
             Self::OtherVersion => "the object's managed fields were written in another API version",
             Self::UnknownTypes => "the types of the object's fields are not known",
             Self::AnnotationOfClientSideApply => "the server rewrites the annotation of client-side apply",
+            Self::DefaultsOfFormerOwner => {
+                "the former owner of the object's fields has recorded the server's defaults as its own, so they may be shown as removed"
+            }
         })
     }
 }

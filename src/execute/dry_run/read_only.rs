@@ -11,7 +11,7 @@ use super::{ParentPrediction, Prediction};
 use crate::cluster::apiserver::{ApiError, Status, StatusCause};
 use crate::compare::changes::CrdVersion;
 use crate::compare::ownership;
-use crate::compare::prediction::{PredictedApply, PredictedConflict, predict_apply, predict_creation};
+use crate::compare::prediction::{Doubt, PredictedApply, PredictedConflict, predict_apply, predict_creation};
 use crate::event::{Action, Event, Subject};
 use crate::execute::members::apply_with_live_fields::ApplyWithLiveFields;
 use crate::execute::members::conflict::conflict_message;
@@ -104,8 +104,10 @@ impl Execution<'_> {
         } else {
             Action::Configured
         };
+        let takes_fields = migrated["metadata"]["managedFields"] != live["metadata"]["managedFields"];
         let doubt = predicted
             .doubt
+            .or_else(|| takes_fields.then_some(Doubt::DefaultsOfFormerOwner))
             .map(|doubt| format!("the prediction may be wrong: {doubt}"));
         Prediction {
             warnings: doubt.into_iter().collect(),
