@@ -84,11 +84,16 @@ impl ParentObject {
         self.adding_runs_beside("").next().is_some()
     }
 
-    /// Returns the run that has begun last, or if none is under way, the run that has ended last. A run that counted as
-    /// abandoned when the parent was read has that result.
+    /// Returns the run under way that has begun last, or if there is none, the last of the other runs. A run that
+    /// counted as abandoned when the parent was read has that result.
     pub fn last_run(&self) -> Option<Run> {
         let runs = History::from_annotations(&self.annotations).into_runs();
-        let last = runs.into_iter().next()?;
+        // The order of the entries does not show it: a renewal puts an entry first, and abandoned runs are before past
+        // ones, which may be later.
+        let last = runs.into_iter().rev().max_by_key(|run| {
+            let is_under_way = run.is_running() && !self.abandoned.contains(run);
+            (is_under_way, run.time.clone())
+        })?;
         let result = if self.abandoned.contains(&last) {
             RunResult::Abandoned
         } else {
