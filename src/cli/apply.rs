@@ -64,7 +64,7 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Text for the history, such as a commit's subject
+    /// Text for the history, if anything changes
     #[arg(long, value_name = "TEXT", help_heading = RUNNING)]
     pub message: Option<String>,
     /// Save the set's manifests first, to undo the run

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::slice;
 
+use tokio::time::timeout;
+
 use crate::cli::{GlobalFlags, View};
 use crate::compare::status::State;
 use crate::error::{Error, ErrorKind, Exit};
@@ -19,7 +21,7 @@ use crate::session::signals::{listen, run_unless_interrupted};
 use crate::session::waits::list_targets_without_manifests;
 use crate::settings::{self, ViewOptions};
 use crate::verify::describe_record_inconsistencies_of_sets;
-use crate::wait::{AfterFailure, Deadline, Outcome, Patience, RELIST, Waiting};
+use crate::wait::{AfterFailure, Deadline, LAST_READ, Outcome, Patience, RELIST, Waiting};
 
 /// The most waits of one command. Each ends with all its members Current, but by then others may have joined the set, or
 /// some may have changed again: without a limit, these could keep the command waiting after its time is over.
@@ -73,7 +75,7 @@ async fn read_view(
     let interrupt = listen();
     let reading = async {
         let existing = read_existing_set(&options.set, shared, known).await?;
-        SetWithStates::read(existing, options).await
+        Ok(SetWithStates::read(existing, options).await)
     };
     let mut shown = run_unless_interrupted(&interrupt, reading).await?;
     if let Some(patience) = options.patience {
@@ -116,8 +118,24 @@ async fn wait_until_all_are_current(
         if outcome == Outcome::Interrupted {
             return Err(Error::interrupted());
         }
-        shown = run_unless_interrupted(interrupt, shown.read_again(options)).await?;
         if outcome == Outcome::Missed {
+            // The time is over, so a server that does not answer must not hold up what is known.
+            let read = run_unless_interrupted(interrupt, async {
+                Ok::<_, Error>(timeout(LAST_READ, shown.read_again(options)).await)
+            });
+            if !matches!(read.await?, Ok(Ok(()))) {
+                shown.warnings.push(
+                    "the members could not be read again after the wait; they are shown as before it"
+                        .to_owned(),
+                );
+            }
+            return Ok(shown);
+        }
+        run_unless_interrupted(interrupt, shown.read_again(options)).await?;
+        if shown.set.members.is_empty() {
+            reporter.take_event(Event::general_failure(
+                "all members have left the set during the wait".to_owned(),
+            ));
             return Ok(shown);
         }
     }
@@ -138,12 +156,40 @@ struct SetWithStates {
 
 impl SetWithStates {
     /// Reads the members of a set whose parent was read.
-    async fn read(mut existing: ExistingSet, options: &ViewOptions) -> Result<Self, Error> {
+    async fn read(existing: ExistingSet, options: &ViewOptions) -> Self {
+        let mut shown = Self {
+            set: FoundSet::new(existing.named.set.parent.clone(), &existing.parent),
+            existing,
+            states: BTreeMap::new(),
+            warnings: Vec::new(),
+        };
+        shown.read_members(options).await;
+        shown
+    }
+
+    /// Reads the set once more: other runs may have changed it during a wait. If that fails, it stays as it was.
+    async fn read_again(&mut self, options: &ViewOptions) -> Result<(), Error> {
+        let id = self.existing.named.set.parent.clone();
+        self.existing
+            .read_parent_again()
+            .await
+            .map_err(|error| match error.exit() {
+                Exit::Usage => Error::new(
+                    ErrorKind::Failed,
+                    Message::new(format!("{id}: the set was deleted during the wait")),
+                ),
+                _ => error,
+            })?;
+        self.read_members(options).await;
+        Ok(())
+    }
+
+    async fn read_members(&mut self, options: &ViewOptions) {
         let ExistingSet {
             cluster,
             named,
             parent,
-        } = &mut existing;
+        } = &mut self.existing;
         let rules = &options.status_rules;
         let mut set = FoundSet::new(named.set.parent.clone(), parent);
         cluster
@@ -172,18 +218,9 @@ impl SetWithStates {
         ));
         let mut states = states.into_inner();
         MemberState::correct_by_others_of_kind(&mut states);
-        Ok(Self {
-            existing,
-            set,
-            states,
-            warnings,
-        })
-    }
-
-    /// Reads the set once more: other runs may have changed it during a wait.
-    async fn read_again(mut self, options: &ViewOptions) -> Result<Self, Error> {
-        self.existing.read_parent_again().await?;
-        Self::read(self.existing, options).await
+        self.set = set;
+        self.states = states;
+        self.warnings = warnings;
     }
 
     fn are_all_members_current(&self) -> bool {

@@ -44,7 +44,7 @@ const OLD_FAILURE: Duration = Duration::from_secs(10);
 /// notice.
 pub const RELIST: Duration = Duration::from_secs(30);
 /// Time limit of the last read at the end of the wait.
-const LAST_READ: Duration = Duration::from_secs(5);
+pub const LAST_READ: Duration = Duration::from_secs(5);
 /// Time limit of looking up why objects are not Current.
 const EXPLAINING: Duration = Duration::from_secs(5);
 

@@ -183,6 +183,16 @@ fn members_that_leave_are_not_waited_for_and_members_that_join_are() {
 }
 
 #[test]
+fn a_set_that_is_deleted_during_the_wait_is_not_ready() {
+    let (set, _) = applied();
+    let mut waiting = start(&set, Program::new(), &["--wait=0"]);
+    waiting.wait_for_message("0 of 1 replicas");
+    set.delete(&[]).expect(0);
+    let run = waiting.finish().expect(1);
+    assert_eq!(run.document()["error"]["exitCode"], 1);
+}
+
+#[test]
 fn a_wait_that_is_interrupted_has_a_document() {
     let (set, _) = applied();
     let mut waiting = start(&set, Program::new(), &["--wait=0"]);
