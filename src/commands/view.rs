@@ -156,15 +156,14 @@ struct SetWithStates {
 
 impl SetWithStates {
     /// Reads the members of a set whose parent was read.
-    async fn read(existing: ExistingSet, options: &ViewOptions) -> Self {
-        let mut shown = Self {
-            set: FoundSet::new(existing.named.set.parent.clone(), &existing.parent),
+    async fn read(mut existing: ExistingSet, options: &ViewOptions) -> Self {
+        let (set, states, warnings) = read_members(&mut existing, options).await;
+        Self {
             existing,
-            states: BTreeMap::new(),
-            warnings: Vec::new(),
-        };
-        shown.read_members(options).await;
-        shown
+            set,
+            states,
+            warnings,
+        }
     }
 
     /// Reads the set once more: other runs may have changed it during a wait. If that fails, it stays as it was.
@@ -180,47 +179,8 @@ impl SetWithStates {
                 ),
                 _ => error,
             })?;
-        self.read_members(options).await;
+        (self.set, self.states, self.warnings) = read_members(&mut self.existing, options).await;
         Ok(())
-    }
-
-    async fn read_members(&mut self, options: &ViewOptions) {
-        let ExistingSet {
-            cluster,
-            named,
-            parent,
-        } = &mut self.existing;
-        let rules = &options.status_rules;
-        let mut set = FoundSet::new(named.set.parent.clone(), parent);
-        cluster
-            .judge_missing_kinds_without_waiting(slice::from_ref(&set))
-            .await;
-        let mut warnings = Vec::new();
-        let states = RefCell::new(BTreeMap::new());
-        // Only the state of each whole object is kept in memory.
-        let finding = add_members_and_visit_each(
-            cluster,
-            &mut set,
-            options.concurrency,
-            &mut warnings,
-            |object, live| {
-                let state = MemberState::new(object, live, rules, cluster.server.now());
-                states.borrow_mut().insert(live.uid.clone(), state);
-            },
-        );
-        finding.await;
-        if let Some(own) = &rules.own {
-            warnings.extend(own.warn_of_unknown_kinds(&cluster.discovery));
-        }
-        warnings.extend(describe_record_inconsistencies_of_sets(
-            slice::from_ref(&set),
-            &cluster.discovery,
-        ));
-        let mut states = states.into_inner();
-        MemberState::correct_by_others_of_kind(&mut states);
-        self.set = set;
-        self.states = states;
-        self.warnings = warnings;
     }
 
     fn are_all_members_current(&self) -> bool {
@@ -261,4 +221,45 @@ impl SetWithStates {
         let discovery = &self.existing.cluster.discovery;
         ViewDocument::new(&self.set, discovery, &self.states, self.warnings)
     }
+}
+
+/// Reads the members of a set. Returns the set with them, their states by UID, and warnings.
+async fn read_members(
+    existing: &mut ExistingSet,
+    options: &ViewOptions,
+) -> (FoundSet, BTreeMap<String, MemberState>, Vec<String>) {
+    let ExistingSet {
+        cluster,
+        named,
+        parent,
+    } = existing;
+    let rules = &options.status_rules;
+    let mut set = FoundSet::new(named.set.parent.clone(), parent);
+    cluster
+        .judge_missing_kinds_without_waiting(slice::from_ref(&set))
+        .await;
+    let mut warnings = Vec::new();
+    let states = RefCell::new(BTreeMap::new());
+    // Only the state of each whole object is kept in memory.
+    let finding = add_members_and_visit_each(
+        cluster,
+        &mut set,
+        options.concurrency,
+        &mut warnings,
+        |object, live| {
+            let state = MemberState::new(object, live, rules, cluster.server.now());
+            states.borrow_mut().insert(live.uid.clone(), state);
+        },
+    );
+    finding.await;
+    if let Some(own) = &rules.own {
+        warnings.extend(own.warn_of_unknown_kinds(&cluster.discovery));
+    }
+    warnings.extend(describe_record_inconsistencies_of_sets(
+        slice::from_ref(&set),
+        &cluster.discovery,
+    ));
+    let mut states = states.into_inner();
+    MemberState::correct_by_others_of_kind(&mut states);
+    (set, states, warnings)
 }
