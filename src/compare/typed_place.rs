@@ -31,10 +31,7 @@ impl<'n> TypedPlace<'n> {
     /// Returns the place of an object. Below a custom resource without a definition, only the types of the metadata are
     /// known.
     pub(super) fn new(object: &'n Value, definition: Option<CrdVersion<'n>>) -> Self {
-        let type_meta = TypeMeta {
-            api_version: object["apiVersion"].as_str().unwrap_or_default(),
-            kind: object["kind"].as_str().unwrap_or_default(),
-        };
+        let type_meta = TypeMeta::from_object(object);
         Self {
             type_meta,
             shape: match definition {

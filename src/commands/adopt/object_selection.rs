@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::import::{self, Tool, UnmarkedObjects};
-use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::plan::{Candidate, FieldOwnership, FoundBy};
 
@@ -83,11 +82,7 @@ impl InventorySelection {
             writers: self.tool.field_managers(&self.inventory),
             last_applied: *last_applied,
         };
-        let moved = if live.key.group_kind == GroupKind::new("", "Secret") {
-            ownership::migrated_secret_managed_fields(metadata, &former)
-        } else {
-            ownership::migrated_managed_fields(metadata, &former)
-        };
-        moved.map_or(FieldOwnership::Kept, FieldOwnership::Moved)
+        ownership::migrated_managed_fields_of_kind(&live.key.group_kind, metadata, &former)
+            .map_or(FieldOwnership::Kept, FieldOwnership::Moved)
     }
 }

@@ -14,8 +14,8 @@ use crate::model::built_in_kinds::TypeMeta;
 /// stack.
 const MAX_DEPTH: usize = 100;
 
-/// Fields of metadata that the server never records (`managedfields/internal/stripmeta.go`).
-const METADATA_NEVER_RECORDED: [&str; 7] = [
+/// Fields of metadata that the server never records (`managedfields/internal/stripmeta.go`). `managedFields` is one more.
+pub(in crate::compare) const METADATA_NEVER_RECORDED: [&str; 7] = [
     "name",
     "namespace",
     "creationTimestamp",
@@ -40,7 +40,7 @@ pub(super) fn check_unchanged(
     let (Some(desired_fields), Some(live_fields)) = (desired.as_object(), live.as_object()) else {
         return Err(Reason::ValueDiffers(String::new()));
     };
-    let type_meta = type_meta_of(desired);
+    let type_meta = TypeMeta::from_object(desired);
     for name in ["apiVersion", "kind"] {
         if live_fields
             .get(name)
@@ -68,8 +68,7 @@ pub(super) fn check_unchanged(
     }
     let is_built_in = type_meta.is_built_in();
     let mut comparison = FieldComparison {
-        status_ignored: type_meta.ignores_status()
-            || crd_version.is_some_and(CrdVersion::has_status_subresource),
+        status_ignored: is_status_ignored(type_meta, crd_version),
         is_built_in,
         type_meta,
         path: Vec::with_capacity(16),
@@ -90,11 +89,13 @@ pub(super) fn check_unchanged(
     }
 }
 
-pub(super) fn type_meta_of(object: &Value) -> TypeMeta<'_> {
-    TypeMeta {
-        api_version: object["apiVersion"].as_str().unwrap_or_default(),
-        kind: object["kind"].as_str().unwrap_or_default(),
-    }
+/// Returns whether the server ignores the status in a write of the object itself. `crd_version` is that of a custom
+/// resource, if it is known.
+pub(in crate::compare) fn is_status_ignored(
+    type_meta: TypeMeta<'_>,
+    crd_version: Option<&CrdVersion<'_>>,
+) -> bool {
+    type_meta.ignores_status() || crd_version.is_some_and(CrdVersion::has_status_subresource)
 }
 
 /// The comparison of one object, at the field that it has reached.

@@ -84,6 +84,7 @@ mod quantity;
 mod schema_field_set;
 mod zeros;
 
+pub(super) use compare_fields::{METADATA_NEVER_RECORDED, is_status_ignored};
 pub(super) use defaults::{
     FieldOfKind, fill_in_schema_defaults, server_leaves_out, value_as_server_writes_it,
 };

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::CrdVersion;
 use super::atomic_or_granular::{DeclaredOrKey, Ownership, Shape};
-use super::compare_fields::type_meta_of;
 use crate::compare::ownership::apply_entry;
 use crate::model::built_in_kinds::TypeMeta;
 
@@ -32,7 +31,7 @@ impl SchemaFieldSet {
             return Self::Unknown;
         };
         let mut builder = FieldSetBuilder {
-            type_meta: type_meta_of(manifest),
+            type_meta: TypeMeta::from_object(manifest),
             members: BTreeSet::new(),
         };
         for (name, value) in fields {

@@ -21,7 +21,7 @@ pub use managed_fields::{
 pub(in crate::compare) use managed_fields::{apply_entry, entries, is_apply_of};
 pub use migration::{
     LastAppliedTreatment, OwnershipMigration, has_applied_string_data, has_fields_of_client_side_apply,
-    migrated_managed_fields, migrated_secret_managed_fields, migration_patch,
+    migrated_managed_fields, migrated_managed_fields_of_kind, migration_patch,
     patch_to_replace_managed_fields, secret_migration_patch,
 };
 pub use owned_fields::{

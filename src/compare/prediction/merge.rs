@@ -81,7 +81,12 @@ impl Merge {
     ) -> Merged {
         self.path.push(key.to_owned());
         let merged = match desired {
-            Value::Object(desired) if !desired.is_empty() && self.is_granular_map(live, place, entries) => {
+            Value::Object(desired)
+                if !desired.is_empty()
+                    && self.is_granular(place.map_ownership(), live, entries, |entries| {
+                        !entries.any_owns_whole_value()
+                    }) =>
+            {
                 let no_fields = Fields::new();
                 let live = self.note_if_added(live.and_then(Value::as_object));
                 let (merged, owned) = self.merge_fields(live.unwrap_or(&no_fields), desired, place, entries);
@@ -90,7 +95,12 @@ impl Merge {
                     owned: (!owned.is_empty()).then_some(owned),
                 }
             }
-            Value::Array(desired) if !desired.is_empty() && self.is_granular_list(live, place, entries) => {
+            Value::Array(desired)
+                if !desired.is_empty()
+                    && self.is_granular(place.list_ownership(), live, entries, |entries| {
+                        entries.have_list_items()
+                    }) =>
+            {
                 let live = self.note_if_added(live.and_then(Value::as_array));
                 self.merge_items(live.map_or(&[], Vec::as_slice), desired, place, entries)
             }
@@ -100,34 +110,21 @@ impl Merge {
         merged
     }
 
-    fn is_granular_map(
+    /// Returns whether the parts of a map or list are merged one by one. If its type is not known, `have_parts` says so
+    /// by the entries of managedFields.
+    fn is_granular(
         &mut self,
+        ownership: Ownership,
         live: Option<&Value>,
-        place: TypedPlace<'_>,
         entries: &ManagedFieldsEntries<'_>,
+        have_parts: fn(&ManagedFieldsEntries<'_>) -> bool,
     ) -> bool {
-        match place.map_ownership() {
+        match ownership {
             Ownership::Granular => true,
             Ownership::Atomic => false,
             Ownership::Unknown => {
                 self.has_unknown_type |= live.is_some() && !entries.have_owner();
-                !entries.any_owns_whole_value()
-            }
-        }
-    }
-
-    fn is_granular_list(
-        &mut self,
-        live: Option<&Value>,
-        place: TypedPlace<'_>,
-        entries: &ManagedFieldsEntries<'_>,
-    ) -> bool {
-        match place.list_ownership() {
-            Ownership::Granular => true,
-            Ownership::Atomic => false,
-            Ownership::Unknown => {
-                self.has_unknown_type |= live.is_some() && !entries.have_owner();
-                entries.have_list_items()
+                have_parts(entries)
             }
         }
     }

@@ -20,7 +20,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::changes::{CrdVersion, fill_in_schema_defaults};
+use super::changes::{CrdVersion, fill_in_schema_defaults, is_status_ignored};
 use super::ignore::ManagedFieldsEntries;
 use super::ownership::{KUBECTL_FIELD_MANAGER, LAST_APPLIED, entries, is_apply_of};
 use super::typed_place::TypedPlace;
@@ -142,13 +142,7 @@ pub fn predict_creation(manifest: &Value, definition: Option<CrdVersion<'_>>) ->
 /// Returns the fields of a manifest, without a status that can only be written through its subresource.
 fn without_ignored_status(manifest: &Value, definition: Option<CrdVersion<'_>>) -> Map<String, Value> {
     let mut fields = manifest.as_object().cloned().unwrap_or_default();
-    let text = |name: &str| manifest[name].as_str().unwrap_or_default();
-    let type_meta = TypeMeta {
-        api_version: text("apiVersion"),
-        kind: text("kind"),
-    };
-    if type_meta.ignores_status() || definition.is_some_and(|definition| definition.has_status_subresource())
-    {
+    if is_status_ignored(TypeMeta::from_object(manifest), definition.as_ref()) {
         fields.remove("status");
     }
     fields

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::merge::{Fields, Path};
+use crate::compare::changes::METADATA_NEVER_RECORDED;
 use crate::compare::field_paths::ItemKey;
 use crate::compare::ownership::{apply_entry, entries, is_apply_of};
 
@@ -14,18 +15,6 @@ pub struct PredictedConflict {
     /// `conflict with "helm" using apps/v1`
     pub message: String,
 }
-
-/// The fields of metadata that have no owner (`managedfields/internal/stripmeta.go`).
-const METADATA_WITHOUT_OWNER: [&str; 8] = [
-    "f:name",
-    "f:namespace",
-    "f:creationTimestamp",
-    "f:selfLink",
-    "f:uid",
-    "f:generation",
-    "f:managedFields",
-    "f:resourceVersion",
-];
 
 /// The manager to which the server assigns all fields of an object without managed fields
 /// (`managedfields/internal/skipnonapplied.go`).
@@ -134,7 +123,12 @@ fn new_entry(manager: &str, operation: &str, api_version: &Value, fields: &Field
 fn without_unowned_fields(mut fields: Fields) -> Fields {
     fields.retain(|key, _| key != "f:apiVersion" && key != "f:kind");
     if let Some(metadata) = fields.get_mut("f:metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|key, _| !METADATA_WITHOUT_OWNER.contains(&key.as_str()));
+        metadata.retain(|key, _| {
+            key != "f:managedFields"
+                && key
+                    .strip_prefix("f:")
+                    .is_none_or(|name| !METADATA_NEVER_RECORDED.contains(&name))
+        });
         if metadata.is_empty() {
             fields.remove("f:metadata");
         }

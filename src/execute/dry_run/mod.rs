@@ -311,9 +311,7 @@ impl Execution<'_> {
             .map(|detachment| (detachment.dependent.key.clone(), detachment))
             .collect()
     }
-}
 
-impl Execution<'_> {
     /// Creates the prediction for an object that could not be read. In a read-only run, nothing else shows that a
     /// permission is missing.
     fn unread_prediction(&self, subject: Subject, error: &ApiError) -> Prediction {

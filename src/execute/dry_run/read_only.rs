@@ -82,8 +82,19 @@ impl Execution<'_> {
             }
             Err(error) => return self.unread_prediction(subject, &error),
         };
-        let migrated = self.with_former_owners_migrated(object, live_membership, &live);
-        let predicted = self.predict_apply_over(&migrated, object, definition);
+        // The run first takes the fields of former owners.
+        let former = self.migration_from_former_owners(live_membership);
+        let moved =
+            ownership::migrated_managed_fields_of_kind(&object.key.group_kind, &live["metadata"], &former);
+        let takes_fields = moved.is_some();
+        let predicted = match moved {
+            None => self.predict_apply_over(&live, object, definition),
+            Some(moved) => {
+                let mut migrated = live.clone();
+                migrated["metadata"]["managedFields"] = moved;
+                self.predict_apply_over(&migrated, object, definition)
+            }
+        };
         let is_taken = |error: &ApiError| self.conflicts_only_with_former_owners(error, live_membership);
         if let Some(error) = self
             .conflict_error(object, &predicted.conflicts)
@@ -104,7 +115,6 @@ impl Execution<'_> {
         } else {
             Action::Configured
         };
-        let takes_fields = migrated["metadata"]["managedFields"] != live["metadata"]["managedFields"];
         let doubt = predicted
             .doubt
             .or_else(|| takes_fields.then_some(Doubt::DefaultsOfFormerOwner))
@@ -170,27 +180,6 @@ impl Execution<'_> {
         let with_live = ApplyWithLiveFields::from_live_if_needed(live, object, manager);
         let body = with_live.as_ref().map_or(object, |with_live| &with_live.object);
         predict_apply(live, &body.object.value(), manager, definition)
-    }
-
-    /// Returns the live object as it is once the run has taken the fields of former owners.
-    fn with_former_owners_migrated(
-        &self,
-        object: &DesiredObject,
-        live_membership: &LiveMembership,
-        live: &Value,
-    ) -> Value {
-        let former = self.migration_from_former_owners(live_membership);
-        let metadata = &live["metadata"];
-        let moved = if object.is_secret() {
-            ownership::migrated_secret_managed_fields(metadata, &former)
-        } else {
-            ownership::migrated_managed_fields(metadata, &former)
-        };
-        let mut migrated = live.clone();
-        if let Some(moved) = moved {
-            migrated["metadata"]["managedFields"] = moved;
-        }
-        migrated
     }
 
     /// Returns the error with which the server would refuse the apply because of these conflicts; `None` if there are

@@ -29,7 +29,15 @@ pub struct TypeMeta<'a> {
     pub kind: &'a str,
 }
 
-impl TypeMeta<'_> {
+impl<'a> TypeMeta<'a> {
+    /// Reads the two fields of an object; a missing one is empty.
+    pub fn from_object(object: &'a Value) -> Self {
+        Self {
+            api_version: object["apiVersion"].as_str().unwrap_or_default(),
+            kind: object["kind"].as_str().unwrap_or_default(),
+        }
+    }
+
     /// Returns whether the table has facts about this kind.
     pub fn is_built_in(self) -> bool {
         self.find_fact("kind", "").is_some()

@@ -12,6 +12,7 @@ use super::managed_fields::{
 };
 use crate::compare::field_paths::{has_other_fields, has_parts_owned_separately};
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
+use crate::model::identity::GroupKind;
 
 /// The key of `stringData` in a field set. The server records an apply of `stringData` under this key, and not under
 /// `data`, into which it writes the values.
@@ -87,6 +88,20 @@ pub fn migration_patch(
     ))
 }
 
+/// Returns `metadata.managedFields` of an object of this kind after the fields of the former owners have moved; `None` if
+/// nothing moves. Those of a Secret get the fields of `stringData` as fields of `data`.
+pub fn migrated_managed_fields_of_kind(
+    kind: &GroupKind,
+    metadata: &Value,
+    former: &OwnershipMigration,
+) -> Option<Value> {
+    if *kind == GroupKind::new("", "Secret") {
+        migrated_secret_managed_fields(metadata, former)
+    } else {
+        migrated_managed_fields(metadata, former)
+    }
+}
+
 /// Returns `metadata.managedFields` after the fields of the former owners have moved; `None` if nothing
 /// moves.
 pub fn migrated_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
@@ -131,7 +146,7 @@ pub fn secret_migration_patch(metadata: &Value, former: &OwnershipMigration) -> 
 
 /// Returns `metadata.managedFields` of a Secret as [`migrated_managed_fields`] does, and turns fields of `stringData`
 /// into fields of `data`, where the server has stored the values. So an apply removes a key that has left the manifest.
-pub fn migrated_secret_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
+fn migrated_secret_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
     let mut owned = metadata.clone();
     let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
     let mut has_string_data = false;
