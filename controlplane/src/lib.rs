@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use error::Error;
 pub use together::Memory;
-pub use user::{Grant, User};
+pub use user::{Grant, RARE_GARBAGE_COLLECTION, User};
 
 use binaries::{Binaries, Servers};
 use running::Running;

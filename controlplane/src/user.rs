@@ -14,6 +14,10 @@ use crate::kubeconfig::{self, Login};
 use crate::running::PATIENCE;
 use crate::{ControlPlane, Error};
 
+/// Lets a program written in Go, such as kubectl, end before it collects garbage: a quarter less
+/// processor time.
+pub const RARE_GARBAGE_COLLECTION: [(&str, &str); 1] = [("GOGC", "800")];
+
 /// Policy rules and where they hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
@@ -189,10 +193,9 @@ fn create(control_plane: &ControlPlane, user: &str, objects: &[Value]) -> Result
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     fs::write(&file, list.to_string()).about(&file)?;
     let mut kubectl = control_plane.kubectl_command();
-    // Without validation kubectl requests no schemas, and with this GOGC it ends before it collects garbage: both
-    // together save half of its processor time.
+    // Without validation kubectl requests no schemas.
     kubectl
-        .env("GOGC", "800")
+        .envs(RARE_GARBAGE_COLLECTION)
         .args([
             "create",
             "--validate=false",

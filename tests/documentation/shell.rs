@@ -7,11 +7,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use controlplane::ControlPlane;
+use controlplane::{ControlPlane, RARE_GARBAGE_COLLECTION};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-use crate::support::RARE_GARBAGE_COLLECTION;
 
 /// Ends the output of each command.
 const MARK: &str = "--- end of the output ---";

@@ -173,14 +173,7 @@ fn what_is_off_with_members_is_shown() {
         &web,
         &json!({"replicas": 2, "observedGeneration": 1, "updatedReplicas": 1}),
     );
-    let failed = json!([
-        {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-    ]);
-    cluster().patch_status(
-        &job,
-        &json!({"startTime": "2026-01-01T00:00:00Z", "conditions": failed}),
-    );
+    cluster().fail_job(&job);
     let before = cluster().state(&[&home]);
 
     let view = |format: &[&str]| {

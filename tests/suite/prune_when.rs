@@ -107,14 +107,7 @@ fn what_does_not_become_ready_prunes_nothing_and_the_next_run_finishes() {
 
     // What has failed ends the wait at once.
     set.apply_with(std::slice::from_ref(&migrate), &["--prune=false"]);
-    let failed = json!([
-        {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-    ]);
-    cluster().patch_status(
-        &migrate,
-        &json!({"startTime": "2026-01-01T00:00:00Z", "conditions": failed}),
-    );
+    cluster().fail_job(&migrate);
     let with_job = [wanted.as_slice(), std::slice::from_ref(&migrate)].concat();
     set.apply_with(&with_job, &["--wait=0", "--prune-when=ready"])
         .expect(1);

@@ -140,14 +140,7 @@ fn a_failed_member_ends_the_wait_at_once() {
     set.apply(&[job.clone(), deployment(&home, "web", 1)]);
     let run = set.invoke("view", &["--wait=1s", "--wait-for-jobs"]).expect(1);
     assert_eq!(names(&run, "waiting"), ["\"migrate\"", "\"web\""]);
-    let failed = json!([
-        {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-    ]);
-    cluster().patch_status(
-        &job,
-        &json!({"startTime": "2026-01-01T00:00:00Z", "conditions": failed}),
-    );
+    cluster().fail_job(&job);
     // Without a limit only the failure can end it.
     let run = set.invoke("view", &["--wait=0"]).expect(1);
     assert!(

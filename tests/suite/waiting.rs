@@ -238,14 +238,7 @@ fn what_cannot_heal_ends_the_wait_at_once() {
     let set = Set::secret(&home, "web");
     let objects = [job(&home, "migrate"), deployment(&home, "web", 1)];
     set.apply(&objects);
-    let failed = json!([
-        {"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"},
-    ]);
-    cluster().patch_status(
-        &objects[0],
-        &json!({"startTime": "2026-01-01T00:00:00Z", "conditions": failed}),
-    );
+    cluster().fail_job(&objects[0]);
     // Without a limit only the failure can end it.
     let run = set.apply_with(&objects, &["--wait=0"]).expect(1);
     let missed = missed(&run);

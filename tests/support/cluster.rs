@@ -214,6 +214,19 @@ impl Cluster {
         )
     }
 
+    /// Lets the Job fail for good, with `BackoffLimitExceeded: too often`, as its controller does.
+    pub(crate) fn fail_job(&self, job: &Value) {
+        let failed = ["FailureTarget", "Failed"].map(|condition| {
+            serde_json::json!({
+                "type": condition, "status": "True", "reason": "BackoffLimitExceeded", "message": "too often",
+            })
+        });
+        self.patch_status(
+            job,
+            &serde_json::json!({"startTime": "2026-01-01T00:00:00Z", "conditions": failed}),
+        );
+    }
+
     /// Scales the object as its autoscaler does.
     pub(crate) fn scale(&self, object: &Value, replicas: u32) -> Value {
         let target = format!(

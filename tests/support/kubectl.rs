@@ -2,13 +2,10 @@
 
 use std::process::Stdio;
 
-use controlplane::ControlPlane;
+use controlplane::{ControlPlane, RARE_GARBAGE_COLLECTION};
 use serde_json::Value;
 
 use super::{Files, Run, objects_file};
-
-/// Lets a program written in Go, such as kubectl, end before it collects garbage: a quarter less processor time.
-pub(crate) const RARE_GARBAGE_COLLECTION: [(&str, &str); 1] = [("GOGC", "800")];
 
 /// `kubectl apply` of these objects by an administrator, with more arguments, and with
 /// its own sets switched on. It requests no schemas, neither to validate nor to merge: the

@@ -36,7 +36,7 @@ pub(crate) use cluster::{Cluster, Member, admin_kubeconfig, cluster, namespace};
 pub(crate) use fault::Fault;
 pub(crate) use files::Files;
 pub(crate) use go_tools::{go_module, go_tools, jq};
-pub(crate) use kubectl::{RARE_GARBAGE_COLLECTION, kubectl_apply};
+pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
     cluster_role, config_map, covers, custom_resource, definition, deletes_claims, deployment, identities,
     named, namespace_object, path_of, secret, service, stateful_set, with,
