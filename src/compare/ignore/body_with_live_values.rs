@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields_entries::{ManagedFieldsEntries, is_same_item};
+use super::managed_fields_entries::{ManagedFieldsEntries, position_of_same_item};
 use crate::compare::field_paths::is_empty_map_or_list;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
@@ -188,20 +188,24 @@ impl IgnoredPlace<'_> {
     /// if the list of the manifest is shorter, that of the item in the live object.
     fn set_item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let names = self.entries.names_of_item_keys();
-        let Some(desired) = body.get_mut(index) else {
+        if index >= body.len() {
             let Some(item) = live.get(index) else { return };
-            if body.iter().any(|desired| is_same_item(desired, item, &names)) {
+            if position_of_same_item(body, item, &names).is_some() {
                 return;
             }
             let below = self.below(&self.entries.tree_key_of_item(item, &names));
             let whole = below.part_we_own(item).filter(|_| rest.is_empty());
             body.extend(whole.filter(|_| !below.entries.others_own_place_itself()));
             return;
-        };
-        let mut matching = live.iter().filter(|item| is_same_item(desired, item, &names));
+        }
+        let mut matching = live
+            .iter()
+            .filter(|item| position_of_same_item(body, item, &names) == Some(index));
         // An item without exactly one live item is sent as the manifest has it, but an ignored item of a set is left
         // out.
-        let (Some(item), None) = (matching.next(), matching.next()) else {
+        let found = matching.next().filter(|_| matching.next().is_none());
+        let desired = &mut body[index];
+        let Some(item) = found else {
             if rest.is_empty() && !desired.is_object() {
                 body.remove(index);
             }
@@ -270,7 +274,7 @@ impl IgnoredPlace<'_> {
             .iter()
             .filter_map(|item| {
                 let below = self.below(&self.entries.tree_key_of_item(item, &names));
-                let desired = desired.iter().find(|desired| is_same_item(desired, item, &names));
+                let desired = position_of_same_item(desired, item, &names).map(|index| &desired[index]);
                 if desired.is_none() && !below.entries.we_own_something() {
                     return None;
                 }

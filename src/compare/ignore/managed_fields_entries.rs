@@ -157,6 +157,19 @@ fn owns_place_itself(tree: &Tree) -> bool {
     tree.is_empty() || tree.contains_key(".")
 }
 
+/// Returns the position of the item of the manifest that is this live item; `None` if none is. If several may be, the
+/// one that has most keys: `port: 80` leaves the protocol to its default, and is not the item that `port: 80, protocol:
+/// UDP` names.
+pub(super) fn position_of_same_item(desired: &[Value], live: &Value, names: &[String]) -> Option<usize> {
+    let candidates = desired
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| is_same_item(item, live, names));
+    let (position, _) =
+        candidates.min_by_key(|(_, item)| names.iter().filter(|name| item.get(name).is_none()).count())?;
+    Some(position)
+}
+
 /// Returns whether an item of the manifest is this live item. Their keys must be equal, except keys that the manifest
 /// leaves to their defaults. If there are no key names, the list is a set, and the items must be equal.
 pub(super) fn is_same_item(desired: &Value, live: &Value, names: &[String]) -> bool {

@@ -194,6 +194,21 @@ fn items_are_found_by_their_keys() {
 }
 
 #[test]
+fn an_item_that_leaves_a_key_to_its_default_is_not_the_one_that_another_item_names() {
+    let tcp = r#"k:{"port":80,"protocol":"TCP"}"#;
+    let udp = r#"k:{"port":80,"protocol":"UDP"}"#;
+    let ports = json!([{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP"}]);
+    let ours = json!({"f:spec": {"f:ports": {tcp: {".": {}, "f:port": {}}, udp: {".": {}, "f:port": {}, "f:protocol": {}}}}});
+    let live = live(json!({"spec": {"ports": ports}}), &ours, &json!({}), &json!({}));
+    let udp = json!({"port": 80, "protocol": "UDP"});
+    let manifest = json!({"spec": {"ports": [{"port": 80, "appProtocol": "http"}, udp]}});
+    assert_eq!(
+        sent(&manifest, &live, &["/spec/ports/0"]),
+        json!({"spec": {"ports": [{"port": 80}, udp]}})
+    );
+}
+
+#[test]
 fn inside_of_one_value_a_field_is_always_as_it_is_live() {
     let leaf = json!({"f:spec": {"f:args": {}, "f:selector": {}}});
     let none = json!({});
