@@ -312,7 +312,7 @@ impl<'w> Case<'w> {
                 || self.has_stored_what_is_read(&live, &answer.body)
                 || has_only_a_new_generation(&self.manifest, &live, &answer.body)
                 || has_only_moved_an_entry(&live, &answer.body)
-                || has_owned_the_label(&live, &answer.body));
+                || has_owned_the_label(&self.manifest, &live, &answer.body));
         let kind = self.manifest["kind"].as_str().unwrap().to_owned();
         for (verdict, label) in [(&verdict, ""), (&blind, " (no definition)")] {
             if definition.is_none() && !label.is_empty() {
@@ -434,13 +434,17 @@ fn has_stored_its_phase(manifest: &Value, live: &Value, written: &Value) -> bool
 /// Whether an apply did nothing but count a new generation, because of an empty value that every reading drops: the
 /// third exception of change detection.
 fn has_only_a_new_generation(manifest: &Value, live: &Value, written: &Value) -> bool {
-    let [live, written] = [live, written].map(|object| {
-        let mut object = contents(object);
-        object["metadata"]["generation"].take();
-        object
-    });
+    let [live, written] = [live, written].map(|object| without_generation(manifest, contents(object)));
+    live == written
+}
+
+/// An object without its generation, if it is of a kind whose generation counts empty values.
+fn without_generation(manifest: &Value, mut object: Value) -> Value {
     let kind = manifest["kind"].as_str().unwrap();
-    (kind.ends_with("WebhookConfiguration") || kind == "NetworkPolicy") && live == written
+    if kind.ends_with("WebhookConfiguration") || kind == "NetworkPolicy" {
+        object["metadata"]["generation"].take();
+    }
+    object
 }
 
 /// Whether an apply did nothing but move our entry behind that of another manager which has applied, because it has a
@@ -456,13 +460,15 @@ fn has_only_moved_an_entry(live: &Value, written: &Value) -> bool {
 
 /// Whether an apply did nothing but add the part-of label, which we had written by a patch, to
 /// what we have applied: the fourth exception of change detection.
-fn has_owned_the_label(live: &Value, written: &Value) -> bool {
+fn has_owned_the_label(manifest: &Value, live: &Value, written: &Value) -> bool {
     let entries = live["metadata"]["managedFields"].as_array();
     let is_written = entries.into_iter().flatten().any(|entry| {
         let labels = &entry["fieldsV1"]["f:metadata"]["f:labels"];
         entry["manager"] == US && entry["operation"] == "Update" && labels.get(label()).is_some()
     });
-    is_written && without_label(live) == without_label(written)
+    is_written
+        && without_generation(manifest, without_label(live))
+            == without_generation(manifest, without_label(written))
 }
 
 fn label() -> String {
