@@ -235,6 +235,8 @@ fn round_trips(results: &Results, links: &[u64]) -> String {
     let ours = Contender::Ours.to_string();
     let steps = [
         (LinkStep::First, "first apply"),
+        (LinkStep::FirstOfTen, "first apply of 10 objects"),
+        (LinkStep::Pruned, "10% pruned"),
         (LinkStep::Again, "unchanged"),
         (LinkStep::AgainOfConfigMap, "unchanged, the parent is a ConfigMap"),
         (LinkStep::View, "`view`"),

@@ -116,6 +116,10 @@ pub(crate) enum LinkStep {
     View,
     /// The sets of the namespace are listed.
     List,
+    /// A tenth of the objects has left the manifests.
+    Pruned,
+    /// Nothing is there yet, and the set has ten objects.
+    FirstOfTen,
 }
 
 impl LinkStep {
@@ -128,6 +132,8 @@ impl LinkStep {
             Self::AgainOfConfigMap => "again, ConfigMap",
             Self::View => "view",
             Self::List => "list",
+            Self::Pruned => "pruned",
+            Self::FirstOfTen => "first, ten",
         }
     }
 }

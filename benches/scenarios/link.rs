@@ -17,6 +17,8 @@ use crate::{Result, say};
 
 /// Objects of the set.
 pub(crate) const OBJECTS: usize = 300;
+/// Objects of a small set.
+pub(crate) const FEW_OBJECTS: usize = 10;
 /// The round trip in milliseconds from which a run takes seconds.
 const LONG: u64 = 50;
 
@@ -33,6 +35,7 @@ struct Way<'a> {
 /// measured over longer ones.
 pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &Path) -> Result<Vec<LinkRun>> {
     let manifests = Manifests::write(scratch, OBJECTS)?;
+    let few = Manifests::write(scratch, FEW_OBJECTS)?;
     let mut runs: Vec<LinkRun> = Vec::new();
     let mut present = contenders.present.clone();
     for round in 0..options.rounds {
@@ -52,7 +55,7 @@ pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &P
             for contender in in_both_orders(&present, way.repetitions()) {
                 runs.extend(way.apply_twice(&contender, &manifests, options).await?);
             }
-            runs.extend(way.others(&manifests).await?);
+            runs.extend(way.others(&manifests, &few).await?);
             present.retain(|contender| {
                 let name = contender.to_string();
                 !runs.iter().any(|run| run.was_ended && run.contender == name)
@@ -96,25 +99,45 @@ impl Way<'_> {
         Ok(runs)
     }
 
-    /// The same set with a ConfigMap as its parent, and what only looks at it; ours alone.
-    async fn others(&self, manifests: &Manifests) -> Result<Vec<LinkRun>> {
+    /// The same set with a ConfigMap as its parent, what only looks at it, and a small set; ours alone.
+    async fn others(&self, manifests: &Manifests, few: &Manifests) -> Result<Vec<LinkRun>> {
         let namespace = self.server.namespace("link-others").await?;
-        let directory = manifests.directory(State::Full);
+        let other_namespace = self.server.namespace("link-few").await?;
+        let apply = |manifests: &Manifests, state| ["apply".into(), "-f".into(), manifests.directory(state)];
         let mut runs = Vec::new();
-        for step in [
-            LinkStep::FirstOfConfigMap,
-            LinkStep::AgainOfConfigMap,
-            LinkStep::View,
-            LinkStep::List,
+        for (step, arguments, namespace) in [
+            (
+                LinkStep::FirstOfConfigMap,
+                apply(manifests, State::Full).to_vec(),
+                &namespace,
+            ),
+            (
+                LinkStep::AgainOfConfigMap,
+                apply(manifests, State::Full).to_vec(),
+                &namespace,
+            ),
+            (LinkStep::View, vec!["view".into()], &namespace),
+            (LinkStep::List, vec!["list".into()], &namespace),
+            (
+                LinkStep::Pruned,
+                apply(manifests, State::Dropped).to_vec(),
+                &namespace,
+            ),
+            (
+                LinkStep::FirstOfTen,
+                apply(few, State::Full).to_vec(),
+                &other_namespace,
+            ),
         ] {
             let mut command = Command::new(PROGRAM);
             command.env("HOME", self.server.control_plane.data_dir().join("home"));
+            command.args(arguments);
             match step {
-                LinkStep::View => _ = command.args(["view", "cm/bench"]),
-                LinkStep::List => _ = command.arg("list"),
-                _ => _ = command.args(["apply", "cm/bench", "-f"]).arg(&directory),
+                LinkStep::List => {}
+                LinkStep::FirstOfTen => _ = command.arg("few"),
+                _ => _ = command.arg("cm/bench"),
             }
-            command.args(["-o", "json", "-n", &namespace]);
+            command.args(["-o", "json", "-n", namespace]);
             let key = (step, &Contender::Ours);
             runs.push(self.run(&mut command, key, Terms::STRICT).await?);
         }
