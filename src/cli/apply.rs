@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
-use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
+use super::arguments::{ManifestFlags, SetArgument, WaitFailuresFlag, WaitFlags, WriteFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 use crate::model::write_settings::{Conflicts, Hooks, Validation};
 use crate::plan::PruneWhen;
@@ -49,6 +49,9 @@ pub struct Apply {
     /// The time limits.
     #[command(flatten)]
     pub waiting: WaitFlags,
+    /// The failures of Pods.
+    #[command(flatten)]
+    pub failures: WaitFailuresFlag,
     /// Wait for Jobs to complete, not only to start
     #[arg(long, requires = "wait", help_heading = WAITING)]
     pub wait_for_jobs: bool,

@@ -48,6 +48,14 @@ pub struct WaitFlags {
     pub timeout: Option<String>,
 }
 
+/// The flag for Pods that do not become ready.
+#[derive(Debug, Args)]
+pub struct WaitFailuresFlag {
+    /// Restarts until a Pod fails (default 5; 0: never)
+    #[arg(long, requires = "wait", value_name = "N", help_heading = WAITING, default_value = "5")]
+    pub wait_failures: u32,
+}
+
 /// The flags of commands that write.
 #[derive(Debug, Args)]
 pub struct WriteFlags {

@@ -7,7 +7,9 @@ use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
 use super::apply::{Apply, Diff};
-use super::arguments::{ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
+use super::arguments::{
+    ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFailuresFlag, WaitFlags, WriteFlags,
+};
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS, WAITING};
 use crate::model::write_settings::Hooks;
@@ -89,6 +91,9 @@ pub struct View {
     /// Wait until all are ready (default 5m; 0: no limit)
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = WAIT_WITHOUT_VALUE, value_name = "DURATION", help_heading = WAITING)]
     pub wait: Option<String>,
+    /// The failures of Pods.
+    #[command(flatten)]
+    pub failures: WaitFailuresFlag,
     /// Wait for Jobs to complete, not only to start
     #[arg(long, requires = "wait", help_heading = WAITING)]
     pub wait_for_jobs: bool,

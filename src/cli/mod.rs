@@ -15,7 +15,9 @@ mod tips;
 
 pub use adopt_move_disband::{Adopt, Disband, Move};
 pub use apply::{Apply, Diff, DiffDryRun, MarkdownFlags, PlanningFlags};
-pub use arguments::{ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
+pub use arguments::{
+    ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFailuresFlag, WaitFlags, WriteFlags,
+};
 pub use commands::{Command, Delete, Export, List, Rbac, Verify, View};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags};
 pub use help::format_connection_page;

@@ -24,7 +24,7 @@ use crate::session::manifest_files;
 use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
-use crate::session::waits::{DependencyWait, RunWait, WrittenObjects};
+use crate::session::waits::{DependencyWait, RunWait, WaitLimits, WrittenObjects};
 use crate::settings::{self, ApplyOptions};
 
 /// Runs `apply`.
@@ -283,15 +283,21 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
     reporter.set_accepted_data_losses(&prepared.plan.accepted);
     let patience = options.waiting.patience.filter(|_| !is_dry);
     let written = RefCell::new(WrittenObjects::default());
-    let wait = patience
-        .map(|patience| RunWait::new(prepared, &options.status_rules, &interrupt, patience, &written));
+    let limits = |patience| WaitLimits {
+        patience,
+        failures: options.failures,
+    };
+    let wait = patience.map(|patience| {
+        let limits = limits(patience);
+        RunWait::new(prepared, &options.status_rules, &interrupt, limits, &written)
+    });
     let dependencies = DependencyWait {
         server: &prepared.cluster.server,
         id: &prepared.named.set.id,
         rules: &options.status_rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        patience: options.waiting.dependency_patience(),
+        limits: limits(options.waiting.dependency_patience()),
     };
     let execution = Execution {
         waits: wait.as_ref().map(|wait| wait as &dyn WaitsOfRun),

@@ -21,7 +21,7 @@ use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
-use crate::session::waits::{self, DependencyWait};
+use crate::session::waits::{self, DependencyWait, WaitLimits};
 use crate::settings::{self, DeleteOptions};
 use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, RELIST, Waiting};
 
@@ -152,7 +152,10 @@ async fn execute_deletion(
         rules: &rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        patience: options.waiting.dependency_patience(),
+        limits: WaitLimits {
+            patience: options.waiting.dependency_patience(),
+            failures: None,
+        },
     };
     let deletion = Execution {
         take_over: &[],
@@ -235,6 +238,7 @@ async fn delete_and_wait(
         interrupt: deletion.interrupt,
         concurrency: deletion.writing.concurrency,
         after_failure: AfterFailure::Stop,
+        failures: None,
         relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };

@@ -108,6 +108,7 @@ async fn wait_until_all_are_current(
             interrupt,
             concurrency: options.concurrency,
             after_failure: AfterFailure::Stop,
+            failures: options.failures,
             relist: RELIST,
             done_before: "nothing was written",
         };

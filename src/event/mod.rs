@@ -185,7 +185,9 @@ pub struct Awaited {
 pub enum WaitStatus {
     /// The status of the object has changed, and the wait continues.
     Changed,
-    /// The wait continues, and the reason for the status was looked up.
+    /// The wait continues, and has found a reason for the status that was not reported before.
+    NewReason,
+    /// The wait continues, and the reason for the status was looked up again.
     Explained,
     /// The wait continues and has taken a while.
     Slow,

@@ -87,7 +87,7 @@ pub(super) fn awaited_line(awaited: &Awaited) -> String {
     let Awaited { status, reason, .. } = awaited;
     match awaited.wait_status {
         WaitStatus::Arrived | WaitStatus::Unseen => format!("{key}: {reason}"),
-        WaitStatus::Changed | WaitStatus::Explained | WaitStatus::Missed => {
+        WaitStatus::Changed | WaitStatus::NewReason | WaitStatus::Explained | WaitStatus::Missed => {
             format!("{key}: {}: {reason}", status.as_str())
         }
         WaitStatus::Slow => format!("waiting for {key}: {reason}"),

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
 use futures_util::future::LocalBoxFuture;
 
@@ -23,32 +24,40 @@ use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, RELIS
 const APPLIED_BUT_NOT_ALL_PRUNED: &str =
     "everything was applied, but not everything that was removed from the manifests was pruned";
 
+/// What ends a wait before its goal.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitLimits {
+    pub patience: Patience,
+    /// The restarts of a container after which its workload counts as failed; `None` if Pods never make it fail.
+    pub failures: Option<NonZeroU32>,
+}
+
 /// Waits for the objects that `apply` has written or deleted so far (`--wait`).
 pub struct RunWait<'a> {
     prepared: &'a Prepared,
     rules: &'a StatusRules,
     interrupt: &'a Interrupt,
-    patience: Patience,
+    limits: WaitLimits,
     written: &'a RefCell<WrittenObjects>,
     /// Whether the run has waited between its writes, so that it does not wait again at its end.
     has_waited_for_members: Cell<bool>,
 }
 
 impl<'a> RunWait<'a> {
-    /// Creates the waits of one run. Each wait may take as long as `patience` says. The caller passes every event of
+    /// Creates the waits of one run. Each wait may take as long as `limits` says. The caller passes every event of
     /// the run to `written`.
     pub fn new(
         prepared: &'a Prepared,
         rules: &'a StatusRules,
         interrupt: &'a Interrupt,
-        patience: Patience,
+        limits: WaitLimits,
         written: &'a RefCell<WrittenObjects>,
     ) -> Self {
         Self {
             prepared,
             rules,
             interrupt,
-            patience,
+            limits,
             written,
             has_waited_for_members: Cell::new(false),
         }
@@ -67,10 +76,11 @@ impl<'a> RunWait<'a> {
             server: &self.prepared.cluster.server,
             id: &self.prepared.named.set.id,
             rules: self.rules,
-            deadline: Deadline::new(self.patience),
+            deadline: Deadline::new(self.limits.patience),
             interrupt: self.interrupt,
             concurrency: self.prepared.writing.concurrency,
             after_failure: AfterFailure::Stop,
+            failures: self.limits.failures,
             relist: RELIST,
             done_before,
         };
@@ -128,8 +138,8 @@ pub struct DependencyWait<'a> {
     pub interrupt: &'a Interrupt,
     /// How many requests run at once.
     pub concurrency: usize,
-    /// The time limit of each wait.
-    pub patience: Patience,
+    /// The limits of each wait.
+    pub limits: WaitLimits,
 }
 
 impl DependencyWait<'_> {
@@ -139,10 +149,11 @@ impl DependencyWait<'_> {
             server: self.server,
             id: self.id,
             rules: self.rules,
-            deadline: Deadline::new(self.patience),
+            deadline: Deadline::new(self.limits.patience),
             interrupt: self.interrupt,
             concurrency: self.concurrency,
             after_failure: AfterFailure::WaitForTheOthers,
+            failures: self.limits.failures,
             relist: RELIST,
             done_before: "other objects depend on them, and were not written",
         };

@@ -1,11 +1,12 @@
 //! Reads the flags of `apply`. `diff` has most of them, too.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use super::recreate::read_recreate;
 use super::rule_files::read_status_rules;
 use super::sources::{read_recursion, read_sources};
-use super::waiting::read_exclusive;
+use super::waiting::{read_exclusive, read_failures};
 use super::{
     Ignore, SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent,
     read_field_manager, read_tooling,
@@ -50,6 +51,8 @@ pub struct ApplyOptions {
     pub ignore: Option<Ignore>,
     /// The time limits.
     pub waiting: WaitOptions,
+    /// The restarts of a container after which its workload counts as failed; `None` if Pods never make it fail.
+    pub failures: Option<NonZeroU32>,
     /// The rules that determine the status of the objects that the run waits for.
     pub status_rules: StatusRules,
     /// The file for the manifests of the set before the run; `None` if they are not exported.
@@ -138,6 +141,7 @@ impl ApplyOptions {
                 message: read_message(apply),
                 ..self.writing
             },
+            failures: read_failures(&apply.failures, waiting.patience),
             waiting,
             status_rules: read_status_rules(apply.wait_rules.as_deref(), apply.wait_for_jobs)?,
             undo_out: read_undo_out(apply)?,
@@ -188,6 +192,7 @@ impl ApplyOptions {
                 )
             },
             ignore: plan.ignore.as_ref().map(Ignore::from_plan).transpose()?,
+            failures: None,
             status_rules: StatusRules::default(),
             undo_out: None,
         })
@@ -232,6 +237,7 @@ impl ApplyOptions {
             },
             ignore: Ignore::read_at_most_one(&flags.ignore)?,
             waiting: WaitOptions::default(),
+            failures: None,
             status_rules: StatusRules::default(),
             undo_out: None,
         })

@@ -1,8 +1,9 @@
 //! Reads the flags with durations: `--wait`, `--timeout` and `--exclusive`.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::cli::{WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
+use crate::cli::{WAIT_WITHOUT_VALUE, WaitFailuresFlag, WaitFlags, WriteFlags};
 use crate::error::Error;
 use crate::model::write_settings::{DryRun, Exclusive, WEBHOOK_PATIENCE, WebhookPatience};
 use crate::wait::Patience;
@@ -83,6 +84,11 @@ pub(super) fn read_patience(
         Duration::ZERO => Patience::Unlimited,
         time => Patience::Limited(time),
     }))
+}
+
+/// Reads `--wait-failures`; `None` if Pods do not end the wait, or if there is none.
+pub(super) fn read_failures(flag: &WaitFailuresFlag, patience: Option<Patience>) -> Option<NonZeroU32> {
+    NonZeroU32::new(flag.wait_failures).filter(|_| patience.is_some())
 }
 
 /// Reads `--exclusive`. A dry run writes nothing, so it may begin while another run is under way.

@@ -1,33 +1,40 @@
 //! Waits until the writes of a run have taken effect: applied objects are Current, deleted ones are gone.
 //!
 //! Each collection (a kind in a namespace, or in all) is listed and then watched (`follow`). Objects that the user may
-//! not watch, or that do not have the set's label, are polled. `tracker` decides what an observation means, and
-//! `explain` looks up why an object is not Current. Nothing is written here.
+//! not watch, or that do not have the set's label, are polled. `tracker` decides what an observation means. `explain`
+//! looks up why an object is not Current and whether its Pods have failed, and `reasons` reports it. Nothing is written
+//! here.
 
 mod explain;
 mod follow;
+#[cfg(test)]
+mod pod_failure_tests;
 mod read_single_objects;
+mod reasons;
 #[cfg(test)]
 mod tests;
 mod tracker;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, FuturesUnordered};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{OthersOfKind, StatusRules};
-use crate::event::{Awaited, Event, Phase, Subject, WaitStatus};
+use crate::event::{Event, Phase, Subject, WaitStatus};
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
 use crate::model::resource::Resource;
 use crate::model::text::{counted, format_duration};
+use reasons::{Reasons, report_without_reasons};
 use tracker::WaitTracker;
 pub use tracker::{Goal, ObservedStatus};
 
@@ -35,8 +42,6 @@ pub use tracker::{Goal, ObservedStatus};
 const REPORT_INTERVAL: Duration = Duration::from_secs(15);
 /// The time after which reasons are first looked up.
 const FIRST_REASONS: Duration = Duration::from_secs(3);
-/// Limit of objects in such a report.
-const REPORTED_OBJECTS: usize = 5;
 /// The time after which old failures count. A failure at the first observation may be from before the run, if the
 /// controller does not report the generation that it has observed.
 const OLD_FAILURE: Duration = Duration::from_secs(10);
@@ -45,8 +50,6 @@ const OLD_FAILURE: Duration = Duration::from_secs(10);
 pub const RELIST: Duration = Duration::from_secs(30);
 /// Time limit of the last read at the end of the wait.
 pub const LAST_READ: Duration = Duration::from_secs(5);
-/// Time limit of looking up why objects are not Current.
-const EXPLAINING: Duration = Duration::from_secs(5);
 
 /// One object that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +115,8 @@ pub struct Waiting<'a> {
     pub concurrency: usize,
     /// What the wait does after an object has failed.
     pub after_failure: AfterFailure,
+    /// The restarts of a container after which its workload counts as failed; `None` if Pods never make it fail.
+    pub failures: Option<NonZeroU32>,
     /// The time after which a collection is listed again; [`RELIST`] except in tests.
     pub relist: Duration,
     /// Describes what the run has written, for the warning if the user stops the wait.
@@ -188,6 +193,18 @@ fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen
     }
 }
 
+/// Describes a wait that ended because objects have failed.
+fn describe_failure(tracker: &WaitTracker, what: &str) -> Message {
+    let message = Message::new(format!(
+        "stopped waiting: failed objects do not recover by themselves: {what}"
+    ));
+    if (0..tracker.len()).any(|index| tracker.has_failed_by_pods(index)) {
+        message.with_hint("to wait in spite of such Pods, add --wait-failures=0")
+    } else {
+        message
+    }
+}
+
 /// Waits until this time; forever if it is `None`.
 pub async fn wait_until_time_or_forever(time: Option<Instant>) {
     match time {
@@ -229,16 +246,16 @@ impl Waiting<'_> {
             limit: self.deadline.left(),
         });
         let mut tracker = WaitTracker::new(targets);
-        let Some(stop) = self.watch(&mut tracker, sink).await else {
+        let mut reasons = Reasons::new(self);
+        let Some(stop) = self.watch(&mut tracker, &mut reasons, sink).await else {
             return Outcome::Arrived;
         };
         let pending = tracker.pending().into_iter();
         // `unseen` are the objects that were not observed before the wait ended.
         let (missed, unseen): (Vec<usize>, Vec<usize>) = pending.partition(|index| tracker.is_seen(*index));
         if let Stop::Interrupted = stop {
-            self.look_up_reasons_and_report(&tracker, &missed, WaitStatus::Missed, sink)
-                .await;
-            report_with_reasons(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
+            reasons.report_missed(&tracker, &missed, sink).await;
+            report_without_reasons(&tracker, &unseen, WaitStatus::Unseen, sink);
             let what = match unseen.len() {
                 0 => format!(" for {} of {}", missed.len(), counted(tracker.len(), "object")),
                 count => format!(": {} not checked yet", counted(count, "object")),
@@ -251,28 +268,28 @@ impl Waiting<'_> {
         }
         match stop {
             // The server does not answer, so looking up reasons would take until its time limit and find none.
-            Stop::TimedOutUnread => report_with_reasons(&tracker, &missed, WaitStatus::Missed, &[], sink),
-            _ => {
-                self.look_up_reasons_and_report(&tracker, &missed, WaitStatus::Missed, sink)
-                    .await;
-            }
+            Stop::TimedOutUnread => report_without_reasons(&tracker, &missed, WaitStatus::Missed, sink),
+            _ => reasons.report_missed(&tracker, &missed, sink).await,
         }
-        report_with_reasons(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
+        report_without_reasons(&tracker, &unseen, WaitStatus::Unseen, sink);
         let what = describe_pending(&tracker, &stop, &missed, &unseen);
-        sink(Event::general_failure(match stop {
-            Stop::Failed => {
-                format!("stopped waiting: failed objects do not recover by themselves: {what}")
-            }
-            Stop::TimedOut | Stop::TimedOutUnread | Stop::Interrupted => format!(
+        sink(Event::Failure(match stop {
+            Stop::Failed => describe_failure(&tracker, &what),
+            Stop::TimedOut | Stop::TimedOutUnread | Stop::Interrupted => Message::new(format!(
                 "timed out waiting for the condition{}: {what}",
                 self.deadline.time_limit_suffix()
-            ),
+            )),
         }));
         Outcome::Missed
     }
 
     /// Watches until the wait ends. Returns `None` if every object has reached its goal.
-    async fn watch(&self, tracker: &mut WaitTracker, sink: &mut Sink<'_>) -> Option<Stop> {
+    async fn watch(
+        &self,
+        tracker: &mut WaitTracker,
+        reasons: &mut Reasons<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Option<Stop> {
         let (observations, mut observed) = mpsc::unbounded_channel();
         let groups = follow::group_targets(tracker.targets());
         let follow = follow::Follow {
@@ -291,7 +308,7 @@ impl Waiting<'_> {
         let mut warned = BTreeSet::new();
         let mut next_report = Instant::now() + REPORT_INTERVAL;
         let mut old_failures_count = Some(Instant::now() + OLD_FAILURE);
-        let mut first_reasons = Instant::now() + FIRST_REASONS;
+        let mut first_reasons = Some(Instant::now() + FIRST_REASONS);
         while !tracker.have_all_arrived() {
             tokio::select! {
                 biased;
@@ -326,17 +343,19 @@ impl Waiting<'_> {
                         return Some(Stop::Failed);
                     }
                 }
-                () = sleep_until(first_reasons), if first_reasons < next_report => {
-                    let mut pending = tracker.pending();
-                    pending.truncate(REPORTED_OBJECTS);
-                    self.look_up_reasons_and_report(tracker, &pending, WaitStatus::Explained, sink).await;
+                () = wait_until_time_or_forever(first_reasons) => {
                     // From now on, only the regular reports look up reasons.
-                    first_reasons = next_report;
+                    first_reasons = None;
+                    reasons.report_new(tracker, sink).await;
+                    if self.ends_by_failure(tracker) {
+                        return Some(Stop::Failed);
+                    }
                 }
                 () = sleep_until(next_report) => {
-                    let mut pending = tracker.pending();
-                    pending.truncate(REPORTED_OBJECTS);
-                    self.look_up_reasons_and_report(tracker, &pending, WaitStatus::Slow, sink).await;
+                    reasons.report_slow(tracker, sink).await;
+                    if self.ends_by_failure(tracker) {
+                        return Some(Stop::Failed);
+                    }
                     next_report = Instant::now() + REPORT_INTERVAL;
                 }
             }
@@ -384,47 +403,5 @@ impl Waiting<'_> {
             }
         }
         (!tracker.have_all_arrived()).then_some(stop)
-    }
-
-    /// Reports these objects, each with the reason as far as it can be looked up.
-    async fn look_up_reasons_and_report(
-        &self,
-        tracker: &WaitTracker,
-        indexes: &[usize],
-        wait_status: WaitStatus,
-        sink: &mut Sink<'_>,
-    ) {
-        // A user who stops the run does not want to wait for reasons.
-        let reasons = if self.interrupt.is_requested() {
-            Vec::new()
-        } else {
-            let reasons = explain::find_reasons(self.server, tracker, indexes, self.concurrency);
-            timeout(EXPLAINING, reasons).await.unwrap_or_default()
-        };
-        report_with_reasons(tracker, indexes, wait_status, &reasons, sink);
-    }
-}
-
-/// Reports these objects, each with the reason at the same position in `reasons`, if there is one.
-fn report_with_reasons(
-    tracker: &WaitTracker,
-    indexes: &[usize],
-    wait_status: WaitStatus,
-    reasons: &[Option<String>],
-    sink: &mut Sink<'_>,
-) {
-    for (position, index) in indexes.iter().enumerate() {
-        let readiness = tracker.readiness(*index);
-        let reason = match reasons.get(position).cloned().flatten() {
-            Some(found) if !readiness.reason.contains(&found) => format!("{}; {found}", readiness.reason),
-            Some(_) | None => readiness.reason,
-        };
-        let target = &tracker.targets()[*index];
-        sink(Event::Awaited(Awaited {
-            subject: target.subject(),
-            status: readiness.state,
-            reason,
-            wait_status,
-        }));
     }
 }

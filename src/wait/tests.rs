@@ -163,6 +163,7 @@ async fn wait_with(
         interrupt: &Interrupt::default(),
         concurrency: 1,
         after_failure: AfterFailure::Stop,
+        failures: NonZeroU32::new(5),
         relist,
         done_before: "",
     };
@@ -269,6 +270,7 @@ async fn a_failure_leaves_time_for_the_others_if_it_may() {
             interrupt: &Interrupt::default(),
             concurrency: 1,
             after_failure,
+            failures: None,
             relist: SOON,
             done_before: "",
         };

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::Target;
+use super::explain::Verdict;
 use crate::compare::status::{Generation, Readiness, State};
 use crate::event::{Awaited, Subject, WaitStatus};
 
@@ -57,6 +58,8 @@ pub(super) struct WaitTracker {
     /// `true` for an object that was failed when it was first observed, and whose status has not changed since: the
     /// failure may be from before the run.
     old: Vec<bool>,
+    /// `true` for an object that has failed because of its Pods, as far as was looked up.
+    failed_by_pods: Vec<bool>,
     /// `true` once old failures count: controllers have had time to report another status.
     counts_old_failures: bool,
 }
@@ -67,6 +70,7 @@ impl WaitTracker {
             seen: vec![None; targets.len()],
             arrived: vec![false; targets.len()],
             old: vec![false; targets.len()],
+            failed_by_pods: vec![false; targets.len()],
             counts_old_failures: false,
             targets,
         }
@@ -128,7 +132,19 @@ impl WaitTracker {
     fn is_failed(&self, index: usize) -> bool {
         let seen = self.seen[index].as_ref();
         let has_failed = seen.is_some_and(|seen| seen.state == State::Failed);
-        has_failed && self.targets[index].goal != Goal::Gone && !self.old[index]
+        let has_failed_itself = has_failed && self.targets[index].goal != Goal::Gone && !self.old[index];
+        has_failed_itself || self.has_failed_by_pods(index)
+    }
+
+    /// Records what the Pods of an object say about it.
+    pub(super) fn record_verdict(&mut self, index: usize, verdict: Verdict) {
+        self.failed_by_pods[index] = verdict == Verdict::Failed;
+    }
+
+    /// Returns whether the object would be `InProgress`, but Pods of it do not recover by themselves.
+    pub(super) fn has_failed_by_pods(&self, index: usize) -> bool {
+        let seen = self.seen[index].as_ref();
+        self.failed_by_pods[index] && seen.is_some_and(|seen| seen.state == State::InProgress)
     }
 
     /// From now on, lets a failure count although the object was failed when it was first observed, also if it is first
@@ -151,8 +167,14 @@ impl WaitTracker {
     }
 
     pub(super) fn readiness(&self, index: usize) -> Readiness {
-        let seen = self.seen[index].clone();
-        seen.unwrap_or_else(|| Readiness::new(State::Unknown, "it was not looked at before the wait ended"))
+        match self.seen[index].clone() {
+            None => Readiness::new(State::Unknown, "it was not looked at before the wait ended"),
+            Some(seen) if self.has_failed_by_pods(index) => Readiness {
+                state: State::Failed,
+                ..seen
+            },
+            Some(seen) => seen,
+        }
     }
 }
 

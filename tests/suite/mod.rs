@@ -26,6 +26,7 @@ mod empty_values;
 mod exact_text;
 mod export;
 mod exported;
+mod failing_pods;
 mod failures;
 mod filled_during_run;
 mod flow_control;

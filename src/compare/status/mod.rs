@@ -8,8 +8,11 @@
 mod built_in_kinds;
 mod conventions;
 mod current_once_written;
+mod newest_pods;
 mod object;
 mod pod;
+
+mod pod_trouble;
 mod rules;
 mod workloads;
 
@@ -20,6 +23,7 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
@@ -30,9 +34,10 @@ use crate::model::resource::Subresource;
 use object::{ObjectView, in_progress_if_too_few};
 
 pub use current_once_written::WriteOutcome;
-pub use pod::{
-    ContainerInstance, Crash, find_crashed_container as crash_of_pod, reason_for_not_ready as trouble_of_pod,
-};
+pub use newest_pods::NewestPods;
+pub use pod::{ContainerInstance, Crash, find_crashed_container as crash_of_pod};
+
+pub use pod_trouble::{Outlook, PodFailureRule, PodTrouble, Sighting, troubles_of_pod};
 use rules::Certainty;
 pub use rules::{Origin, RuleSet};
 
@@ -213,6 +218,12 @@ pub fn seconds_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
     }
     let left = TIME_FOR_STATUS - age_in_seconds(ObjectView(object), now)?;
     u64::try_from(left).ok().filter(|left| *left > 0)
+}
+
+/// Returns the age of an object; zero if its creation time is missing or later than now.
+pub fn age_of(object: &Value, now: Timestamp) -> Duration {
+    let seconds = age_in_seconds(ObjectView(object), now).unwrap_or_default();
+    Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
 }
 
 /// Returns the age of an object in seconds; `None` if its creation time is missing.

@@ -1,8 +1,9 @@
-//! The status of Pods, and the reason why a Pod is not ready.
+//! The status of Pods, and the crashes of their containers.
 
 use serde_json::Value;
 
 use super::object::ObjectView;
+use super::pod_trouble::{container_statuses, troubles_of_pod};
 use super::{Readiness, State};
 
 pub(super) fn judge(object: ObjectView) -> Readiness {
@@ -26,17 +27,8 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
     }
 }
 
-/// Returns why a Pod is not ready: the first container that cannot be started, or why it is
-/// unschedulable; `None` if no cause is known.
-pub fn reason_for_not_ready(pod: &Value) -> Option<String> {
-    let pod = ObjectView(pod);
-    container_statuses(pod)
-        .find_map(unusual_reason_for_waiting)
-        .or_else(|| {
-            let scheduled = pod.condition("PodScheduled")?;
-            let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
-            is_unschedulable.then(|| scheduled.to_string())
-        })
+fn reason_for_not_ready(pod: &Value) -> Option<String> {
+    troubles_of_pod(pod).next().map(|trouble| trouble.reason)
 }
 
 /// A container of a Pod that has crashed.
@@ -77,27 +69,6 @@ pub fn find_crashed_container(pod: &Value) -> Option<Crash> {
                 instance,
             })
         })
-}
-
-fn container_statuses(pod: ObjectView<'_>) -> impl Iterator<Item = &Value> {
-    ["/status/initContainerStatuses", "/status/containerStatuses"]
-        .into_iter()
-        .flat_map(move |pointer| pod.array(pointer))
-}
-
-/// Reasons that every container has for a while before it starts; they are no trouble.
-const REASONS_BEFORE_START: [&str; 2] = ["ContainerCreating", "PodInitializing"];
-
-/// Returns why a container cannot be started; `None` if it is not waiting, or for a usual reason.
-fn unusual_reason_for_waiting(container: &Value) -> Option<String> {
-    let waiting = ObjectView(container).0.pointer("/state/waiting")?;
-    let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
-    if reason.is_empty() || REASONS_BEFORE_START.contains(&reason) {
-        return None;
-    }
-    let name = container["name"].as_str().unwrap_or_default();
-    let colon = if message.is_empty() { "" } else { ": " };
-    Some(format!("container {name}: {reason}{colon}{message}"))
 }
 
 fn is_crash_looping(object: ObjectView) -> bool {

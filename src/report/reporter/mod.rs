@@ -314,8 +314,10 @@ impl Reporter {
                 (Label::Note, Verbosity::Verbose)
             }
             // The screen of the wait shows the object.
-            WaitStatus::Slow if self.bars.shows_wait() => (Label::Note, Verbosity::Verbose),
-            WaitStatus::Slow => (Label::Note, Verbosity::Normal),
+            WaitStatus::Slow | WaitStatus::NewReason if self.bars.shows_wait() => {
+                (Label::Note, Verbosity::Verbose)
+            }
+            WaitStatus::Slow | WaitStatus::NewReason => (Label::Note, Verbosity::Normal),
             WaitStatus::Missed => (Label::Error, Verbosity::Quiet),
             WaitStatus::Explained => return,
         };

@@ -1,0 +1,113 @@
+//! Pods that do not recover end `--wait`: the tests write what the controllers and the kubelet would.
+
+use serde_json::{Value, json};
+
+use crate::support::{Run, Set, cluster, deployment, named, namespace, with};
+
+/// An object with the controller `owner`, which exists.
+fn owned_by(object: Value, owner: &Value) -> Value {
+    let live = cluster().live(owner).expect("the owner");
+    let reference = json!({
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
+        "uid": live["metadata"]["uid"], "controller": true,
+    });
+    with(object, &json!({"metadata": {"ownerReferences": [reference]}}))
+}
+
+/// Creates the `ReplicaSet` of this revision, with a Pod that has crashed six times.
+fn create_crashing_pod(home: &str, web: &Value, revision: &str) {
+    let name = format!("web-{revision}");
+    let labels = json!({"app": "web", "revision": revision});
+    let containers = json!({"containers": [{"name": "app", "image": "app"}]});
+    let set = with(
+        named("apps/v1", "ReplicaSet", Some(home), &name),
+        &json!({
+            "metadata": {"annotations": {"deployment.kubernetes.io/revision": revision}, "labels": labels},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": containers},
+            },
+        }),
+    );
+    cluster().create(&owned_by(set.clone(), web));
+    let pod = with(
+        named("v1", "Pod", Some(home), &name),
+        &json!({"metadata": {"labels": labels}, "spec": containers}),
+    );
+    let pod = owned_by(pod, &set);
+    cluster().create(&pod);
+    let container = json!({
+        "name": "app", "image": "app", "imageID": "", "ready": false, "restartCount": 5,
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
+        "lastState": {"terminated": {"exitCode": 1, "startedAt": "2999-01-01T00:00:00Z"}},
+    });
+    cluster().patch_status(
+        &pod,
+        &json!({"phase": "Running", "containerStatuses": [container]}),
+    );
+}
+
+fn set_revision(web: &Value, revision: &str) {
+    let annotations = json!({"deployment.kubernetes.io/revision": revision});
+    cluster().patch(web, &json!({"metadata": {"annotations": annotations}}));
+    let live = cluster().live(web).expect("it");
+    cluster().patch_status(
+        web,
+        &json!({"observedGeneration": live["metadata"]["generation"], "replicas": 1}),
+    );
+}
+
+fn missed(run: &Run) -> (String, String) {
+    let waiting = &run.document()["waiting"][0];
+    let text = |field: &str| waiting[field].as_str().unwrap_or_default().to_owned();
+    (text("status"), text("reason"))
+}
+
+#[test]
+fn pods_of_the_newest_revision_that_crash_end_the_wait() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let web = deployment(&home, "web", 1);
+    let objects = [web.clone()];
+    set.apply(&objects);
+    create_crashing_pod(&home, &web, "1");
+
+    // The Pod is of the newest revision. Only that can end a wait without a limit.
+    set_revision(&web, "1");
+    let run = set.apply_with(&objects, &["--wait=0"]).expect(1);
+    let (status, reason) = missed(&run);
+    assert_eq!(status, "Failed");
+    assert!(
+        reason.contains("pod/web-1: container app: CrashLoopBackOff after 5 restarts"),
+        "{reason}"
+    );
+    assert!(run.stderr.contains("--wait-failures=0"), "{}", run.stderr);
+    let run = set.invoke("view", &["--wait=0"]).expect(1);
+    assert_eq!(missed(&run).0, "Failed");
+
+    // It may restart more often, or as often as it does.
+    for flag in ["--wait-failures=6", "--wait-failures=0"] {
+        let run = set.apply_with(&objects, &["--wait=5s", flag]).expect(1);
+        assert_eq!(missed(&run).0, "InProgress", "{flag}");
+    }
+
+    // It is of an older revision.
+    set_revision(&web, "2");
+    let run = set.apply_with(&objects, &["--wait=5s"]).expect(1);
+    assert_eq!(missed(&run).0, "InProgress");
+}
+
+#[test]
+fn failures_of_pods_are_counted_only_during_a_wait() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [deployment(&home, "web", 1)];
+    for flags in [
+        &["--wait-failures=3"][..],
+        &["--wait", "--wait-failures=-1"],
+        &["--wait", "--wait-failures=many"],
+    ] {
+        set.apply_with(&objects, flags).expect(2);
+    }
+    assert_eq!(cluster().live(&objects[0]), None);
+}
