@@ -62,6 +62,7 @@ pub fn needed_for_every_run(
             key.namespace.as_deref(),
         ));
     }
+    needed.extend(needed_to_judge_pods(desired, discovery));
     for member in desired.members.iter().chain(&desired.parent) {
         needed.extend(object_content::needed_for_content(member, desired, discovery));
     }
@@ -169,6 +170,30 @@ fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTree
         if let KindLookup::Found(resource) = discovery.find_preferred(&kind) {
             for namespace in &namespaces {
                 needed.insert(Permission::on_all_objects(Verb::List, resource, *namespace));
+            }
+        }
+    }
+    needed
+}
+
+/// Returns the permissions to find out during a wait why a workload is not ready, and whether it has failed: to list its
+/// Pods, the events about them, and the ReplicaSets of a Deployment. Without them, the wait goes on until its time is
+/// over.
+fn needed_to_judge_pods(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
+    let mut needed = BTreeSet::new();
+    for member in &desired.members {
+        let GroupKind { group, kind } = &member.key.group_kind;
+        let lists: &[(&str, &str)] = match (group.as_str(), kind.as_str()) {
+            ("apps", "Deployment") => &[("", "Pod"), ("", "Event"), ("apps", "ReplicaSet")],
+            ("apps", "StatefulSet" | "DaemonSet" | "ReplicaSet") | ("batch", "Job") => {
+                &[("", "Pod"), ("", "Event")]
+            }
+            _ => &[],
+        };
+        for (group, kind) in lists {
+            if let KindLookup::Found(resource) = discovery.find_preferred(&GroupKind::new(*group, *kind)) {
+                let namespace = member.key.namespace.as_deref();
+                needed.insert(Permission::on_all_objects(Verb::List, resource, namespace));
             }
         }
     }
