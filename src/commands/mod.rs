@@ -12,6 +12,7 @@ mod history;
 mod list;
 mod move_members;
 mod rbac;
+mod undo;
 mod verify;
 mod view;
 

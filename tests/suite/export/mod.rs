@@ -3,6 +3,7 @@
 
 mod property;
 mod undo;
+mod undo_on_failure;
 
 use std::collections::BTreeMap;
 use std::fs;
