@@ -1,24 +1,20 @@
-//! Sends the requests of discovery: two for a server since v1.26, and one more per group-version for
-//! an older one.
+//! Sends the two requests of discovery.
 //!
 //! `parse` reads the answers.
 
-use futures_util::StreamExt as _;
 use http::StatusCode;
 
-use super::parse::{self, GroupVersion, Root, RootAnswer, VersionResult};
-use super::{Discovery, FailedVersion};
+use super::Discovery;
+use super::parse::{self, Root, VersionResult};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer};
 use crate::error::{Error, ErrorKind};
-use crate::model::resource::percent_encode;
 
-/// The formats in which `/api` and `/apis` can be read, the preferred one first, as client-go asks for them.
+/// The formats in which `/api` and `/apis` can be read, the preferred one first, as client-go asks for them. The last
+/// is the answer of a server before Kubernetes 1.27. It is not read, but it tells the server's age, which a 406 would
+/// not.
 const ACCEPT_ROOT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
     application/json";
-const ACCEPT_RESOURCE_LIST: &str = "application/json";
-/// The most concurrent requests for group-versions of an old server.
-const CONCURRENCY: usize = 16;
 
 /// Discovery that failed as a whole: it is unknown what the server serves.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +57,8 @@ impl From<DiscoveryError> for Error {
 
 /// Reads what the server serves.
 ///
-/// A group-version whose resources cannot be read is recorded as failed. It is an error only if
-/// `/api` or `/apis` itself cannot be read.
+/// A group-version whose API server does not answer is recorded as failed. It is an error only if `/api` or `/apis`
+/// itself cannot be read.
 pub async fn fetch(server: &ApiServer) -> Result<Discovery, DiscoveryError> {
     let (core, groups) = tokio::try_join!(
         fetch_versions(server, Root::Core),
@@ -77,43 +73,8 @@ async fn fetch_versions(server: &ApiServer, root: Root) -> Result<Vec<VersionRes
         Root::Groups => "/apis",
     };
     let reply = server.get_list(path, ACCEPT_ROOT).await?;
-    let answer = parse::parse_root(root, &reply.body)
-        .map_err(|error| ApiError::for_invalid_answer(path, error.to_string()))?;
-    match answer {
-        RootAnswer::Aggregated(versions) => Ok(versions),
-        RootAnswer::Index(index) => Ok(fetch_each_version(server, index).await),
-    }
-}
-
-async fn fetch_each_version(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<VersionResult> {
-    futures_util::stream::iter(index)
-        .map(|group_version| fetch_version(server, group_version))
-        .buffered(CONCURRENCY)
-        .collect()
-        .await
-}
-
-async fn fetch_version(server: &ApiServer, group_version: GroupVersion) -> VersionResult {
-    let path = if group_version.group.is_empty() {
-        format!("/api/{}", percent_encode(&group_version.version))
-    } else {
-        format!(
-            "/apis/{}/{}",
-            percent_encode(&group_version.group),
-            percent_encode(&group_version.version)
-        )
-    };
-    let resources = match server.get_list(&path, ACCEPT_RESOURCE_LIST).await {
-        Ok(reply) => {
-            parse::parse_resource_list(&group_version, &reply.body).map_err(|error| error.to_string())
-        }
-        Err(error) => Err(error.kind.to_string()),
-    };
-    resources.map_err(|reason| FailedVersion {
-        group: group_version.group,
-        version: group_version.version,
-        reason,
-    })
+    parse::parse_root(root, &reply.body)
+        .map_err(|error| ApiError::for_invalid_answer(path, error.to_string()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 #![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,15 +9,9 @@ use http::{Request, Response, header};
 use kube::client::Body;
 
 use super::*;
-use crate::cluster::discovery::{KindLookup, Lookup};
-use crate::model::identity::{GroupKind, GroupVersionKind};
 
 const AGGREGATED_API: &str = include_str!("../../../../testdata/discovery/aggregated-api.json");
 const AGGREGATED_APIS: &str = include_str!("../../../../testdata/discovery/aggregated-apis.json");
-const INDEX_API: &str = include_str!("../../../../testdata/discovery/index-api.json");
-const INDEX_APIS: &str = include_str!("../../../../testdata/discovery/index-apis.json");
-const RESOURCES_APPS_V1: &str = include_str!("../../../../testdata/discovery/resources-apps-v1.json");
-const NO_RESOURCES: &str = r#"{"kind": "APIResourceList", "resources": []}"#;
 const FORBIDDEN: &str = r#"{"kind": "Status", "message": "no rights", "reason": "Forbidden", "code": 403}"#;
 const HTML: &str = "<!DOCTYPE html><html><body>Sign in</body></html>";
 
@@ -73,7 +67,7 @@ impl FakeServer {
 }
 
 #[tokio::test]
-async fn a_new_server_is_asked_twice() {
+async fn the_server_is_asked_twice() {
     let fake = FakeServer::new(&[("/api", 200, AGGREGATED_API), ("/apis", 200, AGGREGATED_APIS)]);
     let discovery = fetch(&fake.server).await.expect("discovery succeeds");
 
@@ -93,93 +87,6 @@ async fn a_new_server_is_asked_twice() {
 }
 
 #[tokio::test]
-async fn an_old_server_is_asked_for_each_group_version_and_one_may_fail() {
-    for (code, body, reason) in [
-        (404, "not found", "404"),
-        (403, FORBIDDEN, "no rights"),
-        (401, "", "401"),
-        (200, HTML, "not a complete JSON object"),
-        (
-            200,
-            r#"{"kind": "APIResourceList", "resources": [{"name": "po"#,
-            "not a complete JSON object",
-        ),
-        (200, r#"{"kind": "Status"}"#, "Status"),
-    ] {
-        let fake = FakeServer::new(&[
-            ("/api", 200, INDEX_API),
-            ("/apis", 200, INDEX_APIS),
-            (
-                "/api/v1",
-                200,
-                r#"{"kind": "APIResourceList", "resources": [{"name": "secrets", "kind": "Secret"}]}"#,
-            ),
-            ("/apis/apps/v1", 200, RESOURCES_APPS_V1),
-            ("/apis/autoscaling/v2", 200, NO_RESOURCES),
-            ("/apis/autoscaling/v1", 200, NO_RESOURCES),
-            ("/apis/metrics.k8s.io/v1beta1", code, body),
-        ]);
-        let discovery = fetch(&fake.server)
-            .await
-            .expect("one group does not spoil the others");
-
-        // An answer that was cut off is asked for once more.
-        let asked: BTreeSet<_> = fake.asked().into_iter().collect();
-        assert_eq!(asked.len(), 7);
-        assert!(matches!(
-            discovery.find_resource(&GroupVersionKind::from_api_version("apps/v1", "Deployment")),
-            Lookup::Found(_)
-        ));
-        assert!(matches!(
-            discovery.find_preferred(&GroupKind::new("", "Secret")),
-            KindLookup::Found(_)
-        ));
-        assert_eq!(
-            discovery.find_preferred(&GroupKind::new("autoscaling", "Gone")),
-            KindLookup::Absent
-        );
-        let KindLookup::GroupFailed(failure) =
-            discovery.find_preferred(&GroupKind::new("metrics.k8s.io", "PodMetrics"))
-        else {
-            panic!("the group failed");
-        };
-        assert_eq!(
-            (failure.group.as_str(), failure.version.as_str()),
-            ("metrics.k8s.io", "v1beta1")
-        );
-        assert!(failure.reason.contains(reason), "{failure}");
-    }
-}
-
-#[tokio::test]
-async fn a_hostile_index_cannot_lead_elsewhere() {
-    let fake = FakeServer::new(&[
-        (
-            "/api",
-            200,
-            r#"{"kind": "APIVersions", "versions": ["v1/secrets?watch=true#"]}"#,
-        ),
-        (
-            "/apis",
-            200,
-            r#"{"kind": "APIGroupList", "groups": [{"name": "a b/c", "versions": [{"version": "%2e"}]}]}"#,
-        ),
-    ]);
-    let discovery = fetch(&fake.server).await.expect("the index can be read");
-    assert_eq!(discovery.failures().len(), 2);
-    let paths: Vec<String> = fake.asked().into_iter().map(|(path, _)| path).collect();
-    assert_eq!(
-        paths,
-        [
-            "/api",
-            "/api/v1%2Fsecrets%3Fwatch=true%23",
-            "/apis",
-            "/apis/a%20b%2Fc/%252e"
-        ]
-    );
-}
-
-#[tokio::test]
 async fn failures_of_discovery_are_classified() {
     let truncated = &AGGREGATED_APIS[..4000];
     for (path, code, body, expected) in [
@@ -194,6 +101,12 @@ async fn failures_of_discovery_are_classified() {
             "/apis",
             200,
             r#"{"kind": "APIGroupDiscoveryList", "items": []}"#,
+            "discovery: invalid response: ",
+        ),
+        (
+            "/apis",
+            200,
+            r#"{"kind": "APIGroupList", "groups": [{"name": "apps", "versions": [{"version": "v1"}]}]}"#,
             "discovery: invalid response: ",
         ),
     ] {

@@ -7,10 +7,7 @@ fn aggregated_sample(of: Root) -> Vec<VersionResult> {
         Root::Core => include_bytes!("../../../../testdata/discovery/aggregated-api.json"),
         Root::Groups => include_bytes!("../../../../testdata/discovery/aggregated-apis.json"),
     };
-    match parse_root(of, body).expect("the sample is well-formed") {
-        RootAnswer::Aggregated(versions) => versions,
-        RootAnswer::Index(_) => panic!("the sample is aggregated"),
-    }
+    parse_root(of, body).expect("the sample is well-formed")
 }
 
 fn names(versions: &[VersionResult]) -> Vec<String> {
@@ -20,13 +17,6 @@ fn names(versions: &[VersionResult]) -> Vec<String> {
         .flatten()
         .map(|resource| format!("{} {} {}", resource.api_version(), resource.plural, resource.kind))
         .collect()
-}
-
-fn group_version(group: &str, version: &str) -> GroupVersion {
-    GroupVersion {
-        group: group.to_owned(),
-        version: version.to_owned(),
-    }
 }
 
 #[test]
@@ -142,11 +132,8 @@ fn odd_resources_of_an_aggregated_document() {
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1", "resources": [resource]}]},
         ]});
-        let answer =
+        let versions =
             parse_root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
-        let RootAnswer::Aggregated(versions) = answer else {
-            panic!("the document is aggregated");
-        };
         assert_eq!(
             names(&versions),
             expected.into_iter().collect::<Vec<_>>(),
@@ -166,11 +153,8 @@ fn only_current_versions_are_believed() {
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
             {"metadata": {"name": "g"}, "versions": [{"version": "v1", "freshness": freshness, "resources": null}]},
         ]});
-        let answer =
+        let versions =
             parse_root(Root::Groups, document.to_string().as_bytes()).expect("a well-formed document");
-        let RootAnswer::Aggregated(versions) = answer else {
-            panic!("the document is aggregated");
-        };
         assert_eq!(
             versions.iter().map(Result::is_ok).collect::<Vec<_>>(),
             [is_known],
@@ -194,65 +178,13 @@ fn a_group_stays_below_its_root() {
 }
 
 #[test]
-fn the_index_of_an_old_server_with_the_preferred_version_first() {
-    let core = parse_root(
-        Root::Core,
-        include_bytes!("../../../../testdata/discovery/index-api.json"),
-    );
-    assert_eq!(
-        core.expect("well-formed"),
-        RootAnswer::Index(vec![group_version("", "v1")])
-    );
-
-    let groups = parse_root(
-        Root::Groups,
-        include_bytes!("../../../../testdata/discovery/index-apis.json"),
-    );
-    assert_eq!(
-        groups.expect("well-formed"),
-        RootAnswer::Index(vec![
-            group_version("apps", "v1"),
-            group_version("autoscaling", "v2"),
-            group_version("autoscaling", "v1"),
-            group_version("metrics.k8s.io", "v1beta1"),
-        ])
-    );
-
-    let later_preferred = json!({"kind": "APIGroupList", "groups": [{
-        "name": "g",
-        "versions": [{"version": "v1"}, {"version": "v3"}, {"version": "v2"}, {"version": ""}],
-        "preferredVersion": {"version": "v2"},
-    }, {"name": "", "versions": [{"version": "v1"}]}, {"name": "h", "versions": null}]});
-    assert_eq!(
-        parse_root(Root::Groups, later_preferred.to_string().as_bytes()).expect("well-formed"),
-        RootAnswer::Index(vec![
-            group_version("g", "v2"),
-            group_version("g", "v1"),
-            group_version("g", "v3")
-        ])
-    );
-}
-
-#[test]
-fn a_resource_list_of_an_old_server_says_the_same_as_the_aggregated_document() {
-    let listed = parse_resource_list(
-        &group_version("apps", "v1"),
-        include_bytes!("../../../../testdata/discovery/resources-apps-v1.json"),
-    )
-    .expect("well-formed");
-    let aggregated = aggregated_sample(Root::Groups)
-        .swap_remove(0)
-        .expect("apps is current");
-    assert_eq!(listed, aggregated);
-}
-
-#[test]
 fn a_missing_singular_is_the_kind_in_small_letters() {
-    let document =
-        json!({"kind": "APIResourceList", "resources": [{"name": "configmaps", "kind": "ConfigMap"}]});
-    let listed =
-        parse_resource_list(&group_version("", "v1"), document.to_string().as_bytes()).expect("well-formed");
-    assert_eq!(listed[0].singular, "configmap");
+    let document = json!({"kind": "APIGroupDiscoveryList", "items": [{"versions": [
+        {"version": "v1", "resources": [{"resource": "configmaps", "responseKind": {"kind": "ConfigMap"}}]},
+    ]}]});
+    let versions = parse_root(Root::Core, document.to_string().as_bytes()).expect("a well-formed document");
+    let resources = versions[0].as_ref().expect("the version is current");
+    assert_eq!(resources[0].singular, "configmap");
 }
 
 #[test]
@@ -270,15 +202,15 @@ fn other_documents_are_an_error() {
         br#"{"kind": "APIGroupDiscoveryList"}"#,
         br#"{"kind": "APIGroupDiscoveryList", "items": 3}"#,
         br#"{"kind": "APIGroupDiscoveryList", "items": [{"versions": [{"version": {}}]}]}"#,
-        br#"{"kind": "APIGroupList", "groups": []}"#,
-        br#"{"kind": "APIVersions", "versions": null}"#,
+        // The answers of a server before Kubernetes 1.27.
+        br#"{"kind": "APIGroupList", "groups": [{"name": "g", "versions": [{"version": "v1"}]}]}"#,
+        br#"{"kind": "APIVersions", "versions": ["v1"]}"#,
         deep.as_bytes(),
         truncated,
     ] {
         for of in [Root::Core, Root::Groups] {
             assert!(parse_root(of, body).is_err(), "{}", String::from_utf8_lossy(body));
         }
-        assert!(parse_resource_list(&group_version("g", "v1"), body).is_err());
     }
 }
 

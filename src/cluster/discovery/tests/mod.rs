@@ -1,7 +1,7 @@
 mod arguments;
 mod custom_resources;
 
-use super::parse::{Root, RootAnswer};
+use super::parse::Root;
 use super::*;
 use crate::model::resource::{Scope, Subresource};
 
@@ -17,12 +17,11 @@ fn sample() -> Discovery {
             include_bytes!("../../../../testdata/discovery/aggregated-apis.json"),
         ),
     ];
-    Discovery::new(roots.into_iter().flat_map(|(root, body)| {
-        match parse::parse_root(root, body).expect("the sample is well-formed") {
-            RootAnswer::Aggregated(versions) => versions,
-            RootAnswer::Index(_) => panic!("the sample is aggregated"),
-        }
-    }))
+    Discovery::new(
+        roots
+            .into_iter()
+            .flat_map(|(root, body)| parse::parse_root(root, body).expect("the sample is well-formed")),
+    )
 }
 
 fn healthy_sample() -> Discovery {
