@@ -12,26 +12,12 @@ pub(super) const MAX_NESTED_MACROS: u32 = 3;
 pub(super) const MAX_BRACKETS: usize = 64;
 /// How many operations may be inside one another.
 pub(super) const MAX_LEVELS: usize = 32;
-/// Functions whose result may be much longer than their arguments.
-const GROWING: [&str; 3] = ["replace", "format", "join"];
-/// How many calls of growing functions an expression may have.
-pub(super) const MAX_GROWING_CALLS: usize = 2;
 /// How many additions may be inside macros: each may double a list or a string.
 pub(super) const MAX_ADDITIONS: usize = 8;
-/// Functions and operators that go through a list, or compare two values to their ends.
-const SEARCHING: [&str; 7] = [
-    "@in",
-    "_==_",
-    "_!=_",
-    "matches",
-    "contains",
-    "equivalent",
-    "intersects",
-];
 /// How many bytes a pattern of `matches` may have. The compiled pattern takes many times as much memory.
 pub(super) const LONGEST_PATTERN: usize = 1024;
-/// How many bytes a string may grow to.
-const MAX_BYTES: usize = 250_000_000;
+/// How many values may be searched without a deadline. A comparison of two of them is over in no time.
+const MAX_VALUES_OF_FAST_SEARCH: usize = 100;
 /// How many steps an evaluation may take: nodes of the object to the power of the nesting.
 const MAX_STEPS: usize = 50_000_000;
 
@@ -42,14 +28,8 @@ pub(super) struct Cost {
     nesting: u32,
     /// How many items the lists and maps in the expression have.
     items: usize,
-    /// How many calls of growing functions the expression has.
-    growing_calls: usize,
     /// How many additions are inside macros.
     additions: usize,
-    /// The expression splits strings into lists.
-    has_split: bool,
-    /// How many macros and searches through values are inside one another.
-    searches: u32,
     /// The expression compiles regular expressions, which takes longer than their length shows.
     has_pattern: bool,
 }
@@ -57,26 +37,16 @@ pub(super) struct Cost {
 impl Cost {
     pub(super) fn new(expression: &IdedExpr) -> Result<Self, ExpressionError> {
         let cost = Self {
-            nesting: deepest_nesting_of_macros(expression, &|_| 0),
+            nesting: deepest_nesting_of_macros(expression),
             items: sum_over_expressions(expression, &|expression| match expression {
                 Expr::List(_) | Expr::Map(_) => children(expression).len(),
                 _ => 0,
             }),
-            growing_calls: sum_over_expressions(expression, &|expression| {
-                one_if_call_of(expression, &GROWING)
-            }),
             additions: count_doublings_in_macros(expression),
-            has_split: sum_over_expressions(expression, &|expression| one_if_call_of(expression, &["split"]))
-                > 0,
-            searches: deepest_nesting_of_macros(expression, &count_searches_of_one_expression),
-            has_pattern: sum_over_expressions(expression, &|expression| {
-                one_if_call_of(expression, &["matches"])
-            }) > 0,
+            has_pattern: sum_over_expressions(expression, &one_if_pattern) > 0,
         };
         if cost.nesting > MAX_NESTED_MACROS {
             Err(ExpressionError::TooDeep(cost.nesting))
-        } else if cost.growing_calls > MAX_GROWING_CALLS {
-            Err(ExpressionError::TooManyCalls(cost.growing_calls))
         } else if cost.additions > MAX_ADDITIONS {
             Err(ExpressionError::TooManyAdditions(cost.additions))
         } else if sum_over_expressions(expression, &one_if_unbounded_pattern) > 0 {
@@ -88,64 +58,35 @@ impl Cost {
 
     /// Returns whether searches in these values, or patterns, may take long.
     pub(super) fn may_take_long<'v>(&self, values: impl Iterator<Item = &'v Value>) -> bool {
-        // With one search the steps are the size of the values, which `check_values` has bounded.
-        self.has_pattern
-            || self.searches > 1 && {
-                let size: usize = values.map(count_values).sum();
-                size.checked_pow(self.searches)
-                    .is_none_or(|steps| steps > MAX_STEPS)
-            }
+        self.has_pattern || values.map(count_values).sum::<usize>() > MAX_VALUES_OF_FAST_SEARCH
     }
 
-    /// Returns an error if the evaluation on these values may take too many steps or bytes. `expression_length` is that
-    /// of the expression in bytes.
+    /// Returns an error if the evaluation on these values may take too many steps. `expression_length` is that of the
+    /// expression in bytes.
     pub(super) fn check_values<'v>(
         &self,
         values: impl Iterator<Item = &'v Value>,
         expression_length: usize,
-    ) -> Result<(), Excess> {
-        let mut size = self.items;
-        let mut longest = expression_length;
-        for value in values {
-            size += count_values(value);
-            for_each_string_of_value(value, &mut |text| {
-                longest = longest.max(text.len());
-                size += if self.has_split { text.len() } else { 0 };
-            });
-        }
-        size += if self.has_split { expression_length } else { 0 };
+    ) -> Result<(), TooManySteps> {
+        let size = self.items + values.map(count_values).sum::<usize>();
         let steps = size
             .saturating_pow(self.nesting.max(1))
             .saturating_mul(expression_length)
             .saturating_mul(1 << self.additions);
-        let bytes = match u32::try_from(self.growing_calls).unwrap_or(u32::MAX) {
-            0 => 0,
-            growing => longest.saturating_pow(growing.saturating_add(1)),
-        };
         if steps > MAX_STEPS {
-            Err(Excess::Steps(steps))
-        } else if bytes > MAX_BYTES {
-            Err(Excess::Bytes(bytes))
+            Err(TooManySteps(steps))
         } else {
             Ok(())
         }
     }
 }
 
-/// An object is too large for an expression.
+/// An object is too large for an expression, whose evaluation may take so many steps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Excess {
-    /// The evaluation may take so many steps.
-    #[error(
-        "this object may take {0} steps, more than {MAX_STEPS}; use fewer macros, or lists with fewer fields"
-    )]
-    Steps(usize),
-    /// Strings of the object may grow to so many bytes.
-    #[error(
-        "strings of this object may grow to {0} bytes, more than {MAX_BYTES}; use replace, format or join once"
-    )]
-    Bytes(usize),
-}
+#[error(
+    "this object may take {0} steps, more than {MAX_STEPS}; use fewer macros, or lists with fewer fields"
+)]
+pub(super) struct TooManySteps(usize);
 
 /// Returns how many brackets outside of strings are open at once at most.
 pub(super) fn most_open_brackets(text: &str) -> usize {
@@ -175,36 +116,20 @@ fn count_values(value: &Value) -> usize {
     }
 }
 
-/// Calls `visit_string` for each string in a value.
-fn for_each_string_of_value(value: &Value, visit_string: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) => visit_string(text),
-        Value::Array(items) => items
-            .iter()
-            .for_each(|item| for_each_string_of_value(item, visit_string)),
-        Value::Object(fields) => fields
-            .values()
-            .for_each(|field| for_each_string_of_value(field, visit_string)),
-        _ => {}
-    }
-}
-
-/// Returns how many macros are inside one another at most. Each expression on the way counts with its `weight`, too.
-/// The list that a macro goes through is evaluated once, so it does not count as inside the macro.
-fn deepest_nesting_of_macros(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
+/// Returns how many macros are inside one another at most. The list that a macro goes through is evaluated once, so it
+/// does not count as inside the macro.
+fn deepest_nesting_of_macros(expression: &IdedExpr) -> u32 {
     let deepest = |expressions: &[&IdedExpr]| {
-        let inside = expressions
-            .iter()
-            .map(|inner| deepest_nesting_of_macros(inner, weight));
+        let inside = expressions.iter().map(|inner| deepest_nesting_of_macros(inner));
         inside.max().unwrap_or_default()
     };
     match &expression.expr {
         Expr::Comprehension(of) => {
             let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]);
             let copies = u32::from(collects_values_of_other_variable(&of.loop_step, &of.iter_var));
-            (inside + 1 + copies).max(deepest_nesting_of_macros(&of.iter_range, weight))
+            (inside + 1 + copies).max(deepest_nesting_of_macros(&of.iter_range))
         }
-        other => weight(other) + deepest(&children(other)),
+        other => deepest(&children(other)),
     }
 }
 
@@ -244,38 +169,6 @@ fn root_variable(expression: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Returns how many searches through values of an object an expression is: 2 for a function of two lists, which
-/// compares each item of one with each item of the other. A search with a literal counts 0, because a literal is short.
-fn count_searches_of_one_expression(expression: &Expr) -> u32 {
-    match expression {
-        Expr::Call(call)
-            if ["equivalent", "intersects"].contains(&call.func_name.as_str())
-                || (call.func_name == "contains" && call.args.len() == 2) =>
-        {
-            2
-        }
-        Expr::Call(call) if SEARCHING.contains(&call.func_name.as_str()) => u32::from(
-            !call
-                .args
-                .iter()
-                .any(|inner| is_literal_or_list_of_literals(&inner.expr)),
-        ),
-        _ => 0,
-    }
-}
-
-/// Returns whether an expression is a literal, or a list of literals.
-fn is_literal_or_list_of_literals(expression: &Expr) -> bool {
-    match expression {
-        Expr::Literal(_) => true,
-        Expr::List(list) => list
-            .elements
-            .iter()
-            .all(|item| is_literal_or_list_of_literals(&item.expr)),
-        _ => false,
-    }
-}
-
 /// Returns how many operations are inside one another.
 pub(super) fn depth(expression: &IdedExpr) -> usize {
     let inside = children(&expression.expr).into_iter().map(depth);
@@ -291,12 +184,9 @@ fn sum_over_expressions(expression: &IdedExpr, counted: &impl Fn(&Expr) -> usize
             .sum::<usize>()
 }
 
-/// Returns 1 for a call of one of the functions.
-fn one_if_call_of(expression: &Expr, functions: &[&str]) -> usize {
-    match expression {
-        Expr::Call(call) => usize::from(functions.contains(&call.func_name.as_str())),
-        _ => 0,
-    }
+/// Returns 1 for a call of `matches`.
+fn one_if_pattern(expression: &Expr) -> usize {
+    usize::from(matches!(expression, Expr::Call(call) if call.func_name == "matches"))
 }
 
 /// Returns 1 for a call of `matches` whose pattern is not a literal, so that an object may make it long, or is long

@@ -39,7 +39,7 @@ impl RuleFileError {
     pub fn hint(&self) -> &'static str {
         match self.fault {
             Fault::Rule(RuleFault::Expression { .. }) => {
-                "change the expression: it may use the functions of CEL and cel-go's strings, sets and encoders, but no timestamp or duration"
+                "change the expression: it may use the functions of CEL and cel-go's strings, sets and encoders, but no times, and none that make long texts"
             }
             _ => "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed",
         }
