@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::identity::ObjectKey;
 use super::resource::Resource;
@@ -13,7 +13,8 @@ pub const ASK_AN_ADMINISTRATOR: &str =
     "ask a cluster administrator for this permission; `kubectl auth can-i --list` shows yours";
 
 /// A verb of RBAC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// Read one object.
     Get,
@@ -35,20 +36,10 @@ pub enum Verb {
     Attest,
 }
 
-impl Verb {
-    /// The verb as in RBAC rules.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-            Self::Bind => "bind",
-            Self::Escalate => "escalate",
-            Self::Attest => "attest",
-        }
+impl fmt::Display for Verb {
+    /// Writes the verb as in RBAC rules.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -124,9 +115,7 @@ impl Permission {
         };
         format!(
             "cannot {} resource {:?}{name} in API group {:?} {namespace}",
-            self.verb.as_str(),
-            self.resource,
-            self.group
+            self.verb, self.resource, self.group
         )
     }
 }
@@ -139,7 +128,7 @@ fn prefixed(prefix: &str, text: Option<&String>) -> String {
 impl fmt::Display for Permission {
     /// `delete deployments.apps in namespace shop`, `patch secrets/web in namespace shop`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb.as_str(), self.describe_object())
+        write!(f, "{} {}", self.verb, self.describe_object())
     }
 }
 
@@ -195,7 +184,7 @@ impl ResourceRule {
         // A permission on all objects is not granted by a rule with names.
         let name = permission.name.as_deref().unwrap_or("*");
         let allows_name = names.is_empty() || allows_value(names, name);
-        allows_value(&self.verbs, permission.verb.as_str())
+        allows_value(&self.verbs, &permission.verb.to_string())
             && allows_value(&self.api_groups, &permission.group)
             && allows_value(&self.resources, &permission.resource)
             && allows_name

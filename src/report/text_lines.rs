@@ -88,7 +88,7 @@ pub(super) fn awaited_line(awaited: &Awaited) -> String {
     match awaited.wait_status {
         WaitStatus::Arrived | WaitStatus::Unseen => format!("{key}: {reason}"),
         WaitStatus::Changed | WaitStatus::NewReason | WaitStatus::Explained | WaitStatus::Missed => {
-            format!("{key}: {}: {reason}", status.as_str())
+            format!("{key}: {status}: {reason}")
         }
         WaitStatus::Slow => format!("waiting for {key}: {reason}"),
     }

@@ -151,8 +151,8 @@ pub(super) fn verdict_with(set: &ExaminedSet, extent: Extent, new_namespaces: Ne
 /// Returns the sorted names of the rules that find something, with a `+` if `--fix` repairs it.
 pub(super) fn found_rules(set: &ExaminedSet, extent: Extent) -> Vec<String> {
     let name = |finding: &Finding| match finding.fix_status {
-        FixStatus::ByHand => finding.rule.name().to_owned(),
-        FixStatus::Offered | FixStatus::Done => format!("{}+", finding.rule.name()),
+        FixStatus::ByHand => finding.rule.to_string(),
+        FixStatus::Offered | FixStatus::Done => format!("{}+", finding.rule),
     };
     let mut found_rules: Vec<String> = verdict(set, extent).findings.iter().map(name).collect();
     found_rules.sort();

@@ -155,7 +155,7 @@ async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(Wait
         if let Event::Awaited(awaited) = event {
             events.push((
                 awaited.wait_status,
-                format!("{}: {}", awaited.status.as_str(), awaited.reason),
+                format!("{}: {}", awaited.status, awaited.reason),
             ));
         }
     };

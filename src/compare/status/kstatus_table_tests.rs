@@ -29,7 +29,7 @@ fn the_cases_of_kstatus_pass_but_for_the_exceptions() {
         let expected = Some(text("ours")).filter(|ours| !ours.is_empty());
         let expected = expected.unwrap_or(text("expected"));
         assert_eq!(
-            found.state.as_str(),
+            found.state.to_string(),
             expected,
             "{}: {}",
             text("case"),

@@ -56,16 +56,10 @@ pub enum State {
     Unknown,
 }
 
-impl State {
-    /// Returns the name that kstatus uses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Current => "Current",
-            Self::InProgress => "InProgress",
-            Self::Failed => "Failed",
-            Self::Terminating => "Terminating",
-            Self::Unknown => "Unknown",
-        }
+impl fmt::Display for State {
+    /// Writes the name that kstatus uses.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

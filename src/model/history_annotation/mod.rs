@@ -112,17 +112,12 @@ impl RunOperation {
     fn is_apply(&self) -> bool {
         *self == Self::Apply
     }
+}
 
-    /// Returns the name of the command.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Apply => "apply",
-            Self::Adopt => "adopt",
-            Self::Move => "move",
-            Self::Delete => "delete",
-            Self::Disband => "disband",
-            Self::Other(word) => word,
-        }
+impl Display for RunOperation {
+    /// Writes the name of the command.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 
@@ -146,17 +141,10 @@ pub enum RunResult {
     Other(String),
 }
 
-impl RunResult {
-    /// Returns the word for messages and tables.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-            Self::Abandoned => "abandoned",
-            Self::Other(word) => word,
-        }
+impl Display for RunResult {
+    /// Writes the word for messages and tables.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 
@@ -235,7 +223,7 @@ impl Display for Run {
             RunOperation::Apply | RunOperation::Adopt => "an",
             RunOperation::Move | RunOperation::Delete | RunOperation::Disband | RunOperation::Other(_) => "a",
         };
-        write!(formatter, "{article} {}", self.operation.as_str())?;
+        write!(formatter, "{article} {}", self.operation)?;
         match &self.user {
             Some(user) => write!(formatter, " by {user}"),
             None => Ok(()),

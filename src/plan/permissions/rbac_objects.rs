@@ -188,7 +188,6 @@ fn group_into_rules(permissions: &[&Permission]) -> Vec<Value> {
 }
 
 fn new_rule(group: &str, resources: &[&str], names: Option<&[&str]>, verbs: &Verbs) -> Value {
-    let verbs: Vec<&str> = verbs.iter().map(|verb| verb.as_str()).collect();
     let mut rule = json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     if let Some(names) = names {
         rule["resourceNames"] = json!(names);

@@ -6,6 +6,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 use std::slice;
 use std::sync::Arc;
 
@@ -56,6 +57,12 @@ pub enum RecordStatus {
     Invalid,
     /// No fault is known, but not everything could be read.
     Unknown,
+}
+
+impl fmt::Display for RecordStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// The part of the scope that could be listed.

@@ -232,7 +232,7 @@ async fn is_granted_or_unknown(server: &ApiServer, right: &Permission) -> bool {
 /// Returns the `ResourceAttributes` that the server derives from the request.
 fn resource_attributes(right: &Permission) -> Value {
     let mut attributes = json!({
-        "verb": right.verb.as_str(),
+        "verb": right.verb,
         "group": right.group,
         "resource": right.resource,
     });

@@ -29,9 +29,9 @@ pub struct HistoryDocument {
 #[derive(Debug, Serialize)]
 pub struct RunDocument {
     time: String,
-    result: String,
+    result: RunResult,
     /// The command.
-    operation: String,
+    operation: RunOperation,
     created: usize,
     configured: usize,
     recreated: usize,
@@ -57,12 +57,12 @@ impl From<Run> for RunDocument {
         // Most runs are applies, so only other commands are named.
         let prefix = match &run.operation {
             RunOperation::Apply => String::new(),
-            operation => format!("{}: ", operation.as_str()),
+            operation => format!("{operation}: "),
         };
         Self {
-            result: run.result.as_str().to_owned(),
+            result: run.result,
             time: run.time,
-            operation: run.operation.as_str().to_owned(),
+            operation: run.operation,
             created: run.counts.created,
             configured: run.counts.configured,
             recreated: run.counts.recreated,
@@ -89,7 +89,7 @@ impl RunDocument {
     fn row(&self) -> Vec<String> {
         vec![
             self.time.clone(),
-            self.result.clone(),
+            self.result.to_string(),
             self.changes.clone(),
             self.manifests.clone(),
             self.user.clone().unwrap_or_else(|| UNKNOWN.to_owned()),

@@ -76,7 +76,7 @@ impl SetListing {
             self.summary.member_count_text(self.members),
             list_or_count(group_kinds),
             list_or_count(namespaces),
-            self.summary.record_status_word().to_owned(),
+            self.summary.record_status_word(),
             set.tooling.clone().unwrap_or_default(),
         ];
         row.extend((format == Format::Wide).then(|| set.id.clone().unwrap_or_default()));

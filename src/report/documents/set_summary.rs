@@ -56,14 +56,10 @@ impl SetSummary {
     }
 
     /// Returns the word for the set's status.
-    pub(super) fn record_status_word(&self) -> &'static str {
-        match self.status {
-            Some(RecordStatus::Consistent) => "consistent",
-            Some(RecordStatus::Unfinished) => "unfinished",
-            Some(RecordStatus::Invalid) => "invalid",
-            Some(RecordStatus::Unknown) => "unknown",
-            None => UNKNOWN,
-        }
+    pub(super) fn record_status_word(&self) -> String {
+        self.status
+            .as_ref()
+            .map_or_else(|| UNKNOWN.to_owned(), ToString::to_string)
     }
 
     /// Returns `3`, or `3+` if some collections could not be listed.
@@ -120,7 +116,7 @@ impl From<(&Run, RunResult)> for RunUnderWay {
 impl RunUnderWay {
     /// Describes the run: `apply by ci, began 12s ago`.
     fn describe(&self, now: Timestamp) -> String {
-        let mut text = self.operation.as_str().to_owned();
+        let mut text = self.operation.to_string();
         if let Some(user) = &self.user {
             text.extend([" by ", user]);
         }

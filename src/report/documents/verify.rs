@@ -94,11 +94,7 @@ impl VerifyDocument {
         let mut seen = BTreeSet::new();
         for FindingDocument { finding, .. } in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
-                print_unless_quiet(
-                    Label::Hint,
-                    &format!("{}: {}", finding.rule.name(), finding.hint),
-                    style,
-                );
+                print_unless_quiet(Label::Hint, &format!("{}: {}", finding.rule, finding.hint), style);
             }
         }
         let findings = self.findings.iter();
@@ -176,8 +172,8 @@ pub(in crate::report) fn finding_lines<'f>(
         let object = finding.object.as_ref();
         let line = format!(
             "{} {} {}: {}{}",
-            finding.severity.word(),
-            finding.rule.name(),
+            finding.severity,
+            finding.rule,
             object.map_or_else(|| "cluster".to_owned(), ToString::to_string),
             finding.message,
             if finding.fix_status == FixStatus::Done {

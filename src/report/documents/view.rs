@@ -204,7 +204,7 @@ fn member_leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) 
     let now = Timestamp::now();
     let mut states = Vec::new();
     for member in members {
-        let status = member.status.as_str().to_owned();
+        let status = member.status.to_string();
         states.push(vec![status, format_age(member.created.as_deref(), now)]);
     }
     let states = align_columns(&states);
@@ -260,7 +260,7 @@ fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<S
         rows.push(vec![
             member.namespace.clone().unwrap_or_default(),
             member.object_name(),
-            member.status.as_str().to_owned(),
+            member.status.to_string(),
             format_age(member.created.as_deref(), now),
             member.uid.clone(),
             without_line_breaks(&member.reason),
@@ -281,7 +281,7 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
         set.extend([" in namespace ", namespace]);
     }
     let mut status = vec![summary.record_status_word()];
-    status.extend(summary.faults.iter().map(String::as_str));
+    status.extend(summary.faults.iter().cloned());
     let mut fields = vec![
         ("Set", set),
         ("Id", summary.set.id.clone().unwrap_or_default()),
@@ -319,7 +319,7 @@ fn describe_member_counts(document: &ViewDocument) -> String {
     }
     let states = states
         .into_iter()
-        .map(|(state, count)| format!("{count} {}", state.as_str()));
+        .map(|(state, count)| format!("{count} {state}"));
     format!("{count} ({})", states.collect::<Vec<_>>().join(", "))
 }
 
