@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::compare::ownership;
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
-use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::read;
 
@@ -33,29 +32,21 @@ fn is_message_of_unusable_version(message: &str) -> bool {
     !is_schema_violation(message) && REFUSALS.iter().any(|words| message.contains(words))
 }
 
-/// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the live
-/// object or the `desired` one. `None` if all versions can hold both, or if the user may not read the CRD. The CRD is
-/// read only if managed fields name another version than that of the resource.
+/// Returns the managed fields in `metadata`, with the resource's version in place of those in which the server may be
+/// unable to read the object. `None` if it can read all versions, or if the user may not read the CRD. The CRD is read
+/// only if managed fields name another version than that of the resource.
 pub async fn managed_fields_without_unusable_versions(
     server: &ApiServer,
     metadata: &Value,
-    (key, resource): (&ObjectKey, &Resource),
-    desired: Option<&Value>,
+    resource: &Resource,
 ) -> Result<Option<Value>, ApiError> {
     if !ownership::may_have_unusable_version(metadata, resource) {
         return Ok(None);
     }
-    let Some(definition) = read::read_crd_if_allowed(server, resource).await? else {
-        return Ok(None);
-    };
-    let live = read::read_object(server, resource, key).await?;
-    let contents: Vec<&Value> = live.iter().chain(desired).collect();
-    Ok(ownership::managed_fields_with_usable_versions(
-        metadata,
-        resource,
-        &definition,
-        &contents,
-    ))
+    let definition = read::read_crd_if_allowed(server, resource).await?;
+    Ok(definition.and_then(|definition| {
+        ownership::managed_fields_with_usable_versions(metadata, resource, &definition)
+    }))
 }
 
 #[cfg(test)]

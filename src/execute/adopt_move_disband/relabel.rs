@@ -178,9 +178,8 @@ impl LabelWriter<'_> {
                 }
             }
         };
-        let object = (&live.key, &*live.resource);
         let rewritten =
-            managed_fields_without_unusable_versions(self.server, &metadata, object, None).await?;
+            managed_fields_without_unusable_versions(self.server, &metadata, &live.resource).await?;
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 

@@ -194,17 +194,14 @@ impl Execution<'_> {
             }
     }
 
-    /// Returns the managed fields in `metadata`. Where an entry names a version that cannot hold the live object or the
-    /// desired one, it gets the version of the resource. `None` if no entry has to change.
+    /// Returns the managed fields in `metadata`. Where an entry names a version that may not hold the object, it gets
+    /// the version of the resource. `None` if no entry has to change.
     pub async fn managed_fields_in_usable_versions(
         &self,
         object: &DesiredObject,
         metadata: &Value,
     ) -> Result<Option<Value>, ApiError> {
-        let desired = object.object.value();
-        let key_and_resource = (&object.key, &*object.resource);
-        managed_fields_without_unusable_versions(self.server, metadata, key_and_resource, Some(&desired))
-            .await
+        managed_fields_without_unusable_versions(self.server, metadata, &object.resource).await
     }
 
     /// Sends the patch that `to_patch` makes of the metadata of a live object, if the object `is_expected`. Returns the
