@@ -2,7 +2,7 @@
 //!
 //! The rule for what counts as a loss is in `plan::data_loss`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::kinds_missing_from_discovery::{
     KindWait, UndeterminedKindError, await_all_kinds, describe_kinds_behind_permission,
 };
-use super::list::{EVERYTHING, ListError, list_in_one_page};
+use super::list::{EVERYTHING, ListError};
 use super::served_version::list_in_served_version;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -23,14 +23,10 @@ use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::{Resource, Scope};
 
-/// From this many namespaces on, one page over all namespaces is tried first.
-const NAMESPACES_WORTH_A_COMMON_PAGE: usize = 4;
-
 /// Lists the contents of the `containers`, which are namespaces and CRDs.
 ///
 /// For each namespace, each resource takes one LIST. The namespace controller sends as many requests when it deletes
-/// the namespaces. For several namespaces, the first page of a LIST over all namespaces is tried first: in a small
-/// cluster, this page holds all objects of a resource, and replaces many requests.
+/// the namespaces.
 ///
 /// Resources that cannot be listed are named in the result, because a deletion would delete their objects, too. It is
 /// an error if the cluster cannot be reached, or refuses the user.
@@ -94,7 +90,7 @@ async fn list_contents_without_waiting(
     concurrency: usize,
 ) -> Result<BTreeMap<ObjectKey, Contents>, (ListTarget, ListError)> {
     let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
-    let mut namespaces: BTreeMap<&str, &ObjectKey> = BTreeMap::new();
+    let mut namespaces: Vec<&ObjectKey> = Vec::new();
     for live in containers {
         let held = contents.entry(live.key.clone()).or_default();
         match &live.defines {
@@ -107,25 +103,20 @@ async fn list_contents_without_waiting(
                     .push(format!("{kind}, which the server does not serve")),
             },
             None if live.key.group_kind == GroupKind::new("", "Namespace") => {
-                namespaces.insert(&live.key.name, &live.key);
+                held.unanswering.extend(
+                    discovery
+                        .failures()
+                        .iter()
+                        .map(|failure| (failure.api_service_name(), failure.to_string())),
+                );
+                namespaces.push(&live.key);
             }
             None => held.unknown.push("the kind that it defines".to_owned()),
         }
     }
     if !namespaces.is_empty() {
         let resources = resources_deleted_with_namespaces(discovery);
-        let contents_by_namespace = list_in_namespaces(server, &namespaces, resources, concurrency).await?;
-        for (key, found) in contents_by_namespace {
-            let held = contents.entry(key).or_default();
-            held.objects.extend(found.objects);
-            held.unknown.extend(found.unknown);
-            held.unanswering.extend(
-                discovery
-                    .failures()
-                    .iter()
-                    .map(|failure| (failure.api_service_name(), failure.to_string())),
-            );
-        }
+        add_objects_in_namespaces(server, &namespaces, &resources, concurrency, &mut contents).await?;
     }
     for held in contents.values_mut() {
         held.sort_and_deduplicate();
@@ -149,49 +140,20 @@ async fn add_objects_in_all_namespaces(server: &ApiServer, resource: &Resource, 
 }
 
 /// Lists all of these resources in all of these namespaces, `concurrency` requests at a time.
-async fn list_in_namespaces(
+async fn add_objects_in_namespaces(
     server: &ApiServer,
-    namespaces: &BTreeMap<&str, &ObjectKey>,
-    resources: Vec<Arc<Resource>>,
+    namespaces: &[&ObjectKey],
+    resources: &[Arc<Resource>],
     concurrency: usize,
-) -> Result<BTreeMap<ObjectKey, Contents>, (ListTarget, ListError)> {
-    let names: BTreeSet<&str> = namespaces.keys().copied().collect();
-    let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
-    for key in namespaces.values() {
-        contents.insert((*key).clone(), Contents::default());
-    }
-    let mut add = |object: HeldObject| {
-        let namespace = object.key.namespace.as_deref();
-        let container = namespace.and_then(|namespace| namespaces.get(namespace));
-        if let Some(held) = container.and_then(|key| contents.get_mut(*key)) {
-            held.objects.push(object);
-        }
-    };
-    let mut list_by_namespace = Vec::new();
-    if names.len() < NAMESPACES_WORTH_A_COMMON_PAGE {
-        list_by_namespace = resources;
-    } else {
-        let mut pages = stream::iter(resources)
-            .map(|resource| async {
-                let page = list_if_one_page(server, &resource, &names).await;
-                (resource, page)
-            })
-            .buffer_unordered(concurrency);
-        while let Some((resource, page)) = pages.next().await {
-            match page {
-                Some(objects) => objects.into_iter().for_each(&mut add),
-                None => list_by_namespace.push(resource),
-            }
-        }
-    }
-    let places = list_by_namespace.iter().flat_map(|resource| {
-        names
+    contents: &mut BTreeMap<ObjectKey, Contents>,
+) -> Result<(), (ListTarget, ListError)> {
+    let places = resources.iter().flat_map(|resource| {
+        namespaces
             .iter()
-            .map(|namespace| ListTarget::new(resource, Some(namespace)))
+            .map(|key| (*key, ListTarget::new(resource, Some(&key.name))))
     });
-    let mut unknown = Vec::new();
     let mut lists = stream::iter(places)
-        .map(|place| async move {
+        .map(|(key, place)| async move {
             let listed = list_in_served_version(
                 server,
                 &place,
@@ -199,42 +161,19 @@ async fn list_in_namespaces(
                 HeldObject::from_object_unless_terminating,
             )
             .await;
-            (place, listed)
+            (key, place, listed)
         })
         .buffer_unordered(concurrency);
-    while let Some((place, listed)) = lists.next().await {
+    while let Some((key, place, listed)) = lists.next().await {
+        let held = contents.entry(key.clone()).or_default();
         match listed {
-            Ok(objects) => objects.into_iter().for_each(&mut add),
+            Ok(objects) => held.objects.extend(objects),
             Err(error) if error.is_same_for_every_list() => return Err((place, error)),
             // For example forbidden to this user: the namespace then holds something unknown.
-            Err(_) => unknown.push(place),
+            Err(_) => held.unknown.push(place.resource.plural.clone()),
         }
     }
-    for place in unknown {
-        let key = place.namespace.as_deref().and_then(|name| namespaces.get(name));
-        if let Some(held) = key.and_then(|key| contents.get_mut(*key)) {
-            held.unknown.push(place.resource.plural.clone());
-        }
-    }
-    Ok(contents)
-}
-
-/// Lists a resource in these namespaces by a LIST over the whole cluster, if that has only one page. Returns `None` if
-/// it has more pages or fails: then each namespace has to be listed by itself.
-async fn list_if_one_page(
-    server: &ApiServer,
-    resource: &Arc<Resource>,
-    namespaces: &BTreeSet<&str>,
-) -> Option<Vec<HeldObject>> {
-    let page = list_in_one_page(server, resource, &EVERYTHING, |item| {
-        let namespace = item["metadata"]["namespace"].as_str()?;
-        let is_inside = namespaces.contains(namespace);
-        is_inside
-            .then(|| HeldObject::from_object_unless_terminating(item, resource))
-            .flatten()
-    })
-    .await;
-    page.ok().flatten()
+    Ok(())
 }
 
 impl HeldObject {
@@ -369,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_namespaces_are_read_where_the_cluster_is_large() {
+    async fn only_the_namespaces_are_read() {
         let each = |names: &[&str]| -> Vec<String> {
             names
                 .iter()
@@ -386,14 +325,8 @@ mod tests {
         let (found, paths) = looked(&few, &["a", "other"]).await;
         assert_eq!((found, paths), (counts(&[("a", 1)]), each(&few)));
 
-        // There is only one page.
         let many = ["a", "b", "c", "d"];
-        let (found, paths) = looked(&many, &["d", "other"]).await;
-        let common = "/api/v1/configmaps".to_owned();
-        assert_eq!((found, paths), (counts(&[("d", 1)]), vec![common.clone()]));
-
         let (found, paths) = looked(&many, &["other", "a", "a", "a", "d"]).await;
-        let expected = [vec![common], each(&many)].concat();
-        assert_eq!((found, paths), (counts(&[("a", 3), ("d", 1)]), expected));
+        assert_eq!((found, paths), (counts(&[("a", 3), ("d", 1)]), each(&many)));
     }
 }

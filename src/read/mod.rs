@@ -10,7 +10,6 @@ mod contents;
 mod definitions;
 mod early_reads;
 mod error;
-mod existing;
 mod forbidden_values;
 pub mod found_set;
 mod kinds_missing_from_discovery;
@@ -39,7 +38,6 @@ pub use contents::{ContentsError, list_contents_of_namespaces_and_crds};
 pub use definitions::{Definitions, read_crds_by_kind};
 pub use early_reads::{EarlyReads, Wanted};
 pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
-pub use existing::find_existing;
 pub use forbidden_values::leave_out_forbidden_values;
 pub use kinds_missing_from_discovery::{
     KindWait, UndeterminedKindError, await_or_judge_missing_kinds, describe_kinds_behind_permission,
@@ -68,7 +66,7 @@ pub use parent::{METADATA, parse_parent_answer};
 pub use parent_kinds::{find_served_parent_kinds, position_of_unread_built_in_kind};
 pub use permissions::{Administrator, ask_whether_administrator, find_missing_permissions, user_name};
 pub use served_version::list_in_served_version;
-pub use single_objects::{read_metadata, read_metadata_of_each, read_object};
+pub use single_objects::{find_existing, read_metadata, read_metadata_of_each, read_object};
 pub use whole_members::{list_whole_members, read_whole_objects};
 
 pub use crate::model::containers::NamespaceState;

@@ -6,12 +6,14 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use serde_json::Value;
 
-use super::list::WHOLE_OBJECTS;
+use super::list::{ListError, WHOLE_OBJECTS};
 use super::live::read_owners;
 use super::parent::METADATA;
 use super::served_version::{Missing, determine_what_is_missing};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
+use crate::model::list_targets::ListTarget;
+use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 
 /// Reads the metadata of each of the objects `wanted`, `concurrency` at a time, and reduces it with `reduce`. Returns
@@ -34,6 +36,26 @@ pub async fn read_metadata_of_each<T>(
         Ok(object.and_then(|object| reduce(&object, resource)))
     });
     stream::iter(reads).buffered(concurrency).try_collect().await
+}
+
+/// Reads the metadata of those of the objects `wanted` that exist, whatever their labels, `concurrency` at a time.
+///
+/// # Errors
+///
+/// A request failed. An object that cannot be read does not count as absent.
+pub async fn find_existing(
+    server: &ApiServer,
+    wanted: &[(ObjectKey, Arc<Resource>)],
+    concurrency: usize,
+) -> Result<Vec<Live>, (ListTarget, ListError)> {
+    let reads = wanted.iter().map(async |(key, resource)| {
+        let object = read_metadata(server, resource, key)
+            .await
+            .map_err(|error| (ListTarget::new(resource, key.namespace.as_deref()), error.into()))?;
+        Ok(object.and_then(|object| Live::from_object(&object, resource)))
+    });
+    let found: Vec<Option<Live>> = stream::iter(reads).buffered(concurrency).try_collect().await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Reads an object as a whole; `None` if it does not exist. An answer about another object is
@@ -185,8 +207,16 @@ mod tests {
             ),
         ];
         for (answer, is_it) in table {
-            let read = read_object(&answering(&answer), &resource, &key).await;
+            let server = answering(&answer);
+            let read = read_object(&server, &resource, &key).await;
             assert_eq!(read.is_ok_and(|read| read.is_some()), is_it, "{answer}");
+            // What cannot be read is not taken for absent.
+            let wanted = [(key.clone(), Arc::new(resource.clone()))];
+            assert_eq!(
+                find_existing(&server, &wanted, 4).await.is_ok(),
+                is_it,
+                "{answer}"
+            );
         }
         // An object that can be deleted has both. Without them, it must not count as absent.
         let deletable = fixtures::resource("ConfigMap", Scope::Namespaced);

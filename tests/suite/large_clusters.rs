@@ -63,14 +63,11 @@ fn many_pruned_namespaces_are_looked_into_and_no_others() {
         .map(|sent| sent.path.split_once('?').map_or("", |(path, _)| path))
         .filter(|path| path.ends_with("/configmaps"))
         .collect();
-    // One page of everything shows that there is more; after that only these namespaces are read.
-    let first = config_maps
-        .iter()
-        .filter(|path| **path == "/api/v1/configmaps")
-        .count();
-    assert_eq!(first, 1, "{config_maps:?}");
     let is_pruned = |path: &&str| names.iter().any(|name| path.contains(name.as_str()));
-    assert!(config_maps[1..].iter().all(is_pruned), "{config_maps:?}");
+    assert!(
+        config_maps.len() >= names.len() && config_maps.iter().all(is_pruned),
+        "{config_maps:?}"
+    );
 
     cluster().delete(&stranger);
     let (run, _) = apply(0);

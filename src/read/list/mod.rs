@@ -319,32 +319,6 @@ fn unreadable_page(path: &str, error: &serde_json::Error) -> ListError {
     }
 }
 
-/// Reads the collection of `resource` in the whole cluster if it fits in one page; `None` if there are more pages.
-pub(super) async fn list_in_one_page<T>(
-    server: &ApiServer,
-    resource: &Resource,
-    selector: &Selector,
-    mut reduce: impl FnMut(&Value) -> Option<T>,
-) -> Result<Option<Vec<T>>, ListError> {
-    let path = resource.path(None, None);
-    let query = page_query(selector, FIRST_PAGE, None);
-    let reply = server
-        .get_list(&format!("{path}?{query}"), selector.accept)
-        .await?;
-    let mut found = Vec::new();
-    let mut fault = None;
-    let page = parse_page(&reply.body, &mut found, |item| {
-        fault = fault.or_else(|| find_fault(item, resource, None));
-        reduce(item)
-    })
-    .map_err(|error| unreadable_page(&path, &error))?;
-    if let Some(fault) = fault {
-        return Err(invalid_list(path, fault));
-    }
-    let is_last = page.continue_token.is_none_or(|token| token.is_empty());
-    Ok(is_last.then_some(found))
-}
-
 fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String {
     let limit = limit.to_string();
     let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
