@@ -43,34 +43,11 @@ pub(super) fn find_similar<'a>(
 /// Returns the number of letters to insert, delete, change or swap with their neighbor to turn one word into the other
 /// (optimal string alignment); `None` if that is more than `most`.
 fn count_mistakes(one: &str, other: &str, most: usize) -> Option<usize> {
-    // The kind of a manifest may be of any length. Without this limit, the table below could become very large.
+    // The kind of a manifest may be of any length. Without this limit, the table of the search could become very large.
     if one.len().abs_diff(other.len()) > most * char::MAX.len_utf8() {
         return None;
     }
-    let one: Vec<char> = one.chars().collect();
-    let other: Vec<char> = other.chars().collect();
-    let mut two_above = vec![0; other.len() + 1];
-    let mut above: Vec<usize> = (0..=other.len()).collect();
-    for row in 1..=one.len() {
-        let mut current = vec![row; other.len() + 1];
-        for column in 1..=other.len() {
-            let same = one[row - 1] == other[column - 1];
-            let mut least = (above[column - 1] + usize::from(!same))
-                .min(above[column] + 1)
-                .min(current[column - 1] + 1);
-            let swapped = row > 1
-                && column > 1
-                && one[row - 1] == other[column - 2]
-                && one[row - 2] == other[column - 1];
-            if swapped {
-                least = least.min(two_above[column - 2] + 1);
-            }
-            current[column] = least;
-        }
-        two_above = above;
-        above = current;
-    }
-    Some(above[other.len()]).filter(|&mistakes| mistakes <= most)
+    Some(strsim::osa_distance(one, other)).filter(|&mistakes| mistakes <= most)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::PluginPolicy;
-use super::error::{KubercError, PolicyFault};
+use super::error::KubercError;
 use crate::find_program;
 
 const GROUP: &str = "kubectl.config.k8s.io/";
@@ -96,46 +96,57 @@ impl Preference {
         })
     }
 
-    fn into_policy(self) -> Result<PluginPolicy, PolicyFault> {
+    /// Returns the policy, or its fault in kubectl's words.
+    fn into_policy(self) -> Result<PluginPolicy, String> {
         if let Some(field) = self.unknown {
-            let version = format!("{GROUP}{}", self.version);
-            return Err(PolicyFault::UnknownField { field, version });
+            return Err(format!("unknown field {field:?} in {GROUP}{}", self.version));
         }
         let policy = self.credential_plugin_policy.unwrap_or_default();
         match (policy.as_str(), self.credential_plugin_allowlist) {
             ("" | "AllowAll", None) => Ok(PluginPolicy::AllowAll),
             ("DenyAll", None) => Ok(PluginPolicy::DenyAll),
-            ("" | "AllowAll" | "DenyAll", Some(_)) => Err(PolicyFault::ListWithoutUse(policy)),
-            ("Allowlist", None) => Err(PolicyFault::NoList),
-            ("Allowlist", Some(entries)) if entries.is_empty() => Err(PolicyFault::EmptyList),
+            ("" | "AllowAll" | "DenyAll", Some(_)) => Err(format!(
+                "misconfigured credential plugin allowlist: plugin policy is {policy:?} but allowlist is non-nil"
+            )),
+            ("Allowlist", None) => {
+                Err("credential plugin policy set to \"Allowlist\", but allowlist is unspecified".to_owned())
+            }
+            ("Allowlist", Some(entries)) if entries.is_empty() => Err(
+                "credential plugin policy set to \"Allowlist\", but allowlist is empty; use \"DenyAll\" policy instead"
+                    .to_owned(),
+            ),
             ("Allowlist", Some(entries)) => entries
                 .into_iter()
                 .enumerate()
                 .map(|(index, entry)| entry.into_valid_command(index + 1))
                 .collect::<Result<_, _>>()
                 .map(PluginPolicy::Allowlist),
-            _ => Err(PolicyFault::Unknown(policy)),
+            _ => Err(format!("unknown plugin policy: {policy:?}")),
         }
     }
 }
 
 impl AllowlistEntry {
-    fn into_valid_command(self, entry_number: usize) -> Result<String, PolicyFault> {
+    fn into_valid_command(self, entry_number: usize) -> Result<String, String> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let command = match (given(self.name), given(self.command)) {
             (Some(name), Some(command)) if name != command => {
-                return Err(PolicyFault::TwoNames(entry_number));
+                return Err(format!(
+                    "both `name` and `command` were supplied with different values in allowlist entry #{entry_number}"
+                ));
             }
             (_, Some(command)) | (Some(command), None) => command,
-            (None, None) => return Err(PolicyFault::EmptyEntry(entry_number)),
+            (None, None) => {
+                return Err(format!(
+                    "misconfigured credential plugin allowlist: empty allowlist entry #{entry_number}"
+                ));
+            }
         };
         let cleaned = find_program::clean_path(&command);
         // Compares texts, because two paths may be equal although their texts differ.
         if cleaned.as_os_str() != command.as_str() {
-            return Err(PolicyFault::NotNormalized {
-                cleaned: cleaned.display().to_string(),
-                written: command,
-            });
+            let cleaned = cleaned.display().to_string();
+            return Err(format!("non-normalized file path: {command:?} vs {cleaned:?}"));
         }
         Ok(command)
     }

@@ -1,4 +1,3 @@
-use super::error::PolicyFault;
 use super::*;
 
 fn at() -> PathBuf {
@@ -58,48 +57,47 @@ fn policies_are_read_as_kubectl_reads_them() {
 
 #[test]
 fn a_policy_that_could_be_another_is_an_error() {
-    let fault = |fault: PolicyFault| fault.to_string();
     let table = [
         (
             "credentialPluginPolicy: denyall",
-            fault(PolicyFault::Unknown("denyall".to_owned())),
+            "unknown plugin policy: \"denyall\"",
         ),
         (
             "credentialPluginpolicy: DenyAll",
-            "unknown field \"credentialPluginpolicy\" in kubectl.config.k8s.io/v1beta1".to_owned(),
+            "unknown field \"credentialPluginpolicy\" in kubectl.config.k8s.io/v1beta1",
         ),
         (
             "credentialPluginAllowlist: [{name: a}]",
-            fault(PolicyFault::ListWithoutUse(String::new())),
+            "misconfigured credential plugin allowlist: plugin policy is \"\" but allowlist is non-nil",
         ),
         (
             "credentialPluginPolicy: DenyAll\ncredentialPluginAllowlist: []",
-            fault(PolicyFault::ListWithoutUse("DenyAll".to_owned())),
+            "misconfigured credential plugin allowlist: plugin policy is \"DenyAll\" but allowlist is non-nil",
         ),
-        ("credentialPluginPolicy: Allowlist", fault(PolicyFault::NoList)),
+        (
+            "credentialPluginPolicy: Allowlist",
+            "credential plugin policy set to \"Allowlist\", but allowlist is unspecified",
+        ),
         (
             "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: []",
-            fault(PolicyFault::EmptyList),
+            "credential plugin policy set to \"Allowlist\", but allowlist is empty; use \"DenyAll\" policy instead",
         ),
         (
             "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a}, {}]",
-            fault(PolicyFault::EmptyEntry(2)),
+            "misconfigured credential plugin allowlist: empty allowlist entry #2",
         ),
         (
             "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a, command: b}]",
-            fault(PolicyFault::TwoNames(1)),
+            "both `name` and `command` were supplied with different values in allowlist entry #1",
         ),
         (
             "credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: ./a}]",
-            "non-normalized file path: \"./a\" vs \"a\"".to_owned(),
+            "non-normalized file path: \"./a\" vs \"a\"",
         ),
-        (
-            "credentialPluginPolicy: [DenyAll]",
-            "no valid preferences found".to_owned(),
-        ),
+        ("credentialPluginPolicy: [DenyAll]", "no valid preferences found"),
         (
             "credentialPluginPolicy: DenyAll\ncredentialPluginPolicy: AllowAll",
-            "no valid preferences found".to_owned(),
+            "no valid preferences found",
         ),
     ];
     for (lines, expected) in table {
