@@ -91,8 +91,6 @@ pub enum Rule {
     MissingKinds,
     /// A list in an annotation has an invalid entry.
     MalformedValue,
-    /// A list in an annotation is valid, but not in the canonical form: sorted, without blanks or repetition.
-    UnsortedValue,
     /// The parent has the deprecated annotation that lists resources instead of kinds.
     DeprecatedKinds,
     /// The parent is being deleted.
@@ -177,7 +175,7 @@ impl Rule {
             | Self::RecordTooWide
             | Self::UnreadPlace
             | Self::LostMember => Severity::Warning,
-            Self::UnsortedValue | Self::LabelCopy | Self::IncompleteLook => Severity::Info,
+            Self::LabelCopy | Self::IncompleteLook => Severity::Info,
         }
     }
 
@@ -190,7 +188,6 @@ impl Rule {
                 | Self::InvalidTooling
                 | Self::MissingKinds
                 | Self::MalformedValue
-                | Self::UnsortedValue
                 | Self::DeprecatedKinds
                 | Self::ParentInOwnSet
                 | Self::UnservedKind
@@ -214,14 +211,13 @@ mod tests {
     use super::*;
 
     /// All rules, in the order of the documentation.
-    const ALL: [Rule; 25] = [
+    const ALL: [Rule; 24] = [
         Rule::WrongId,
         Rule::MissingId,
         Rule::LaterFormat,
         Rule::InvalidTooling,
         Rule::MissingKinds,
         Rule::MalformedValue,
-        Rule::UnsortedValue,
         Rule::DeprecatedKinds,
         Rule::TerminatingParent,
         Rule::LargeAnnotations,

@@ -5,12 +5,9 @@
 
 use super::finding::{Finding, Rule, Severity};
 use super::{ExaminedSet, ParentEligibility};
-use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, ParentIdentity, Reading};
-use crate::model::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};
-use crate::model::applyset::{
-    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
-    IS_PARENT_TYPE_LABEL, PART_OF_LABEL, Record,
-};
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
+use crate::model::applyset::record::InvalidValue;
+use crate::model::applyset::{GROUP_RESOURCES_ANNOTATION, ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::live::Presence;
 
 /// The percentage of the server's limit above which annotations are reported to be large.
@@ -28,7 +25,7 @@ pub(super) fn check_parent(set: &ExaminedSet) -> Vec<Finding> {
     }
     let mut findings = check_record_is_readable(set);
     findings.extend(kind_finding);
-    findings.extend(check_canonical_form(set));
+    findings.extend(check_no_deprecated_annotation(set));
     findings.extend(check_not_terminating(set));
     findings.extend(check_not_in_own_set(set));
     findings.extend(check_size_of_annotations(set));
@@ -170,55 +167,13 @@ fn check_kind(set: &ExaminedSet) -> Option<Finding> {
     }
 }
 
-/// Reports values that are valid, but that the next apply would write differently.
-fn check_canonical_form(set: &ExaminedSet) -> Vec<Finding> {
-    let identity = &set.parent.identity;
+fn check_no_deprecated_annotation(set: &ExaminedSet) -> Option<Finding> {
     let annotations = &set.parent.object.annotations;
-    let mut findings = Vec::new();
-    for (annotation, canonical_form) in [
-        (GROUP_KINDS_ANNOTATION, canonical_kinds as CanonicalForm),
-        (ADDITIONAL_NAMESPACES_ANNOTATION, canonical_namespaces),
-    ] {
-        let value = annotations.get(annotation);
-        let canonical = value.and_then(|value| canonical_form(value, identity));
-        if let (Some(value), Some(canonical)) = (value, canonical)
-            && *value != canonical
-        {
-            let message = format!("annotation {annotation} is {value:?}, should be {canonical:?}");
-            findings
-                .push(Finding::new(Rule::UnsortedValue, identity, message).with_hint("apply the set again"));
-        }
-    }
-    if annotations.contains_key(GROUP_RESOURCES_ANNOTATION) {
+    annotations.contains_key(GROUP_RESOURCES_ANNOTATION).then(|| {
         let message = format!("has the deprecated annotation {GROUP_RESOURCES_ANNOTATION}");
-        findings.push(
-            Finding::new(Rule::DeprecatedKinds, identity, message)
-                .with_hint("upgrade the tool that manages the set; it should write contains-group-kinds"),
-        );
-    }
-    findings
-}
-
-/// Returns the value of an annotation as this program writes it; `None` if the value is invalid.
-type CanonicalForm = fn(&str, &ParentIdentity) -> Option<String>;
-
-fn canonical_kinds(value: &str, _parent: &ParentIdentity) -> Option<String> {
-    let record = Record {
-        group_kinds: parse_group_kinds(value).ok()?,
-        ..Record::default()
-    };
-    Some(record.group_kinds_value())
-}
-
-/// The parent's own namespace is not an additional one.
-fn canonical_namespaces(value: &str, parent: &ParentIdentity) -> Option<String> {
-    let mut additional_namespaces = parse_namespaces(value).ok()?;
-    additional_namespaces.retain(|namespace| Some(namespace) != parent.namespace.as_ref());
-    let record = Record {
-        additional_namespaces,
-        ..Record::default()
-    };
-    Some(record.namespaces_value())
+        Finding::new(Rule::DeprecatedKinds, &set.parent.identity, message)
+            .with_hint("upgrade the tool that manages the set; it should write contains-group-kinds")
+    })
 }
 
 #[cfg(test)]
@@ -226,7 +181,9 @@ mod tests {
     use super::super::fixtures::{changed, examined, found_rules, with_members};
     use super::super::{Extent, FixStatus, fixtures};
     use super::*;
-    use crate::model::applyset::TOOLING_ANNOTATION;
+    use crate::model::applyset::{
+        ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, TOOLING_ANNOTATION,
+    };
     use crate::plan::fixtures::live;
 
     type Changes<'a> = &'a [(&'a str, Option<&'a str>)];
@@ -282,19 +239,16 @@ mod tests {
             ),
             (
                 none,
+                // The next apply sorts it.
                 &[(GROUP_KINDS_ANNOTATION, Some("ConfigMap,ConfigMap"))],
-                &["unsorted-value+"],
+                &[],
             ),
             (
                 none,
                 &[(ADDITIONAL_NAMESPACES_ANNOTATION, Some("a b"))],
                 &["malformed-value+"],
             ),
-            (
-                none,
-                &[(ADDITIONAL_NAMESPACES_ANNOTATION, Some("shop"))],
-                &["unsorted-value+"],
-            ),
+            (none, &[(ADDITIONAL_NAMESPACES_ANNOTATION, Some("shop"))], &[]),
             (
                 none,
                 &[

@@ -313,8 +313,8 @@ fn only_yes_at_the_terminal_repairs_a_record() {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         set.apply(&[config_map(&home, "one", "1")]);
-        // What other tests do to the cluster hides nothing of a record that is out of order.
-        let spoilt = json!({"metadata": {"annotations": {GROUP_KINDS: format!("{kinds},{kinds}")}}});
+        // What other tests do to the cluster hides nothing of a record with an invalid entry.
+        let spoilt = json!({"metadata": {"annotations": {GROUP_KINDS: format!("{kinds},")}}});
         cluster().patch(&set.parent, &spoilt);
         let before = set.annotation(GROUP_KINDS);
         let mut terminal = Terminal::new(100);

@@ -206,9 +206,12 @@ impl ApiErrorKind {
         }
     }
 
-    /// Returns whether the server may have carried out the request although it failed.
+    /// Returns whether the server may have carried out the request although it failed. Otherwise the server itself has
+    /// refused it, or never got it.
     pub(super) fn may_have_succeeded(&self) -> bool {
         match self {
+            // A proxy answers with such a code if it got no answer of the server, and the server does (500) if it got
+            // none of etcd.
             Self::Status(status) => status.code >= 500,
             Self::Connection { .. } | Self::Timeout { .. } | Self::TooLarge(_) | Self::Unreadable(_) => true,
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => false,
@@ -219,17 +222,6 @@ impl ApiErrorKind {
     /// under way.
     pub(super) fn is_answer_from_server(&self) -> bool {
         matches!(self, Self::Status(status) if !may_be_from_proxy(status.code))
-    }
-
-    /// Returns whether the request certainly had no effect: the server itself has refused it, or never got it.
-    pub(super) fn has_no_effect(&self) -> bool {
-        match self {
-            // With a code of 500 or more, the request may have had an effect: a proxy answers so if it got no answer of
-            // the server, and the server does (500) if it got none of etcd.
-            Self::Status(status) => status.code < 500,
-            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => true,
-            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLarge(_) | Self::Unreadable(_) => false,
-        }
     }
 }
 

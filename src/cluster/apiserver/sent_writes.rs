@@ -116,7 +116,7 @@ impl SentWrite<'_> {
         {
             self.all.lock_unanswered().insert(path.clone());
         }
-        if mem::take(&mut self.is_sent) && kind.has_no_effect() {
+        if mem::take(&mut self.is_sent) && !kind.may_have_succeeded() {
             self.replace_last_result(self.before);
         }
     }

@@ -150,12 +150,6 @@ fn an_apply_refuses_what_would_lose_members_silently() {
 }
 
 #[test]
-fn values_out_of_order_are_repaired() {
-    let kinds = "Service,ConfigMap,Service";
-    assert_repaired(&annotations(&[(GROUP_KINDS, Some(kinds))]), &["unsorted-value"]);
-}
-
-#[test]
 fn deprecated_values_are_migrated() {
     let resources = (GROUP_RESOURCES, Some("configmaps,services"));
     assert_repaired(
