@@ -1,90 +1,57 @@
 //! Tracks the planned objects without a reported result, so that none of them is missing from the results of a run that
 //! ends early.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::{fmt, mem};
 
 use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, first_names_and_more};
 
-/// The planned objects without a result, each with the outcome that it gets if the run ends before its turn.
+/// The planned objects without a result, each with the outcome that it gets if the run ends before its turn. They are
+/// in the order of the plan, and objects are reported nearly in this order, so a reported object is found near the
+/// front.
 #[derive(Debug, Default)]
-pub(super) struct ObjectsWithoutResult {
-    /// The planned objects in their order; `None` for those that were reported.
-    outcomes: Vec<Option<ObjectOutcome>>,
-    /// The number of objects that were not reported.
-    left: usize,
-    /// All objects before this index were reported.
-    next: usize,
-    /// The indexes by key. They are computed only when an object is reported out of turn: most objects of a large set
-    /// do not change, and these are reported in the order of the plan.
-    indexes: Option<HashMap<ObjectKey, usize>>,
-}
+pub(super) struct ObjectsWithoutResult(VecDeque<ObjectOutcome>);
 
 impl ObjectsWithoutResult {
     /// Adds planned objects, in the order in which they are reported if the run ends early.
     pub(super) fn add_planned(&mut self, outcomes: Vec<ObjectOutcome>) {
-        self.indexes = None;
-        self.left += outcomes.len();
-        let without_result = outcomes.into_iter().map(Some);
-        if self.outcomes.is_empty() {
-            // Collects in place, without a second copy in memory.
-            self.outcomes = without_result.collect();
+        if self.0.is_empty() {
+            // Takes the memory over, without a second copy.
+            self.0 = outcomes.into();
         } else {
-            self.outcomes.extend(without_result);
+            self.0.extend(outcomes);
         }
     }
 
     /// Removes an object that was reported, and returns its planned outcome.
     pub(super) fn remove(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
-        let waiting = self.outcomes.iter().skip(self.next);
-        self.next += waiting.take_while(|planned| planned.is_none()).count();
-        let is_next = self
-            .outcomes
-            .get(self.next)
-            .and_then(Option::as_ref)
-            .is_some_and(|planned| planned.subject.has_key_of(&outcome.subject));
-        if is_next {
-            return self.remove_at(self.next);
-        }
-        if self.left == 0 {
-            return None;
-        }
-        let index = self.index_of(&outcome.subject.key())?;
+        let is_reported = |planned: &ObjectOutcome| planned.subject.has_key_of(&outcome.subject);
+        let index = self.0.iter().position(is_reported)?;
         self.remove_at(index)
     }
 
-    fn index_of(&mut self, key: &ObjectKey) -> Option<usize> {
-        let outcomes = &self.outcomes;
-        let indexes = self.indexes.get_or_insert_with(|| {
-            let planned = outcomes.iter().enumerate();
-            planned
-                .filter_map(|(index, planned)| Some((planned.as_ref()?.subject.key(), index)))
-                .collect()
-        });
-        indexes.get(key).copied()
-    }
-
     fn remove_at(&mut self, index: usize) -> Option<ObjectOutcome> {
-        let outcome = self.outcomes[index].take()?;
-        self.left -= 1;
-        if self.left == 0 {
+        let outcome = self.0.remove(index);
+        if self.0.is_empty() {
             // Frees memory before the document of the run is created, which may be large.
             *self = Self::default();
         }
-        Some(outcome)
+        outcome
     }
 
     /// Removes the objects that were not processed, and returns their outcomes. They have the reason of `not_done`,
     /// unless they have a reason of their own.
     pub(super) fn take_not_done(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
         let mut left: Vec<ObjectOutcome> = match &not_done.scope {
-            NotDoneScope::All => mem::take(self).outcomes.into_iter().flatten().collect(),
+            NotDoneScope::All => mem::take(&mut self.0).into(),
             NotDoneScope::Objects(keys) => keys
                 .iter()
                 .filter_map(|key| {
-                    let index = self.index_of(key)?;
+                    let index = self.0.iter().position(|ObjectOutcome { subject, .. }| {
+                        subject.name == key.name && subject.key() == *key
+                    })?;
                     self.remove_at(index)
                 })
                 .collect(),
@@ -220,7 +187,7 @@ mod tests {
                 assert_eq!(planned.as_deref(), Some(names[index]), "{order:?}");
                 assert_eq!(without_result.remove(&reported), None, "{order:?}");
             }
-            assert!(without_result.outcomes.is_empty(), "{order:?}");
+            assert!(without_result.0.is_empty(), "{order:?}");
         }
     }
 
