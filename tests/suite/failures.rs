@@ -102,7 +102,7 @@ fn a_field_of_another_manager_is_not_taken() {
         "manifest: \"2\"",
         "--force-conflicts",
         "--ignore FILE",
-        "- paths:\n  - /data/key\n  target: {kind: ConfigMap, name: one, namespace: home",
+        "- paths:\n  - /data/key\n  target:\n    kind: ConfigMap\n    name: one\n    namespace: home",
     ] {
         assert!(run.stderr.contains(text), "no {text:?} in\n{}", run.stderr);
     }

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
+
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::message::{FieldConflict, Message};
 use crate::model::pointer::Pointer;
 use crate::model::text::{counted, parse_boolean};
-use crate::report::output::print_message;
+use crate::report::output::{print_message, yaml};
 use crate::report::style::Colors;
 use crate::report::text_lines::Label;
 
@@ -98,16 +100,13 @@ impl FieldConflicts {
             }
         }
         let more = objects.len().saturating_sub(MAX_RULES);
-        let rules = objects.into_iter().take(MAX_RULES).flat_map(|(key, pointers)| {
-            let paths = pointers
-                .into_iter()
-                .map(|pointer| format!("  - {}", to_yaml_scalar(&pointer.to_string())));
-            std::iter::once("- paths:".to_owned())
-                .chain(paths)
-                .chain([format!("  target: {}", rule_target(key))])
+        let rules = objects.into_iter().take(MAX_RULES).map(|(key, pointers)| {
+            let paths: Vec<String> = pointers.into_iter().map(ToString::to_string).collect();
+            json!({"paths": paths, "target": rule_target(key)})
         });
+        let text = yaml(&rules.collect::<Vec<_>>());
         let more = (more > 0).then(|| format!("# and the same for {}", counted(more, "more object")));
-        rules.chain(more).collect()
+        text.lines().map(str::to_owned).chain(more).collect()
     }
 }
 
@@ -134,44 +133,20 @@ fn conflict_lines(conflict: &FieldConflict) -> Vec<String> {
     lines
 }
 
-/// Returns the target of a rule that applies to one object only.
-fn rule_target(key: &ObjectKey) -> String {
-    let namespace = match &key.namespace {
-        Some(namespace) => format!(", namespace: {}", to_exact_pattern(namespace)),
-        None => String::new(),
-    };
+/// Returns the target of a rule that applies to one object only: regular expressions that match its texts alone.
+fn rule_target(key: &ObjectKey) -> BTreeMap<&'static str, String> {
     // An empty pattern would match every group.
-    let group = match key.group_kind.group.as_str() {
-        "" => String::new(),
-        group => format!("group: {}, ", to_exact_pattern(group)),
-    };
-    let kind = to_exact_pattern(&key.group_kind.kind);
-    format!(
-        "{{{group}kind: {kind}, name: {}{namespace}}}",
-        to_exact_pattern(&key.name)
-    )
-}
-
-/// Returns a regular expression that matches only this text, as a YAML scalar.
-fn to_exact_pattern(text: &str) -> String {
-    to_yaml_scalar(&regex::escape(text).replace("\\-", "-"))
-}
-
-/// Returns the text as a YAML scalar, in quotation marks if it needs them.
-fn to_yaml_scalar(text: &str) -> String {
-    let is_plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"/._~-\\".contains(&byte));
-    let is_word = text.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let is_reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
-        .contains(&text.to_ascii_lowercase().as_str());
-    let begins_plainly =
-        text.starts_with(|character: char| character == '/' || character.is_ascii_alphabetic());
-    if is_plain && is_word && !is_reserved && begins_plainly {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "''"))
-    }
+    let group = Some(&key.group_kind.group).filter(|group| !group.is_empty());
+    let texts = [
+        ("group", group),
+        ("kind", Some(&key.group_kind.kind)),
+        ("name", Some(&key.name)),
+        ("namespace", key.namespace.as_ref()),
+    ];
+    texts
+        .into_iter()
+        .filter_map(|(field, text)| Some((field, regex::escape(text?).replace("\\-", "-"))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -262,10 +237,16 @@ mod tests {
             [
                 "- paths:",
                 "  - /data/a",
-                "  target: {kind: ConfigMap, name: keys, namespace: shop}",
+                "  target:",
+                "    kind: ConfigMap",
+                "    name: keys",
+                "    namespace: shop",
                 "- paths:",
                 "  - /data/key",
-                "  target: {kind: ConfigMap, name: web, namespace: shop}",
+                "  target:",
+                "    kind: ConfigMap",
+                "    name: web",
+                "    namespace: shop",
             ]
         );
     }
@@ -290,8 +271,8 @@ mod tests {
         size.object.group_kind = GroupKind::new("example.com", "Widget");
         let text = noted(vec![replicas, size]).ignore_rule_lines().join("\n");
         for target in [
-            "  target: {group: apps, kind: Deployment, name: web, namespace: shop}",
-            "  target: {group: example\\.com, kind: Widget, name: web, namespace: shop}",
+            "  target:\n    group: apps\n    kind: Deployment\n    name: web\n    namespace: shop",
+            "  target:\n    group: example\\.com\n    kind: Widget\n    name: web\n    namespace: shop",
         ] {
             assert!(text.contains(target), "{text}");
         }
