@@ -179,6 +179,17 @@ pub fn printable_json(json: String) -> String {
     })
 }
 
+/// Escapes serialized JSON like [`printable_json`], for a reader of YAML: it reads no pairs of surrogates, and has an
+/// escape of eight digits instead.
+pub fn printable_json_as_yaml(json: String) -> String {
+    let json = replace_ci_command_marks(json, "#\\u0023");
+    replace_characters(
+        &json,
+        |character| is_hostile(character) && character != '\n',
+        |character, escaped| escaped.extend([format!("\\U{:08x}", u32::from(character))]),
+    )
+}
+
 /// Returns whether the text contains a command of a CI runner, or a character other than a line break that controls a
 /// terminal or is invisible.
 pub fn contains_hostile_text(text: &str) -> bool {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::output;
 use crate::model::digest::sha256;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::{contains_hostile_text, escape_as_one_line};
+use crate::model::text::{contains_hostile_text, escape_as_one_line, printable_json_as_yaml};
 
 /// An exported manifest, and the comments above it.
 #[derive(Debug, Clone)]
@@ -95,48 +95,22 @@ fn comment_line(text: &str) -> String {
 }
 
 /// Returns the YAML of an object. Strings of several lines are blocks if the YAML then reads back as the same object,
-/// and in quotation marks otherwise.
+/// and in quotation marks otherwise. If the YAML would not be the same object even then, it is written as JSON, which
+/// is YAML, too.
 fn manifest_yaml(manifest: &Value) -> String {
-    let quoted = serde_saphyr::to_string(manifest)
-        .ok()
-        .filter(|text| !contains_hostile_text(text) && reads_as(text, manifest))
-        .unwrap_or_else(|| output::yaml(manifest));
-    let mut text = if reads_as(&quoted, manifest) && !quoted.contains("\\ud") {
-        quoted
-    } else {
-        join_surrogates(&output::json(manifest))
-    };
+    let candidates = [
+        serde_saphyr::to_string(manifest).ok(),
+        Some(output::yaml(manifest)),
+    ];
+    let written = candidates.into_iter().flatten().find(|text| {
+        // `output::yaml` may be JSON with pairs of surrogates, which no YAML has.
+        !contains_hostile_text(text) && !text.contains("\\ud") && reads_as(text, manifest)
+    });
+    let mut text = written.unwrap_or_else(|| printable_json_as_yaml(format!("{manifest:#}")));
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text
-}
-
-/// Replaces JSON's escapes of characters beyond 16 bits, which are pairs of surrogates, by YAML's single escapes.
-fn join_surrogates(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(place) = rest.find("\\ud") {
-        let unit = |at: usize| u16::from_str_radix(rest.get(place + at..place + at + 4)?, 16).ok();
-        let pair = [unit(2), unit(8)].into_iter().flatten();
-        let character = char::decode_utf16(pair).next().and_then(Result::ok);
-        let is_escaped = rest[..place]
-            .bytes()
-            .rev()
-            .take_while(|byte| *byte == b'\\')
-            .count()
-            % 2
-            == 1;
-        let whole = character.filter(|character| character.len_utf16() == 2 && !is_escaped);
-        let (written, length) = match whole {
-            Some(character) => (format!("\\U{:08X}", u32::from(character)), 12),
-            None => ("\\ud".to_owned(), 3),
-        };
-        text.push_str(&rest[..place]);
-        text.push_str(&written);
-        rest = &rest[place + length..];
-    }
-    text + rest
 }
 
 fn reads_as(text: &str, manifest: &Value) -> bool {
