@@ -4,6 +4,7 @@
 
 use http::Uri;
 use http::uri::Scheme;
+use percent_encoding::percent_decode_str;
 
 use super::remote::RemoteError;
 
@@ -141,25 +142,9 @@ fn resolve_dot_segments(path: &str) -> String {
 /// Returns `user:password` of a URL, both decoded; a user alone has an empty password.
 fn decode_credentials(credentials: &str) -> Vec<u8> {
     let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
-    let mut decoded = percent_decode_leniently(user);
+    let mut decoded: Vec<u8> = percent_decode_str(user).collect();
     decoded.push(b':');
-    decoded.extend(percent_decode_leniently(password));
-    decoded
-}
-
-fn percent_decode_leniently(text: &str) -> Vec<u8> {
-    let hex = |digit: Option<&u8>| digit.and_then(|digit| char::from(*digit).to_digit(16));
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let value = match (byte, hex(bytes.get(at + 1)), hex(bytes.get(at + 2))) {
-            (b'%', Some(high), Some(low)) => u8::try_from(high * 16 + low).ok(),
-            _ => None,
-        };
-        decoded.push(value.unwrap_or(*byte));
-        at += if value.is_some() { 3 } else { 1 };
-    }
+    decoded.extend(percent_decode_str(password));
     decoded
 }
 
