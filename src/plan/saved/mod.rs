@@ -19,8 +19,8 @@ use serde_json::Value;
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
 pub use drift::{
-    ChangeSincePlan, CurrentState, find_drift, find_other_cluster, namespaces_not_compared, objects_to_read,
-    pointer_left_to_autoscaler,
+    CurrentState, find_drift, find_other_cluster, objects_to_read, pointer_left_to_autoscaler,
+    stale_plan_error,
 };
 pub use file::{read, remove_existing_plan, write};
 pub use secrets::{

@@ -24,10 +24,10 @@ use crate::manifest::Manifests;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
-use crate::model::text::{first_names_and_more, format_os_error};
+use crate::model::text::format_os_error;
 use crate::plan::saved::{
-    self, ChangeSincePlan, CurrentState, Intent, NamespaceUids, Salt, SavedCluster, SavedManifest,
-    SavedObject, SavedParent, SavedPlan, SavedSet, Seen,
+    self, CurrentState, Intent, NamespaceUids, Salt, SavedCluster, SavedManifest, SavedObject, SavedParent,
+    SavedPlan, SavedSet, Seen,
 };
 use crate::plan::{Policy, Preconditions};
 use crate::read::{self, NamespaceState};
@@ -195,7 +195,7 @@ pub(super) async fn plan_from_saved(
 ) -> Result<Prepared, Error> {
     let prepared = plan_to_show(run, connection, options, input).await;
     prepared.map_err(|error| match error.exit() {
-        Exit::Usage => ChangeSincePlan::error(&[ChangeSincePlan::Unplannable(error.to_string())]),
+        Exit::Usage => saved::stale_plan_error(vec![error.to_string()]),
         _ => error,
     })
 }
@@ -319,14 +319,7 @@ pub async fn plan_again_and_compare(
     };
     let drift = saved::find_drift(saved, &fresh);
     if !drift.is_empty() {
-        return Err(ChangeSincePlan::error(&drift));
-    }
-    let uncompared = saved::namespaces_not_compared(saved, &fresh);
-    if !uncompared.is_empty() {
-        run.report_new_warnings(&[format!(
-            "cannot determine whether these namespaces were recreated since the plan: {}",
-            first_names_and_more(uncompared)
-        )]);
+        return Err(saved::stale_plan_error(drift));
     }
     let written = saved
         .objects

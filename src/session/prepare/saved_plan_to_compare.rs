@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::manifest::{Manifest, desired};
 use crate::model::history_annotation::History;
 use crate::model::identity::ObjectKey;
-use crate::plan::saved::{self, ChangeSincePlan, SavedPlan};
+use crate::plan::saved::{self, SavedPlan};
 use crate::read::{self, Cluster};
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
@@ -42,7 +42,7 @@ pub async fn plan_to_compare(
         &namespace_uids(&prepared.state.namespaces),
         parent,
     ) {
-        return Err(ChangeSincePlan::error(&[other]));
+        return Err(saved::stale_plan_error(vec![other]));
     }
     let runs = parent
         .into_iter()
