@@ -125,7 +125,6 @@ impl Consent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Operation;
     use crate::model::applyset::Tooling;
     use crate::model::identity::GroupKind;
     use crate::plan::fixtures::{live, set};
@@ -219,10 +218,7 @@ mod tests {
             parent: key("web"),
             objects: Vec::new(),
         };
-        let loses = Refusal::PrunesStorage {
-            object: key("data"),
-            operation: Operation::Delete,
-        };
+        let loses = Refusal::PrunesStorage { object: key("data") };
         let limit = Refusal::TooManyPrunes {
             objects: Vec::new(),
             limit: 1,

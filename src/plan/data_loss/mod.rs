@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Refusal, SkipReason};
-use crate::event::Operation;
 use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
@@ -57,7 +56,6 @@ pub(super) fn refuse_losses(
     live: &Live,
     contents: Option<&Contents>,
     deleted: &DeletedObjects,
-    operation: Operation,
 ) -> Vec<Refusal> {
     let mut losses = Vec::new();
     if let Some(contents) = contents {
@@ -69,20 +67,17 @@ pub(super) fn refuse_losses(
                 lost: to_keys(&lost),
                 uids: lost.iter().map(|held| held.uid.clone()).collect(),
                 unknown,
-                operation,
             });
         }
     }
     if live.parent_of.is_some() {
         losses.push(Refusal::PrunesParent {
             object: live.key.clone(),
-            operation,
         });
     }
     if deletes_volume_data(live) {
         losses.push(Refusal::PrunesStorage {
             object: live.key.clone(),
-            operation,
         });
     }
     losses

@@ -93,7 +93,6 @@ fn a_namespace_with_objects_of_others_is_refused_until_allowed() {
             lost: vec![stranger.key],
             uids: [stranger.uid].into(),
             unknown: vec![],
-            operation: Operation::Apply,
         }]
     );
     assert_eq!(
@@ -306,7 +305,6 @@ fn a_stateful_set_that_deletes_its_claims_is_a_loss() {
     };
     let loss = Refusal::PrunesStorage {
         object: deleting.key.clone(),
-        operation: Operation::Apply,
     };
     let table = [
         (keeping.clone(), policy(), [vec![], vec![]]),

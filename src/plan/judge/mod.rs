@@ -12,7 +12,6 @@ use super::{
     Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
     prune_rules,
 };
-use crate::event::Operation;
 use crate::manifest::HookManifest;
 use crate::manifest::desired::Desired;
 use crate::model::containers::{Contents, HeldObject};
@@ -349,44 +348,13 @@ impl<'a> Judge<'a> {
     /// Returns what would be lost beyond the object, as refusals, even if the policy allows the loss.
     pub(super) fn find_losses_even_if_allowed(&self, live: &Live) -> Vec<Refusal> {
         let contents = self.contents.get(&live.key);
-        data_loss::refuse_losses(live, contents, &self.deleted, self.operation_for_hints())
+        data_loss::refuse_losses(live, contents, &self.deleted)
     }
 
     /// Refuses to delete the object if the garbage collector would then delete desired or kept objects.
     fn refuse_to_delete_owner(&self, live: &Live) -> Option<Refusal> {
         let attached = self.attached.get(&live.key)?;
-        (!attached.is_empty()).then(|| self.new_refusal_to_delete_owner(&live.key, attached.values()))
-    }
-
-    /// Creates the refusal to delete `object`, which owns `dependents`.
-    fn new_refusal_to_delete_owner<'d>(
-        &self,
-        object: &ObjectKey,
-        dependents: impl Iterator<Item = &'d Dependent> + Clone,
-    ) -> Refusal {
-        let keep_annotations = dependents
-            .clone()
-            .filter_map(|dependent| Some((dependent.key.clone(), dependent.keep_annotation.clone()?)));
-        Refusal::OwnsDependents {
-            object: object.clone(),
-            keep_annotations: keep_annotations.collect(),
-            uids: dependents
-                .clone()
-                .map(|dependent| dependent.uid.clone())
-                .collect(),
-            dependents: dependents.map(|dependent| dependent.key.clone()).collect(),
-            operation: self.operation_for_hints(),
-        }
-    }
-
-    /// Returns the operation for hints. Without desired objects it is `Delete`: a hint must not advise to restore an
-    /// object to the manifests, because there are none.
-    fn operation_for_hints(&self) -> Operation {
-        if self.desired.is_empty() {
-            Operation::Delete
-        } else {
-            Operation::Apply
-        }
+        (!attached.is_empty()).then(|| new_refusal_to_delete_owner(&live.key, attached.values()))
     }
 
     /// Returns whether the object is the parent of a set that is deleted as a whole. Its owner references to members
@@ -403,9 +371,10 @@ impl<'a> Judge<'a> {
         }
         self.policy.data_loss == Risk::Allowed
             || detachment.pruned.iter().all(|pruned| {
-                self.is_confirmed_loss(
-                    &self.new_refusal_to_delete_owner(pruned, iter::once(&detachment.dependent)),
-                )
+                self.is_confirmed_loss(&new_refusal_to_delete_owner(
+                    pruned,
+                    iter::once(&detachment.dependent),
+                ))
             })
     }
 
@@ -431,6 +400,25 @@ impl<'a> Judge<'a> {
                     data_loss::reason_to_keep_filled_since_plan(planned, contents_now, &self.deleted)
                 }
             })
+    }
+}
+
+/// Creates the refusal to delete `object`, which owns `dependents`.
+fn new_refusal_to_delete_owner<'d>(
+    object: &ObjectKey,
+    dependents: impl Iterator<Item = &'d Dependent> + Clone,
+) -> Refusal {
+    let keep_annotations = dependents
+        .clone()
+        .filter_map(|dependent| Some((dependent.key.clone(), dependent.keep_annotation.clone()?)));
+    Refusal::OwnsDependents {
+        object: object.clone(),
+        keep_annotations: keep_annotations.collect(),
+        uids: dependents
+            .clone()
+            .map(|dependent| dependent.uid.clone())
+            .collect(),
+        dependents: dependents.map(|dependent| dependent.key.clone()).collect(),
     }
 }
 

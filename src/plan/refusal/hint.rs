@@ -45,22 +45,14 @@ impl Refusal {
                 "leave them out with --hooks=skip, or make them ordinary members with --hooks=apply".to_owned()
             }
             Self::InNoSet { .. } => Self::UNOWNED_HINT.to_owned(),
-            Self::HoldsOthers { operation: Operation::Delete, .. }
-            | Self::PrunesStorage { operation: Operation::Delete, .. }
-            | Self::PrunesParent { operation: Operation::Delete, .. } => {
-                "annotate it with helm.sh/resource-policy=keep, or pass --allow-data-loss".to_owned()
-            }
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
-                "annotate it with helm.sh/resource-policy=keep, restore it to the manifests, or pass --allow-data-loss".to_owned()
+                "annotate it with helm.sh/resource-policy=keep, or pass --allow-data-loss".to_owned()
             }
             Self::HoldsDesired { .. } => {
                 "restore it to the manifests, or remove these objects from them".to_owned()
             }
-            Self::OwnsDependents { operation: Operation::Delete, .. } => {
-                "remove the owner references, or let this run remove them with --allow-data-loss".to_owned()
-            }
             Self::OwnsDependents { .. } => {
-                "restore it to the manifests, or let this run remove the owner references with --allow-data-loss".to_owned()
+                "remove the owner references, or let this run remove them with --allow-data-loss".to_owned()
             }
             Self::OwnsUndetachable { .. } => {
                 "remove the owner references to it from these objects and their manifests; if they have none, get permission to read these objects".to_owned()

@@ -98,8 +98,6 @@ pub enum Refusal {
         uids: BTreeSet<String>,
         /// Resources that could not be listed.
         unknown: Vec<String>,
-        /// The command, for the hint: `delete` has no manifests to restore the object to.
-        operation: Operation,
     },
     /// A container would be pruned that holds objects of the manifests.
     #[error("{container}: no longer in the manifests, but contains objects of the manifests: {}", first_names_and_more(.desired))]
@@ -111,18 +109,12 @@ pub enum Refusal {
     },
     /// A `PersistentVolume` or `PersistentVolumeClaim` would be pruned, or a `StatefulSet` that deletes its claims.
     #[error("{object}: not deleted: its data would be lost")]
-    PrunesStorage {
-        object: ObjectKey,
-        /// The command, for the hint: `delete` has no manifests to restore the object to.
-        operation: Operation,
-    },
+    PrunesStorage { object: ObjectKey },
     /// The parent of another set would be pruned.
     #[error("{object}: not deleted: it is the parent of another set, whose members would become orphans")]
     PrunesParent {
         /// The parent of the other set.
         object: ObjectKey,
-        /// The command, for the hint: `delete` has no manifests to restore the object to.
-        operation: Operation,
     },
     /// Desired or kept objects have owner references to an object that would be pruned.
     #[error(
@@ -138,8 +130,6 @@ pub enum Refusal {
         uids: BTreeSet<String>,
         /// Key: one of the `dependents`. Value: the annotation or label that keeps it, as `key: value`.
         keep_annotations: BTreeMap<ObjectKey, String>,
-        /// The command, for the hint: `delete` has no manifests to restore the object to.
-        operation: Operation,
     },
     /// An object that would be pruned owns, or may own, objects that this run cannot keep by removing owner references.
     #[error(
@@ -273,25 +263,7 @@ impl Refusal {
             | Self::OwnsUndetachable { object, .. }
             | Self::PrunesParent { object, .. } => Some(object),
             Self::HoldsOthers { container, .. } | Self::HoldsDesired { container, .. } => Some(container),
-            Self::FaultyParent { .. }
-            | Self::OtherTooling { .. }
-            | Self::NotAParent { .. }
-            | Self::ParentTerminating { .. }
-            | Self::ParentNamespaceTerminating { .. }
-            | Self::EmptyManifests { .. }
-            | Self::PrunesAll { .. }
-            | Self::HoldsHooks { .. }
-            | Self::TooManyPrunes { .. }
-            | Self::DeletesSet { .. }
-            | Self::RepairsParent { .. }
-            | Self::DisbandsSet { .. }
-            | Self::ManagedElsewhere { .. }
-            | Self::ReachesOutside { .. }
-            | Self::EmptyInventory { .. }
-            | Self::NothingToAdopt { .. }
-            | Self::RunUnderWay { .. }
-            | Self::SetChanged { .. }
-            | Self::AnnotationsTooLarge { .. } => None,
+            _ => None,
         }
     }
 
@@ -383,7 +355,6 @@ mod tests {
                 lost: objects,
                 uids: BTreeSet::new(),
                 unknown: Vec::new(),
-                operation: Operation::Apply,
             },
         ];
         for refusal in refusals {

@@ -157,10 +157,7 @@ fn what_is_dangerous_comes_first() {
             refused,
             recreated,
         ],
-        refusals: vec![Refusal::PrunesStorage {
-            object: claim,
-            operation: Operation::Apply,
-        }],
+        refusals: vec![Refusal::PrunesStorage { object: claim }],
         failures: vec!["parent: failed".into()],
         ..Differences::default()
     };
@@ -526,7 +523,6 @@ fn a_run_is_summarized() {
     ]);
     run.losses = vec![Refusal::PrunesStorage {
         object: key("PersistentVolumeClaim", "data"),
-        operation: Operation::Apply,
     }];
     let end = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
     let text = run_page((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);

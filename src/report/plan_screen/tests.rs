@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::compare::diff::{Difference, OwnershipChange};
-use crate::event::{Action, Claims, ObjectOutcome, Operation, Subject};
+use crate::event::{Action, Claims, ObjectOutcome, Subject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::plan::Refusal;
@@ -86,7 +86,6 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
     );
     let loss = Refusal::PrunesStorage {
         object: claim.outcome.subject.key(),
-        operation: Operation::Apply,
     };
     let objects = vec![
         comparison(
@@ -302,7 +301,6 @@ fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
                 .outcome
                 .subject
                 .key(),
-            operation: Operation::Apply,
         }],
         ..Differences::default()
     };
@@ -325,9 +323,8 @@ fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
 
 #[test]
 fn an_object_whose_loss_matters_is_never_renamed() {
-    let operation = Operation::Apply;
-    let storage = |object| Refusal::PrunesStorage { object, operation };
-    let parent = |object| Refusal::PrunesParent { object, operation };
+    let storage = |object| Refusal::PrunesStorage { object };
+    let parent = |object| Refusal::PrunesParent { object };
     let table: [(&str, &dyn Fn(ObjectKey) -> Refusal); 3] = [
         ("PersistentVolumeClaim", &storage),
         ("StatefulSet.apps", &storage),

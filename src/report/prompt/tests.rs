@@ -1,6 +1,5 @@
 use super::screen::{lines, prompt, wanted_answer};
 use super::*;
-use crate::event::Operation;
 use crate::model::applyset::Tooling;
 use crate::model::identity::GroupKind;
 use crate::plan::SkipReason;
@@ -56,12 +55,8 @@ fn what_hurts_comes_first_and_the_rest_is_folded() {
                 lost: vec![key("ConfigMap", data, "handmade")],
                 uids: BTreeSet::new(),
                 unknown: Vec::new(),
-                operation: Operation::Apply,
             },
-            Refusal::PrunesStorage {
-                object: claim,
-                operation: Operation::Apply,
-            },
+            Refusal::PrunesStorage { object: claim },
         ],
         Some(PlanOutline {
             removed,
@@ -203,10 +198,9 @@ fn what_does_not_occur_is_not_counted() {
 
 #[test]
 fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
-    let operation = Operation::Apply;
     let [database, parent] = ["StatefulSet.apps", "Secret"].map(|kind| key(kind, Some("shop"), "db"));
-    let storage = |object| Refusal::PrunesStorage { object, operation };
-    let record = |object| Refusal::PrunesParent { object, operation };
+    let storage = |object| Refusal::PrunesStorage { object };
+    let record = |object| Refusal::PrunesParent { object };
     for (object, loss, text) in [
         (database.clone(), storage(database), "DATA IS LOST"),
         (parent.clone(), record(parent), "parent of another set"),
@@ -238,7 +232,6 @@ fn nothing_is_wider_than_the_terminal() {
             .collect(),
         uids: BTreeSet::new(),
         unknown: vec!["pods".to_owned()],
-        operation: Operation::Apply,
     }];
     let outline = PlanOutline {
         removed: vec![
