@@ -158,7 +158,7 @@ impl Execution<'_> {
             },
             Err(not_recreated) => {
                 return MemberReply {
-                    webhook: not_recreated.unreachable_webhook().cloned(),
+                    webhook: not_recreated.webhook.clone(),
                     ..failed_reply(subject, not_recreated.into_refused_update_message(refused))
                 };
             }
@@ -210,7 +210,7 @@ impl Execution<'_> {
             }
             uid = Some(old.live.uid);
         }
-        Err(NotRecreated::Changed("it keeps changing"))
+        Err(NotRecreated::in_this_run("it keeps changing"))
     }
 
     /// Judges whether an object whose update was refused with `update_error` may be deleted to be created again. `uid`
@@ -223,44 +223,46 @@ impl Execution<'_> {
         update_error: &ApiError,
     ) -> Result<ObjectToRecreate, NotRecreated> {
         if self.interrupt.is_requested() {
-            return Err(NotRecreated::Interrupted);
+            return Err(NotRecreated::in_this_run(self.interrupt.cause().reason()));
         }
         match self.server.send(self.creation_dry_run_request(object)).await {
             Err(exists) if is_already_exists(&exists) => {}
             Err(invalid) => return Err(NotRecreated::from_creation_dry_run_error(object, &invalid)),
-            Ok(_) => return Err(NotRecreated::Changed("it no longer exists")),
+            Ok(_) => return Err(NotRecreated::in_this_run("it no longer exists")),
         }
         if let Some(obstacle) = RecreationObstacle::from_manifest(object) {
-            return Err(NotRecreated::Obstacle(obstacle));
+            return Err(NotRecreated::from_obstacle(&obstacle));
         }
         let found = read::read_object(self.server, &object.resource, &object.key)
             .await
             .map_err(|read_error| NotRecreated::from_read_error(object, &read_error))?;
-        let gone = NotRecreated::Changed("it no longer exists");
+        let gone = NotRecreated::in_this_run("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
         if preconditions.is_of_saved_plan() && !preconditions.admits(&object.key, &found) {
-            return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
+            return Err(NotRecreated::in_this_run(OVERTAKEN));
         }
         if let Some(obstacle) = self.obstacle_if_others_own_refused_fields(object, &found, update_error) {
-            return Err(NotRecreated::Obstacle(obstacle));
+            return Err(NotRecreated::from_obstacle(&obstacle));
         }
         let reset = ignore::ignored_fields_lost_by_recreation(object, &found, &self.writing.field_manager);
         if !reset.is_empty() {
-            return Err(NotRecreated::Obstacle(RecreationObstacle::ResetsIgnored(reset)));
+            return Err(NotRecreated::from_obstacle(&RecreationObstacle::ResetsIgnored(
+                reset,
+            )));
         }
         let Some(live) = Live::from_object(&found, &object.resource) else {
             return Err(gone);
         };
         if uid.is_some_and(|uid| uid != live.uid) {
-            return Err(NotRecreated::Changed("it was replaced during the run"));
+            return Err(NotRecreated::in_this_run("it was replaced during the run"));
         }
         let plan = self.plan.with_only_delete_of(&live);
         let deletion = Execution { plan: &plan, ..*self };
         let reread = deletion
             .reread_dependents(Some(self.parent_resource), self.list_desired_not_yet_members())
             .await;
-        let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
+        let dependents = reread.map_err(|unread| NotRecreated::in_this_run(unread.to_string()))?;
         let old = ObjectToRecreate {
             live,
             claims: claims_after_recreation(object, &found),
@@ -268,7 +270,7 @@ impl Execution<'_> {
             dependents,
         };
         match old.deletion_judge(self).obstacle_to_recreation(&old.live) {
-            Some(obstacle) => Err(NotRecreated::Obstacle(obstacle)),
+            Some(obstacle) => Err(NotRecreated::from_obstacle(&obstacle)),
             None => Ok(old),
         }
     }
@@ -319,7 +321,7 @@ impl Execution<'_> {
         old: &ObjectToRecreate,
     ) -> Result<DeleteEnd, NotRecreated> {
         if self.interrupt.is_requested() {
-            return Err(NotRecreated::Interrupted);
+            return Err(NotRecreated::in_this_run(self.interrupt.cause().reason()));
         }
         let judge = old.deletion_judge(self);
         let context = DeleteContext {
@@ -342,8 +344,7 @@ impl Execution<'_> {
             None => match context.delete_unless_changed(&old.live, &old.live).await {
                 DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
                     (Some(webhook), Some(error)) => {
-                        let reason = error.text.clone();
-                        return Err(NotRecreated::Unreachable { webhook, reason });
+                        return Err(NotRecreated::until_webhook_answers(webhook, &error.text));
                     }
                     _ => reply.outcome,
                 },
@@ -353,7 +354,7 @@ impl Execution<'_> {
         match (outcome.action, outcome.error) {
             (Action::Recreated, _) => Ok(DeleteEnd::Deleted),
             (_, Some(error)) => Err(NotRecreated::from_delete_error(object, error.text)),
-            (_, None) => Err(NotRecreated::Undeleted(outcome.reason)),
+            (_, None) => Err(NotRecreated::in_this_run(outcome.reason)),
         }
     }
 
