@@ -1,7 +1,7 @@
 //! Ranks by dependency: the step in which each object is applied or deleted, from the wave of its kind and from its
 //! dependencies, which are the edges of a graph.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// A step of the order. Steps are ordered by wave, and within a wave by depth: the length of the chain of edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,13 +79,6 @@ impl DependencyGraph {
         }
     }
 
-    /// Returns the object at this index and all that are on a cycle with it.
-    pub fn on_cycles_with(&self, index: usize) -> BTreeSet<usize> {
-        let later = find_reachable(&self.successors(), index);
-        let earlier = find_reachable(&self.predecessors, index);
-        later.intersection(&earlier).copied().collect()
-    }
-
     /// Returns, for each object, the indices of those that an edge orders after it.
     fn successors(&self) -> Vec<Vec<usize>> {
         let mut successors = vec![Vec::new(); self.predecessors.len()];
@@ -116,16 +109,6 @@ impl DependencyGraph {
         }
         path
     }
-}
-
-/// Returns the object at `start` and all to which a path of these edges leads from it.
-fn find_reachable(edges: &[Vec<usize>], start: usize) -> BTreeSet<usize> {
-    let mut reached = BTreeSet::from([start]);
-    let mut new = vec![start];
-    while let Some(index) = new.pop() {
-        new.extend(edges[index].iter().filter(|next| reached.insert(**next)));
-    }
-    reached
 }
 
 #[cfg(test)]
@@ -192,15 +175,6 @@ mod tests {
                     let next = cycle.iter().cycle().skip(1);
                     for (later, earlier) in cycle.iter().zip(next) {
                         assert!(edges.contains(&(*earlier, *later)), "{edges:?} {cycle:?}");
-                    }
-                    // Without the edges among all that are on cycles with it, none of them is.
-                    let all = graph(&waves, &edges).on_cycles_with(cycle[0]);
-                    assert!(cycle.iter().all(|place| all.contains(place)), "{edges:?}");
-                    let is_left = |edge: &&(usize, usize)| !(all.contains(&edge.0) && all.contains(&edge.1));
-                    let left: Vec<_> = edges.iter().filter(is_left).copied().collect();
-                    for place in cycle {
-                        let alone = graph(&waves, &left).on_cycles_with(place);
-                        assert_eq!(alone.len(), 1, "{edges:?}");
                     }
                 }
             }

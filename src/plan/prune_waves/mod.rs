@@ -38,7 +38,7 @@ impl PruneSteps {
         let all = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
         let mut leaving = Leaving::new(set, &prunes, skips);
         let mut ignored: Vec<String> = all.flat_map(ignored_dependency_warnings).collect();
-        let ranks = leaving.rank_prunes_and_drop_cycles(&mut ignored);
+        let ranks = leaving.rank_prunes_or_drop_dependencies(&mut ignored);
         let after = leaving.find_dependents_by_prune();
         let pruned_last = leaving.find_pruned_last();
         let mut regular: BTreeMap<Rank, Vec<Live>> = BTreeMap::new();
@@ -104,86 +104,41 @@ impl<'l> Leaving<'l> {
         }
     }
 
-    /// Ranks the prunes. Dependencies that are part of a cycle are dropped, so that a set can always be deleted;
-    /// `warnings` gets a warning for each cycle.
-    fn rank_prunes_and_drop_cycles(&mut self, warnings: &mut Vec<String>) -> Vec<Rank> {
-        let mut ranks = self.rank_objects_and_drop_cycles(warnings);
-        ranks.truncate(self.prune_count);
-        ranks
-    }
-
-    fn rank_objects_and_drop_cycles(&mut self, warnings: &mut Vec<String>) -> Vec<Rank> {
-        if self.edges.is_empty() {
-            return self.rank_by_wave();
-        }
-        // Edges that are never dropped.
-        let mut fixed = self.edges_from_contents_to_containers();
-        loop {
+    /// Ranks the prunes. If dependencies form a cycle, all are dropped, so that a set can always be deleted; `warnings`
+    /// gets a warning. The order is then that of the waves.
+    fn rank_prunes_or_drop_dependencies(&mut self, warnings: &mut Vec<String>) -> Vec<Rank> {
+        if !self.edges.is_empty() {
             let mut graph = DependencyGraph::new(self.objects.iter().map(|live| prune_wave_of(live)));
-            for (earlier, later) in self.edges.iter().chain(&fixed) {
-                graph.add_edge(*earlier, *later);
+            for (earlier, later) in self
+                .edges
+                .iter()
+                .copied()
+                .chain(self.edges_from_contents_to_containers())
+            {
+                graph.add_edge(earlier, later);
             }
-            let cycle = match graph.ranks() {
-                Ok(ranks) => return ranks,
-                Err(cycle) => cycle,
-            };
-            let on_cycles = graph.on_cycles_with(cycle[0]);
-            let is_on_cycle = |edge: &OrderEdge| on_cycles.contains(&edge.0) && on_cycles.contains(&edge.1);
-            let dropped: Vec<OrderEdge> = self.edges.iter().copied().filter(is_on_cycle).collect();
-            if dropped.is_empty() {
-                // Only fixed edges form the cycle: containers that contain each other. No order satisfies all of them,
-                // so the order of the waves is as good as any.
-                return self.rank_by_wave();
+            match graph.ranks() {
+                Ok(mut ranks) => {
+                    ranks.truncate(self.prune_count);
+                    return ranks;
+                }
+                Err(cycle) => {
+                    let names = cycle.iter().chain(cycle.first()).rev();
+                    let names: Vec<String> =
+                        names.map(|index| self.objects[*index].key.to_string()).collect();
+                    warnings.push(format!(
+                        "dependencies form a cycle, so objects are deleted in the order of their kinds: {}",
+                        names.join(" -> ")
+                    ));
+                    self.edges.clear();
+                }
             }
-            self.edges.retain(|edge| !is_on_cycle(edge));
-            // While they are deleted, objects on the cycles may wait for each other. So a dependency of any of them is
-            // deleted only after all of them.
-            let leading_out = self.edges.iter().filter(|edge| on_cycles.contains(&edge.0));
-            for (_, dependency) in leading_out {
-                fixed.extend(on_cycles.iter().map(|index| (*index, *dependency)));
-            }
-            warnings.push(self.cycle_warning(&cycle, &dropped));
         }
+        let prunes = self.objects[..self.prune_count].iter();
+        prunes.map(|live| Rank::for_wave(prune_wave_of(live))).collect()
     }
 
-    /// Returns a warning about one cycle. It also names the dependencies that were dropped from other cycles which
-    /// share objects with this one.
-    fn cycle_warning(&self, cycle: &[usize], dropped: &[OrderEdge]) -> String {
-        let name = |index: usize| self.objects[index].key.to_string();
-        let path: Vec<String> = cycle
-            .iter()
-            .chain(cycle.first())
-            .rev()
-            .copied()
-            .map(name)
-            .collect();
-        let next = cycle.iter().cycle().skip(1);
-        let shown: BTreeSet<_> = next.copied().zip(cycle.iter().copied()).collect();
-        let others: Vec<String> = dropped
-            .iter()
-            .filter(|edge| !shown.contains(edge))
-            .map(|(dependent, dependency)| format!("{} -> {}", name(*dependent), name(*dependency)))
-            .collect();
-        let text = format!("dependencies form a cycle and are ignored: {}", path.join(" -> "));
-        if others.is_empty() {
-            text
-        } else {
-            format!(
-                "{text}; other cycles through it are ignored, too: {}",
-                first_names_and_more(others)
-            )
-        }
-    }
-
-    fn rank_by_wave(&self) -> Vec<Rank> {
-        self.objects
-            .iter()
-            .map(|live| Rank::for_wave(prune_wave_of(live)))
-            .collect()
-    }
-
-    /// Returns an edge from each object in a container to the container. Deleting the container deletes its objects, so
-    /// these edges are never dropped.
+    /// Returns an edge from each object in a container to the container, because deleting the container deletes its objects.
     fn edges_from_contents_to_containers(&self) -> Vec<OrderEdge> {
         let indexes = index_by_key(&self.objects);
         let containers = ContainerIndex::new(self.objects.iter().map(|live| &live.key));
