@@ -30,12 +30,6 @@ pub enum Event {
     Slowest(Option<(ObjectKey, Duration)>),
     /// One object was processed.
     Object(ObjectOutcome),
-    /// The outcome of an object that was reported before has changed.
-    Revised {
-        /// The action that was reported before.
-        before: Action,
-        now: ObjectOutcome,
-    },
     /// A warning; the run continues.
     Warning(String),
     /// A warning of the server about one object. Warnings with the same text are printed as one.

@@ -290,8 +290,7 @@ impl Applies<'_, '_> {
             _ => ActionEnd::Done,
         };
         if outcome.action == Action::Unchanged {
-            self.execution
-                .report_or_hold_unchanged_member(outcome, &mut applied, sink);
+            applied.report_or_hold_unchanged_member(outcome, sink);
         } else {
             sink(Event::Object(outcome));
         }

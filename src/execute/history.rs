@@ -84,7 +84,6 @@ impl Changes {
                 self.objects.add(outcome.action);
                 self.has_half_recreated |= outcome.was_deleted;
             }
-            Event::Revised { before, now } => self.objects.recount_one(*before, now.action),
             Event::Parent(..) => self.has_parent = true,
             _ => {}
         }

@@ -93,8 +93,6 @@ pub struct Applied {
     failed: usize,
     /// The objects from which owner references have to be removed, according to the plan.
     to_detach: BTreeSet<ObjectKey>,
-    /// Members that were reported as unchanged. If an owner reference is removed from one, the report is revised.
-    unchanged: Vec<ObjectOutcome>,
     /// Unchanged members that are not reported yet, because they are in `to_detach`.
     held: Vec<ObjectOutcome>,
     /// Objects that others depend on and that are known to be Current.

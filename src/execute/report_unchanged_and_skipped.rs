@@ -9,42 +9,38 @@ use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::{Risk, SkipReason};
+use crate::plan::SkipReason;
 
 impl Applied {
-    /// Reports the held members: as configured if the run has `detached` them from their owners, otherwise as
-    /// unchanged. Also revises the reports of detached members that were reported as unchanged before.
-    pub(super) fn report_held_and_revise_detached(
-        &mut self,
-        detached: &BTreeSet<ObjectKey>,
-        sink: &mut Sink<'_>,
-    ) {
-        let configured = |outcome: &ObjectOutcome| ObjectOutcome {
-            action: Action::Configured,
-            reason: remove_owner_references::OWNERS_REMOVED.to_owned(),
-            ..outcome.clone()
-        };
-        let is_detached = |outcome: &ObjectOutcome| detached.contains(&outcome.subject.key());
-        for outcome in self.held.drain(..) {
-            if is_detached(&outcome) {
-                sink(Event::Object(configured(&outcome)));
-            } else {
-                // A later wave may prune another owner of the member, so this report may still be revised.
-                self.unchanged.push(outcome.clone());
-                sink(Event::Object(outcome));
-            }
+    /// Reports a member that was not sent, or that its apply did not change. A member from which the plan removes owner
+    /// references is held: it is reported once these are removed or kept.
+    pub(super) fn report_or_hold_unchanged_member(&mut self, outcome: ObjectOutcome, sink: &mut Sink<'_>) {
+        if self.to_detach.contains(&outcome.subject.key()) {
+            self.held.push(outcome);
+        } else {
+            sink(Event::Object(outcome));
         }
-        // These members were reported before the run knew that it prunes an owner of theirs.
-        self.unchanged.retain(|outcome| {
-            let is_detached = is_detached(outcome);
-            if is_detached {
-                sink(Event::Revised {
-                    before: outcome.action,
-                    now: configured(outcome),
-                });
-            }
-            !is_detached
-        });
+    }
+
+    /// Reports those held members that the run has `detached` from their owners.
+    pub(super) fn report_detached(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
+        for outcome in self
+            .held
+            .extract_if(.., |outcome| detached.contains(&outcome.subject.key()))
+        {
+            sink(Event::Object(ObjectOutcome {
+                action: Action::Configured,
+                reason: remove_owner_references::OWNERS_REMOVED.to_owned(),
+                ..outcome
+            }));
+        }
+    }
+
+    /// Reports the members that are still held as unchanged.
+    pub(super) fn report_held(&mut self, sink: &mut Sink<'_>) {
+        self.held
+            .drain(..)
+            .for_each(|outcome| sink(Event::Object(outcome)));
     }
 }
 
@@ -94,32 +90,8 @@ impl Execution<'_> {
     pub(super) fn report_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
         for outcome in self.unchanged_outcomes() {
             applied.uids.extend(outcome.subject.uid.clone());
-            self.report_or_hold_unchanged_member(outcome, applied, sink);
+            applied.report_or_hold_unchanged_member(outcome, sink);
         }
-    }
-
-    /// Reports a member that was not sent, or that its apply did not change. A member from which the plan removes owner
-    /// references is held: it is reported once these are removed or kept.
-    pub(super) fn report_or_hold_unchanged_member(
-        &self,
-        outcome: ObjectOutcome,
-        applied: &mut Applied,
-        sink: &mut Sink<'_>,
-    ) {
-        if applied.to_detach.contains(&outcome.subject.key()) {
-            applied.held.push(outcome);
-            return;
-        }
-        // The report may have to be revised only if the run prunes and may remove owner references.
-        if self.plan.count_prunes() > 0 && self.is_detaching_allowed() {
-            applied.unchanged.push(outcome.clone());
-        }
-        sink(Event::Object(outcome));
-    }
-
-    /// Returns whether the user has allowed the run to remove owner references.
-    fn is_detaching_allowed(&self) -> bool {
-        self.policy.data_loss == Risk::Allowed || !self.plan.accepted.is_empty()
     }
 
     /// Returns the outcomes of the unchanged members.

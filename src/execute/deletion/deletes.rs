@@ -91,20 +91,20 @@ impl Execution<'_> {
     /// Reads owner references again, removes those because of which the garbage collector would delete kept objects,
     /// and deletes these waves.
     /// `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is called once, with the
-    /// objects that have lost owner references.
+    /// objects that have lost owner references; with `None` if nothing is deleted.
     pub(super) async fn remove_owner_references_and_delete(
         &self,
         waves: &Waves<'_>,
         desired_uids: HashSet<String>,
         deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
-        on_detached: impl FnOnce(&BTreeSet<ObjectKey>, &mut Sink<'_>),
+        on_detached: impl FnOnce(Option<&BTreeSet<ObjectKey>>, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
         let dependents = match self.reread_dependents_if_deleting(waves.parent).await {
             Ok(dependents) => dependents,
             Err(unread) => {
-                on_detached(&BTreeSet::new(), sink);
+                on_detached(None, sink);
                 let objects = waves.deletes.iter().map(Vec::len).sum();
                 deleted.fail_remaining_with_owner_references_unread(&unread, objects, waves.action, sink);
                 return Err(Stopped);
@@ -116,7 +116,7 @@ impl Execution<'_> {
         let detaching =
             self.carry_out_allowed_detachments(&detachments, &mut judge, &freshness, driver, sink);
         let detached = detaching.await;
-        on_detached(&detached, sink);
+        on_detached(Some(&detached), sink);
         deleted.attached = dependents.without(&detached);
         self.delete_waves_as_judged(waves, judge, freshness, deleted, driver, sink)
             .await

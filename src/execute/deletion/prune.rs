@@ -1,7 +1,5 @@
 //! Prunes objects that are no longer in the manifests, once all others are applied, or once all others are Current.
 
-use std::collections::BTreeSet;
-
 use crate::event::{Action, Ending, Event, NotDone, Phase};
 use crate::execute::deletion::deletes::{DeleteResults, Stopped, Waves};
 use crate::execute::{EndOfWait, Execution, RunState, Sink};
@@ -19,9 +17,7 @@ impl Execution<'_> {
         let Some(ending) = self.ending_if_it_must_stop(run_state) else {
             return self.prune_regular_then_last(run_state, sink).await;
         };
-        run_state
-            .applied
-            .report_held_and_revise_detached(&BTreeSet::new(), sink);
+        run_state.applied.report_held(sink);
         if ending == Ending::Incomplete && self.plan.count_prunes() > 0 {
             sink(Event::Warning(format!(
                 "nothing was pruned: {} could not be applied; the next successful run prunes",
@@ -71,10 +67,8 @@ impl Execution<'_> {
                 break;
             }
         }
-        // The first wave of prunes reports the held objects. If no prune was left, they are reported here.
-        run_state
-            .applied
-            .report_held_and_revise_detached(&BTreeSet::new(), sink);
+        // The waves have reported the held objects that lost owner references.
+        run_state.applied.report_held(sink);
         run_state.kept = pruned.kept;
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
@@ -148,9 +142,7 @@ impl Execution<'_> {
         run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        run_state
-            .applied
-            .report_held_and_revise_detached(&BTreeSet::new(), sink);
+        run_state.applied.report_held(sink);
         if waited == EndOfWait::Interrupted {
             return Ending::Interrupted;
         }
@@ -200,8 +192,10 @@ impl Execution<'_> {
             parent: Some(self.parent_resource),
         };
         let uids = applied.uids.clone();
-        let on_detached =
-            |detached: &_, sink: &mut Sink<'_>| applied.report_held_and_revise_detached(detached, sink);
+        let on_detached = |detached: Option<&_>, sink: &mut Sink<'_>| match detached {
+            Some(detached) => applied.report_detached(detached, sink),
+            None => applied.report_held(sink),
+        };
         self.remove_owner_references_and_delete(&waves, uids, pruned, driver, on_detached, sink)
             .await
     }

@@ -142,7 +142,6 @@ impl Reporter {
             Event::Note(text) => super::print_note(&text, self.style),
             Event::Hint(text) => super::print_unless_quiet(Label::Hint, &text, self.style),
             Event::Object(outcome) => self.report_object(outcome),
-            Event::Revised { before, now } => self.report_revised(before, now),
             Event::Planned(outcomes) => self.without_result.add_planned(outcomes),
             Event::ParentWithoutResult(parent) => self.parents.push(parent),
             Event::NotDone(not_done) => {
@@ -280,20 +279,6 @@ impl Reporter {
                 _ => Label::Note,
             };
             self.print_unless_repeated(label, &detail);
-        }
-    }
-
-    /// Replaces the outcome of an object that was reported before. `-o name` has printed its name
-    /// already.
-    fn report_revised(&mut self, before: Action, now: ObjectOutcome) {
-        if self.style.format == Format::Lines {
-            self.print_object_line(&now);
-        }
-        self.summary.recount_one(before, now.action);
-        let key = now.subject.key();
-        let mut results = self.collected.results_of_current_run().iter_mut();
-        if let Some(reported) = results.find(|reported| reported.subject.key() == key) {
-            *reported = now;
         }
     }
 
