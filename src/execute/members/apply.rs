@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use http::StatusCode;
-use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply, UnreachableWebhook};
 use crate::compare::ownership;
@@ -343,42 +342,12 @@ impl Execution<'_> {
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.is_of_saved_plan()) {
                 let now = read::read_object(self.server, &object.resource, &object.key).await?;
-                let mut next_lock = preconditions.object_if_unchanged(seen, now.as_ref());
-                if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
-                    next_lock = self.find_own_write_by_dry_run(object, seen, now.as_ref()).await;
-                }
-                if next_lock.is_none() {
+                lock = preconditions.object_if_unchanged(seen, now.as_ref());
+                if lock.is_none() {
                     return Err(error);
                 }
-                lock = next_lock;
             }
         }
-    }
-
-    /// Returns what to remember of the live object as it is `now`, if the difference to what was `seen` is a write of
-    /// this run whose answer was lost: a dry run of the same apply changes nothing. `None` if others wrote it.
-    async fn find_own_write_by_dry_run(
-        &self,
-        object: &DesiredObject,
-        seen: &Seen,
-        now: Option<&Value>,
-    ) -> Option<Seen> {
-        let preconditions = &self.plan.preconditions;
-        let now = preconditions
-            .seen_after_write(now?)
-            .filter(|now| now.uid == seen.uid)?;
-        let dry_run = WriteSettings {
-            dry_run: DryRun::Server,
-            ..self.writing.clone()
-        };
-        let execution = Execution {
-            writing: &dry_run,
-            ..*self
-        };
-        let request = execution.apply_request(object, Some(&now));
-        let answer = self.server.send(request).await.ok()?;
-        let predicted = preconditions.seen_after_write(&answer.json().ok()?)?;
-        (predicted.digest == now.digest).then_some(now)
     }
 
     /// Returns whether the apply with this answer created the object. If an earlier attempt created it and the answer
