@@ -186,8 +186,8 @@ fn a_client_dry_run_sends_no_write_and_a_server_dry_run_none_that_is_carried_out
         if flag == "--dry-run=client" {
             assert_eq!(writes.len(), 0);
         } else {
-            // The parent, two applies and a prune.
-            assert_eq!(writes.len(), 4);
+            // Two applies and a prune.
+            assert_eq!(writes.len(), 3);
         }
         for write in writes {
             // A DELETE with a body says so there, everything else in its query.

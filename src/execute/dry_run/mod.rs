@@ -13,7 +13,6 @@ mod redefined_kinds;
 mod request;
 pub mod run;
 
-pub use answer::is_denial_by_admission;
 use answer::{is_inconclusive, may_be_schema_violation, parse_object, without_managed_field_times};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;

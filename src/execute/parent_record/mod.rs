@@ -27,7 +27,6 @@
 //! that do not know these entries, such as kubectl.
 
 pub mod begin;
-mod denial;
 pub mod end;
 mod exact_record;
 #[cfg(test)]

@@ -140,7 +140,7 @@ impl ParentWriting<'_> {
         new_annotations: &Value,
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
-        let request = self.update_request((uid, resource_version), new_annotations, &[]);
+        let request = self.update_request((uid, resource_version), new_annotations);
         self.check_answer(
             self.send_until_webhooks_answer(request, sink).await,
             new_annotations,
@@ -148,13 +148,8 @@ impl ParentWriting<'_> {
     }
 
     /// Returns the request that writes the annotations `new_annotations` on the parent that has this UID and this
-    /// resourceVersion, with `more_parameters` parameters.
-    pub(super) fn update_request(
-        &self,
-        (uid, resource_version): (&str, &str),
-        new_annotations: &Value,
-        more_parameters: &[(&str, &str)],
-    ) -> ApiRequest {
+    /// resourceVersion.
+    fn update_request(&self, (uid, resource_version): (&str, &str), new_annotations: &Value) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["resourceVersion"] = json!(resource_version);
@@ -164,27 +159,16 @@ impl ParentWriting<'_> {
             ("fieldManager", self.field_manager_of_record()),
             ("force", "true"),
         ];
-        self.record_request(
-            to_yaml_safe_json(&object),
-            &[&parameters, more_parameters].concat(),
-        )
+        self.record_request(to_yaml_safe_json(&object), &parameters)
     }
 
     /// Returns the request that creates a parent that has no manifest, with the annotations `new_annotations`.
-    pub(super) fn creation_request(
-        &self,
-        new_annotations: &Value,
-        more_parameters: &[(&str, &str)],
-    ) -> ApiRequest {
+    fn creation_request(&self, new_annotations: &Value) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = new_annotations.clone();
         let collection = self.resource.path(self.set.parent.namespace.as_deref(), None);
-        let parameters = [
-            &[("fieldManager", self.field_manager_of_record())],
-            more_parameters,
-        ]
-        .concat();
+        let parameters = [("fieldManager", self.field_manager_of_record())];
         let body = Bytes::from(object.to_string());
         ApiRequest::post(&collection, &parameters, METADATA, body)
     }
@@ -231,7 +215,7 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
-            let request = self.creation_request(new_annotations, &[]);
+            let request = self.creation_request(new_annotations);
             return self.check_answer(
                 self.send_until_webhooks_answer(request, sink).await,
                 new_annotations,

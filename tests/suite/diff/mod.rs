@@ -1,7 +1,6 @@
 //! `diff` reports what `apply` then does, and writes nothing.
 
 mod absent;
-mod denied_parent;
 mod exit_code_on;
 mod external;
 mod ownership;
