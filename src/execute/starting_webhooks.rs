@@ -47,7 +47,7 @@ impl<'a> StartingWebhooks<'a> {
     pub fn new(writing: &WriteSettings, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
         let patience = match writing.dry_run {
             DryRun::None => writing.webhook_patience.at_end,
-            DryRun::Client | DryRun::ReadOnly | DryRun::Server => Some(Duration::ZERO),
+            DryRun::Client | DryRun::Server => Some(Duration::ZERO),
         };
         Self::with_patience(patience, interrupt, notes)
     }

@@ -207,11 +207,9 @@ pub enum Hooks {
 pub enum DryRun {
     /// Write.
     None,
+    // Each object is predicted from the live one, and only reads are sent.
     /// Print the plan.
     Client,
-    /// Read the live objects, and predict each object without the server. The mode of `diff --dry-run=client`.
-    #[value(skip)]
-    ReadOnly,
     /// Submit the requests as dry runs.
     Server,
 }

@@ -132,7 +132,7 @@ pub(super) fn summary_line(counts: &str, dry_run: DryRun, cost: RequestsAndSecon
 pub(super) fn dry_run_suffix(dry_run: DryRun) -> &'static str {
     match dry_run {
         DryRun::None => "",
-        DryRun::Client | DryRun::ReadOnly => " (dry run)",
+        DryRun::Client => " (dry run)",
         DryRun::Server => " (server dry run)",
     }
 }

@@ -71,7 +71,7 @@ impl CommandRun {
             // A dry run does not ask: its report shows what the run would be refused for.
             questions: match dry_run {
                 DryRun::None => questions,
-                DryRun::Client | DryRun::ReadOnly | DryRun::Server => Questions::Impossible,
+                DryRun::Client | DryRun::Server => Questions::Impossible,
             },
             limit: TimeLimit::unlimited(),
             style,

@@ -38,7 +38,7 @@ pub async fn check_to_write(
 ) -> Result<(), Error> {
     let checking = check_no_permission_is_missing(server, user, needed, writing.concurrency);
     match writing.dry_run {
-        DryRun::Client | DryRun::ReadOnly => Ok(()),
+        DryRun::Client => Ok(()),
         DryRun::None if !needed.rights.is_empty() => {
             // The history of the set names the user, so the name is asked for in the same round trip.
             let (checked, _) = join(checking, read::user_name(server)).await;

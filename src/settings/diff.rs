@@ -70,7 +70,7 @@ impl DiffOptions {
                 writing: WriteSettings {
                     dry_run: match diff.dry_run {
                         DiffDryRun::Server => DryRun::Server,
-                        DiffDryRun::Client => DryRun::ReadOnly,
+                        DiffDryRun::Client => DryRun::Client,
                     },
                     ..apply.writing
                 },

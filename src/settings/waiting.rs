@@ -99,7 +99,7 @@ pub(super) fn read_exclusive(flags: &WriteFlags) -> Result<Exclusive, Error> {
     let time = parse_duration("--exclusive", text)?;
     Ok(match flags.dry_run {
         DryRun::None => Exclusive::Within(time),
-        DryRun::Client | DryRun::ReadOnly | DryRun::Server => Exclusive::No,
+        DryRun::Client | DryRun::Server => Exclusive::No,
     })
 }
 

@@ -71,8 +71,8 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     let mut found = Differences {
         predicted_by: match options.apply.writing.dry_run {
-            DryRun::ReadOnly => PredictedBy::LiveObjects,
-            DryRun::None | DryRun::Client | DryRun::Server => PredictedBy::Server,
+            DryRun::Client => PredictedBy::LiveObjects,
+            DryRun::None | DryRun::Server => PredictedBy::Server,
         },
         ..Differences::default()
     };
@@ -275,7 +275,7 @@ fn exit_for_chosen_difference_kinds(exit: Exit, options: &DiffOptions, found: &D
 /// Checks the permissions of the dry runs. A read-only run has none: each of its reads shows by itself whether it is
 /// permitted.
 async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
-    if prepared.writing.dry_run == DryRun::ReadOnly {
+    if prepared.writing.dry_run == DryRun::Client {
         return Ok(());
     }
     let needed =

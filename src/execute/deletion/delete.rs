@@ -275,7 +275,7 @@ fn delete_request_for_purpose(live: &Live, dry_run: DryRun, purpose: Purpose) ->
     // The server ignores the query of a DELETE that has a body, so `dryRun` has to be in the body.
     let dry_run: &[&str] = match dry_run {
         DryRun::None => &[],
-        DryRun::Client | DryRun::ReadOnly | DryRun::Server => &["All"],
+        DryRun::Client | DryRun::Server => &["All"],
     };
     let options = json!({
         "kind": "DeleteOptions",

@@ -318,7 +318,7 @@ impl Execution<'_> {
     fn fail_deletion_if_kinds_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
         let consequence = match self.writing.dry_run {
             DryRun::None => "the set cannot be deleted",
-            DryRun::Client | DryRun::ReadOnly | DryRun::Server => "the set would not be deleted",
+            DryRun::Client | DryRun::Server => "the set would not be deleted",
         };
         fail_if_kinds_unlisted(&self.set.parent, unlisted, consequence, sink)
     }

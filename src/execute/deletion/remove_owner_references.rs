@@ -50,7 +50,7 @@ pub fn warn_of_detached_objects<'d>(
     }
     let verb = match dry_run {
         DryRun::None => "removed",
-        DryRun::Client | DryRun::ReadOnly | DryRun::Server => "would remove",
+        DryRun::Client | DryRun::Server => "would remove",
     };
     sink(Event::Warning(format!(
         "{verb} owner references to pruned objects, so the garbage collector keeps: {}",

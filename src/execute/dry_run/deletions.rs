@@ -75,16 +75,9 @@ impl Execution<'_> {
     /// Predicts an object from which a run only removes owner references.
     async fn predict_removal_of_owner_references(
         &self,
-        mut outcome: ObjectOutcome,
+        outcome: ObjectOutcome,
         detachment: &Detachment,
     ) -> Prediction {
-        if self.writing.dry_run == DryRun::Client {
-            if outcome.action == Action::Unchanged {
-                outcome.action = Action::Configured;
-                OWNERS_REMOVED.clone_into(&mut outcome.reason);
-            }
-            return Prediction::from_outcome(outcome);
-        }
         let Dependent { key, resource, .. } = &detachment.dependent;
         match read::read_object(self.server, resource, key).await {
             Ok(live) => Prediction {
@@ -119,9 +112,6 @@ impl Execution<'_> {
 
     /// Predicts the deletion of an object, with this outcome unless the deletion would be denied.
     async fn predict_deletion(&self, live: &Live, outcome: ObjectOutcome) -> Prediction {
-        if self.writing.dry_run == DryRun::Client {
-            return Prediction::from_outcome(outcome);
-        }
         match read::read_object(self.server, &live.resource, &live.key).await {
             Ok(None) => Prediction::from_outcome(ObjectOutcome {
                 reason: GONE_ALREADY.to_owned(),
@@ -149,9 +139,9 @@ impl Execution<'_> {
     }
 
     /// Sends a dry run of the deletion, and returns the error if admission denies it. Nothing is sent by a
-    /// read-only run, or to an API that may ignore `dryRun`, since it would delete the object.
+    /// client dry run, or to an API that may ignore `dryRun`, since it would delete the object.
     pub(super) async fn find_denial_of_deletion(&self, live: &Live) -> Option<ApiError> {
-        if self.writing.dry_run == DryRun::ReadOnly
+        if self.writing.dry_run == DryRun::Client
             || !self.server.is_known_to_honor_dry_run(&live.resource).await
         {
             return None;

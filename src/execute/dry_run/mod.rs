@@ -151,14 +151,8 @@ impl Execution<'_> {
             (LiveMembership::Terminating, _) if !self.waits_to_recreate_terminating(object) => {
                 Prediction::failed(subject, self.terminating_error(object))
             }
-            (LiveMembership::Terminating, DryRun::Client) => {
-                Prediction::from_outcome(ObjectOutcome::new(subject, Action::Recreated))
-            }
             (LiveMembership::Terminating, _) => self.predict_recreation_of_terminating(object, subject).await,
             (membership, DryRun::Client) => {
-                self.predict_for_client_dry_run(object, subject, membership).await
-            }
-            (membership, DryRun::ReadOnly) => {
                 self.predict_from_live(object, subject, membership, definitions)
                     .await
             }
@@ -311,11 +305,11 @@ impl Execution<'_> {
             .collect()
     }
 
-    /// Creates the prediction for an object that could not be read. In a read-only run, nothing else shows that a
+    /// Creates the prediction for an object that could not be read. In a client dry run, nothing else shows that a
     /// permission is missing.
     fn unread_prediction(&self, subject: Subject, error: &ApiError) -> Prediction {
         let prediction = Prediction::from_error(subject, error);
-        if self.writing.dry_run != DryRun::ReadOnly {
+        if self.writing.dry_run != DryRun::Client {
             return prediction;
         }
         let is_forbidden = error.has_status_code(StatusCode::FORBIDDEN);

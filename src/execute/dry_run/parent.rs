@@ -19,7 +19,7 @@ impl Execution<'_> {
             return Ok(Some(ParentPrediction::default()));
         }
         let mut live = read::read_object(self.server, &manifest.resource, &manifest.key).await?;
-        if self.writing.dry_run == DryRun::ReadOnly {
+        if self.writing.dry_run == DryRun::Client {
             return Ok(Some(self.predict_parent_from_live(manifest, live).await));
         }
         if self.has_unknown_value(manifest) {

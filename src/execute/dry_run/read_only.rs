@@ -1,4 +1,4 @@
-//! Predicts applies from the live objects alone (`diff --dry-run=client`), for users who may only read. Nothing but
+//! Predicts applies from the live objects alone (`--dry-run=client`), for users who may only read. Nothing but
 //! reads is sent.
 
 use std::collections::BTreeMap;
@@ -26,10 +26,10 @@ use crate::plan::{LiveMembership, kind_defined_by_crd};
 use crate::read::{self, Definitions};
 
 impl Execution<'_> {
-    /// Reads the CRDs of the custom resources that a read-only run predicts; none for any other run. A CRD that the run
+    /// Reads the CRDs of the custom resources that a client dry run predicts; none for any other run. A CRD that the run
     /// changes is that of the manifests. One that cannot be read is missing, with a warning if it may be read.
     pub(super) async fn read_definitions_to_predict(&self, sink: &mut Sink<'_>) -> Definitions {
-        if self.writing.dry_run != DryRun::ReadOnly {
+        if self.writing.dry_run != DryRun::Client {
             return Definitions::default();
         }
         let applied = self

@@ -107,7 +107,7 @@ impl Execution<'_> {
             ..object.clone()
         };
         // An aggregated API may ignore `dryRun`, and would then really create the stand-in.
-        let may_be_sent = !self.has_unknown_value(object) && self.writing.dry_run != DryRun::ReadOnly;
+        let may_be_sent = !self.has_unknown_value(object) && self.writing.dry_run != DryRun::Client;
         let reply = if may_be_sent && self.server.is_known_to_honor_dry_run(&object.resource).await {
             let request = self.creation_dry_run_request(&stand_in);
             self.server.send(request).await.ok()

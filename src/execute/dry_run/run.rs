@@ -3,19 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use http::StatusCode;
-
 use super::{ParentPrediction, Prediction};
-use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
-use crate::execute::members::apply::{TERMINATING, parse_answer_to_write};
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
-use crate::model::write_settings::DryRun;
-use crate::plan::{LiveMembership, is_not_yet_served};
-use crate::read::METADATA;
+use crate::plan::is_not_yet_served;
 
 impl Execution<'_> {
     /// Reports what a run would do. With `--dry-run=server`, sends dry runs to the server.
@@ -60,54 +55,14 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts the parent. A failure counts as an error of the parent. A client dry run sends nothing, and returns
-    /// `None`.
+    /// Predicts the parent. A failure counts as an error of the parent.
     async fn predict_parent_or_error(&self) -> Option<ParentPrediction> {
-        if self.writing.dry_run == DryRun::Client {
-            return None;
-        }
         self.predict_parent().await.unwrap_or_else(|error| {
             Some(ParentPrediction {
                 error: Some(error.kind.to_object_message()),
                 ..ParentPrediction::default()
             })
         })
-    }
-
-    /// Predicts for a client dry run whether a member would be created or configured. Sends no request to write; reads
-    /// the object if the plan has not found it.
-    pub(super) async fn predict_for_client_dry_run(
-        &self,
-        object: &DesiredObject,
-        mut subject: Subject,
-        live_membership: &LiveMembership,
-    ) -> Prediction {
-        if matches!(live_membership, LiveMembership::Member { .. }) {
-            let outcome = ObjectOutcome::new(subject, Action::Configured);
-            return Prediction::from_outcome(outcome);
-        }
-        let Some(resource) = self.readable_through(object) else {
-            return Prediction::from_outcome(ObjectOutcome::new(subject, Action::Created));
-        };
-        let path = resource.path_of(&object.key);
-        match self.server.get(&path, METADATA).await {
-            Ok(reply) => {
-                subject.uid = parse_answer_to_write(&reply)
-                    .ok()
-                    .map(|object| object.metadata.uid);
-                let found = reply.json_or_null();
-                if found["metadata"]["deletionTimestamp"].is_string() {
-                    return Prediction::failed(subject, TERMINATING);
-                }
-                let mut outcome = ObjectOutcome::new(subject, Action::Configured);
-                self.mark_if_predicted_taken_in(object, live_membership, &found, &found, &mut outcome);
-                Prediction::from_outcome(outcome)
-            }
-            Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => {
-                Prediction::from_outcome(ObjectOutcome::new(subject, Action::Created))
-            }
-            Err(error) => Prediction::failed(subject, error.kind.to_string()),
-        }
     }
 
     /// Returns whether no dry run of this object can be sent: its kind, its version or its namespace does not exist

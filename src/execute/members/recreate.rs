@@ -415,7 +415,7 @@ impl Execution<'_> {
     /// Returns the words with which a client dry run marks an object that may be recreated; `None` for all other
     /// objects. Also `None` in all other runs: there, the server's answer shows whether it refuses the update.
     pub fn client_dry_run_recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
-        let is_predicted = matches!(self.writing.dry_run, DryRun::Client | DryRun::ReadOnly)
+        let is_predicted = self.writing.dry_run == DryRun::Client
             && self.policy.may_recreate(object, &self.plan.preconditions);
         is_predicted.then_some(RECREATED_IF)
     }

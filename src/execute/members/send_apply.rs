@@ -116,7 +116,7 @@ impl Execution<'_> {
         let accept = match self.writing.dry_run {
             // A run of a saved plan needs the whole object: its content is the precondition of the next write.
             DryRun::None if !self.plan.preconditions.is_of_saved_plan() => METADATA,
-            DryRun::None | DryRun::Client | DryRun::ReadOnly | DryRun::Server => WHOLE_OBJECTS,
+            DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
         let path = object.resource.path_of(&object.key);
         let body = match lock {

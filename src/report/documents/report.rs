@@ -138,7 +138,7 @@ impl<'a> Report<'a> {
             command: collected.operation,
             dry_run: match collected.dry_run {
                 DryRun::None => "none",
-                DryRun::Client | DryRun::ReadOnly => "client",
+                DryRun::Client => "client",
                 DryRun::Server => "server",
             },
             set,

@@ -30,7 +30,7 @@ pub(in crate::report) fn run_page(
     let not_ready: Vec<Message> = not_ready.map(Message::new).collect();
     let lost = match collected.dry_run {
         DryRun::None => "Data was lost",
-        DryRun::Client | DryRun::ReadOnly | DryRun::Server => "Data would be lost",
+        DryRun::Client | DryRun::Server => "Data would be lost",
     };
     let errors = match end {
         RunEnd::Failed(error) if error.kind == ErrorKind::Refused => "Refused: nothing was written",
