@@ -38,7 +38,7 @@ pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, print_as_is as text};
 use output::{print_document_text, print_escaped_line, print_message};
 pub use progress::{SearchBar, clear_progress};
-pub use prompt::{PlanOutline, Question, WrittenBefore, confirm};
+pub use prompt::{PlanOutline, Question, confirm};
 pub use reporter::Reporter;
 use reporter::repeated_messages;
 pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity};
@@ -161,17 +161,14 @@ fn object_key(object: &Value) -> Option<ObjectKey> {
 
 /// Prints that the interrupt was received. While a question is open, no request is in flight, so the run ends at once.
 pub fn print_interrupt_received() {
-    let open_question = prompt::written_before_open_question();
-    let (label, text) = match open_question {
-        None => (
+    let (label, text) = if prompt::is_question_open() {
+        output::write_stderr("\n");
+        (Label::Plain, "stopped: nothing was written")
+    } else {
+        (
             Label::Note,
             "stopping after the requests in flight and recreations under way; a second Ctrl-C or signal stops at once",
-        ),
-        Some(WrittenBefore::Nothing) => (Label::Plain, "stopped: nothing was written"),
-        Some(WrittenBefore::Confirmed) => (Label::Plain, "stopped: nothing more was written"),
+        )
     };
-    if open_question.is_some() {
-        output::write_stderr("\n");
-    }
     print_message(label, &text.into(), Colors::Off);
 }

@@ -18,9 +18,7 @@ use crate::model::history_annotation::abandonment_time;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Consent, Proposal};
 use crate::read::{Cluster, KindWaits, Wanted};
-use crate::report::{
-    self, ContextAndServer, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
-};
+use crate::report::{self, ContextAndServer, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style};
 
 /// A note is printed once a request has waited for this long because the server has no capacity.
 const CAPACITY_NOTE_AFTER: Duration = Duration::from_secs(2);
@@ -223,7 +221,6 @@ impl CommandRun {
                 place: self.place.clone(),
                 refusals,
                 outline: Some(outline()),
-                written: WrittenBefore::Nothing,
                 device: self.style.messages,
                 colors: self.style.colors,
             };

@@ -17,17 +17,12 @@ use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Consent, Proposal, Refusal};
 use crate::read::{Cluster, Wanted};
-use crate::report::{
-    self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument, WrittenBefore,
-};
+use crate::report::{self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument};
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, ask_user};
 use crate::session::signals::{listen, run_unless_interrupted};
 use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
-
-/// The greatest number of rounds of repairs. Another round is needed if other runs change parents at the same time.
-const MAX_ROUNDS: usize = 3;
 
 /// Runs `verify`.
 pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -127,11 +122,7 @@ impl Verifying<'_> {
         if !self.options.fix {
             return Ok(());
         }
-        run_unless_interrupted(
-            &interrupt,
-            self.ensure_agreement_to_repairs(WrittenBefore::Nothing),
-        )
-        .await?;
+        run_unless_interrupted(&interrupt, self.ensure_agreement_to_repairs()).await?;
         if self.inspected.repairs.is_empty() {
             return Ok(());
         }
@@ -166,14 +157,14 @@ impl Verifying<'_> {
     ///
     /// While a question is open, the cluster may change. After each answer, the cluster is therefore inspected again.
     /// If the repairs are still covered by the answer, this returns, and otherwise it asks again.
-    async fn ensure_agreement_to_repairs(&mut self, written: WrittenBefore) -> Result<(), Error> {
+    async fn ensure_agreement_to_repairs(&mut self) -> Result<(), Error> {
         while !self.inspected.repairs.is_empty() {
             let proposal = build_proposal(&self.inspected.repairs);
-            if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
+            if self.asks_about(&proposal) {
                 self.findings_are_printed =
                     report::print_findings_in_line_formats(&self.inspected.findings, self.style);
             }
-            if self.ask_unless_covered(proposal, written).await? == Agreed::WithoutQuestion {
+            if self.ask_unless_covered(proposal).await? == Agreed::WithoutQuestion {
                 break;
             }
             // The report prints the findings again, each with its result.
@@ -190,11 +181,7 @@ impl Verifying<'_> {
 
     /// Asks the user to agree to the repairs, unless the consent so far covers them. Returns whether a question was
     /// needed.
-    async fn ask_unless_covered(
-        &mut self,
-        proposal: Proposal,
-        written: WrittenBefore,
-    ) -> Result<Agreed, Error> {
+    async fn ask_unless_covered(&mut self, proposal: Proposal) -> Result<Agreed, Error> {
         let (place, style) = (&self.place, self.style);
         let mut paused = Duration::ZERO;
         let asking = prompt::ensure_agreement(
@@ -209,7 +196,6 @@ impl Verifying<'_> {
                     place: place.clone(),
                     refusals,
                     outline: None,
-                    written,
                     device: style.messages,
                     colors: style.colors,
                 })
@@ -224,49 +210,15 @@ impl Verifying<'_> {
     }
 
     /// Repairs what the user has confirmed, and inspects the cluster again. Marks the findings that are gone after the
-    /// repairs as repaired.
+    /// repairs as repaired. What can be repaired only now stays offered: only once killed runs are ended is it known to
+    /// what the records can be narrowed.
     async fn repair_and_inspect(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
-        let mut offered = std::mem::take(&mut self.inspected.findings);
+        let offered = std::mem::take(&mut self.inspected.findings);
         let mut results = RepairResults::default();
-        for round in 1..=MAX_ROUNDS {
-            let ends_runs = self
-                .inspected
-                .repairs
-                .iter()
-                .any(|repair| !repair.ended.is_empty());
-            self.write_repairs(&mut results, interrupt).await?;
-            // If the next inspection fails, these are reported.
-            self.failures.clone_from(&results.failures);
-            if ends_runs && matches!(self.consent, Consent::To(_)) {
-                // Only once the runs are ended is it known to what the records can be narrowed. The user has to agree
-                // to these further repairs.
-                self.consent = Consent::Missing;
-            }
-            run_unless_interrupted(interrupt, self.discover_and_inspect_again()).await?;
-            if !results.failures.is_empty() || round == MAX_ROUNDS {
-                break;
-            }
-            match run_unless_interrupted(
-                interrupt,
-                self.ensure_agreement_to_repairs(WrittenBefore::Confirmed),
-            )
-            .await
-            {
-                Ok(()) => {}
-                Err(error) if matches!(error.kind, ErrorKind::Refused | ErrorKind::NotConfirmed) => break,
-                Err(error) => return Err(error),
-            }
-            if self.inspected.repairs.is_empty() {
-                break;
-            }
-            let mut new = self.inspected.findings.clone();
-            new.retain(|finding| {
-                !offered
-                    .iter()
-                    .any(|other| other.has_same_rule_object_and_set(finding))
-            });
-            offered.extend(new);
-        }
+        self.write_repairs(&mut results, interrupt).await?;
+        // If the next inspection fails, these are reported.
+        self.failures.clone_from(&results.failures);
+        run_unless_interrupted(interrupt, self.discover_and_inspect_again()).await?;
         self.failures = results.failure_messages(&self.inspected.repairs);
         if results.ended_runs > 0 {
             let runs = counted(results.ended_runs, "run");
@@ -302,7 +254,6 @@ impl Verifying<'_> {
         let Some(cluster) = &self.cluster else {
             return Ok(());
         };
-        results.overtaken.clear();
         for repair in std::mem::take(&mut self.inspected.repairs) {
             // The question has shown the changes already.
             let is_shown = matches!(self.consent, Consent::To(_));
@@ -354,7 +305,7 @@ fn build_proposal(repairs: &[Repair]) -> Proposal {
 struct RepairResults {
     /// The ids of the sets whose parents were written.
     written: BTreeSet<String>,
-    /// The parents that were not written in this round, because another run has changed them since they were read.
+    /// The parents that were not written, because another run has changed them since they were read.
     overtaken: Vec<ParentIdentity>,
     /// A message for each write that failed.
     failures: Vec<String>,
@@ -375,7 +326,6 @@ impl RepairResults {
                 self.written.insert(repair.set.id.to_string());
                 self.ended_runs += repair.ended.len();
             }
-            // The next round reads this parent again.
             Ok(Repaired::Overtaken) => self.overtaken.push(repair.set.parent.clone()),
             Err(error) => self.failures.push(format!("{}: {error}", repair.set.parent)),
         }

@@ -4,7 +4,7 @@ mod screen;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::documents::{ContextAndServer, SetDocument};
 use super::output::{print_message, write_stderr};
@@ -26,33 +26,18 @@ pub struct Question {
     pub refusals: Vec<Refusal>,
     /// The plan; `None` if the command does not plan objects.
     pub outline: Option<PlanOutline>,
-    pub written: WrittenBefore,
     /// The terminal on which the question is shown.
     pub device: Device,
     pub colors: Colors,
 }
 
-/// What a command has written before it asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WrittenBefore {
-    Nothing,
-    /// The changes that an earlier answer has confirmed.
-    Confirmed,
-}
+/// Whether a question waits for its answer. The thread that handles signals reads it, to report what an interrupt
+/// leaves.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
 
-/// What was written before the question that waits for its answer; `None` if no question is open. The thread that
-/// handles signals reads it, to report what an interrupt leaves.
-static OPEN: Mutex<Option<WrittenBefore>> = Mutex::new(None);
-
-/// Returns what was written before the question that waits for its answer; `None` if no question is open.
-pub(super) fn written_before_open_question() -> Option<WrittenBefore> {
-    OPEN.lock().ok().and_then(|open| *open)
-}
-
-fn set_written_before_open_question(written: Option<WrittenBefore>) {
-    if let Ok(mut open) = OPEN.lock() {
-        *open = written;
-    }
+/// Returns whether a question waits for its answer.
+pub(super) fn is_question_open() -> bool {
+    IS_OPEN.load(Ordering::SeqCst)
 }
 
 /// The part of a plan that a prompt shows.
@@ -138,10 +123,10 @@ pub fn confirm(question: &Question) -> bool {
     text.extend(["\n", &screen::prompt(question).text(question.colors), " "]);
     progress::clear_progress();
     discard_earlier_input();
-    set_written_before_open_question(Some(question.written));
+    IS_OPEN.store(true, Ordering::SeqCst);
     write_stderr(&text);
     let (answer, is_line_ended) = read_answer_and_line_end(&mut io::stdin().lock(), &wanted);
-    set_written_before_open_question(None);
+    IS_OPEN.store(false, Ordering::SeqCst);
     // Without a line break in the input, the next message would be on the line of the prompt.
     if !is_line_ended {
         write_stderr("\n");

@@ -26,7 +26,6 @@ fn question(refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Question {
         place: ContextAndServer::default(),
         refusals,
         outline,
-        written: WrittenBefore::Nothing,
         device: Device::Terminal {
             columns: 80,
             rows: 24,

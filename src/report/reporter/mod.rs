@@ -366,7 +366,7 @@ impl Reporter {
             super::print_note(&line, self.style);
         }
         // If an interrupt came while a question was open, `print_interrupt_received` has reported the end.
-        if !matches!(end, RunEnd::Failed(_)) && prompt::written_before_open_question().is_none() {
+        if !matches!(end, RunEnd::Failed(_)) && !prompt::is_question_open() {
             self.print_summary(end, cost);
         }
         if self.style.format == Format::Markdown {
