@@ -24,8 +24,6 @@ pub struct KnownParent {
     pub parent: ParentObject,
     /// The entry of this run; `None` if it has not begun.
     pub run: Option<Run>,
-    /// The runs in the history of the parent when the plan was made.
-    pub runs_before: History,
     /// `true` if another run that may add members was at work since this run read the parent. There may then be members
     /// that this run has not seen, so it must not narrow the record.
     pub is_shared: bool,
@@ -61,7 +59,6 @@ impl KnownParent {
     pub fn from_read(parent: ParentObject) -> Self {
         Self {
             is_shared: parent.is_being_added_to(),
-            runs_before: history_with_abandoned_marked(&parent, ""),
             parent,
             run: None,
             renewed: Moment::now(),
@@ -214,9 +211,6 @@ impl ParentWriting<'_> {
         let is_shared = parent
             .as_ref()
             .is_some_and(|parent| parent.adding_runs_beside(&run.id).next().is_some());
-        let runs_before = parent
-            .as_ref()
-            .map(|parent| history_with_abandoned_marked(parent, &run.id));
         let uid = parent.as_ref().map(|parent| parent.uid.clone());
         let writer = WritingRun {
             id: &run.id,
@@ -246,7 +240,6 @@ impl ParentWriting<'_> {
         }
         Ok(KnownParent {
             parent,
-            runs_before: runs_before.unwrap_or_default(),
             takes_out: run.takes_out,
             run: Some(run),
             is_shared,

@@ -40,20 +40,13 @@ impl ParentWriting<'_> {
             return ending;
         }
         let begun_run = known.run.clone();
-        let may_have_added = begun_run.is_some() && !known.takes_out;
-        let runs_before = known.runs_before.clone();
         let ended_run =
             begun_run.and_then(|run| changes.build_final_entry_if_changed(self.server, run, ending));
         match self
             .write_final_entry_and_record(known, final_record, ended_run, sink)
             .await
         {
-            Ok(()) => {
-                if may_have_added && ending == Ending::Done {
-                    warn_of_runs_that_took_out(&runs_before, &known.parent, sink);
-                }
-                ending
-            }
+            Ok(()) => ending,
             Err(error) if ending == Ending::Done => {
                 sink(Event::general_failure(error.to_string()));
                 self.interrupt.ending_after_failure()
@@ -154,16 +147,5 @@ impl ParentWriting<'_> {
             })
         });
         written.await.map(drop)
-    }
-}
-
-/// Warns of a run that has taken objects out of the set since the history was `runs_before`: it may have taken out
-/// objects that this run has applied.
-fn warn_of_runs_that_took_out(runs_before: &History, parent: &ParentObject, sink: &mut Sink<'_>) {
-    let history = History::from_annotations(&parent.annotations);
-    if let Some(other) = history.find_removing_run_since(runs_before) {
-        sink(Event::Warning(format!(
-            "{other} worked on this set at the same time, and may have taken out what this run has put in; see what is left with `kubectl applyset view SET`"
-        )));
     }
 }

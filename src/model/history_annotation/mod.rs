@@ -274,13 +274,6 @@ impl History {
         others
     }
 
-    /// Returns a run that removes members from the set, and has begun or ended since the parent had the history
-    /// `before`.
-    pub fn find_removing_run_since(&self, before: &Self) -> Option<&Run> {
-        let mut removing = self.0.iter().filter(|run| run.takes_out);
-        removing.find(|run| !before.is_running(&run.id) && !before.0.contains(run))
-    }
-
     /// Returns whether the run with this id is under way.
     pub fn is_running(&self, id: &str) -> bool {
         self.0.iter().any(|run| run.is_running() && run.has_id(id))

@@ -225,23 +225,3 @@ fn an_abandoned_run_is_a_past_run() {
     };
     assert_eq!(history.into_runs(), [abandoned, run(1)]);
 }
-
-#[test]
-fn runs_that_take_objects_out_count_from_the_history_before_on() {
-    let taking_out = |run: Run| Run {
-        takes_out: true,
-        ..run
-    };
-    let (before, ended) = (taking_out(run(1)), taking_out(run(2)));
-    let under_way = taking_out(running("other"));
-    for (runs, found) in [
-        (vec![before.clone()], None),
-        (vec![run(3), before.clone()], None),
-        (vec![ended.clone(), before.clone()], Some(&ended)),
-        (vec![under_way.clone(), before.clone()], Some(&under_way)),
-    ] {
-        let now = History(runs.clone());
-        let known = History(vec![before.clone()]);
-        assert_eq!(now.find_removing_run_since(&known), found, "{runs:?}");
-    }
-}
