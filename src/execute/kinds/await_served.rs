@@ -3,9 +3,8 @@
 //! The condition `Established` shows that the server accepts the CRD. The server's handler of custom resources learns
 //! of the CRD a moment later, so the run also waits until a LIST of the kind is no longer answered 404. A 403 shows
 //! nothing, because the server checks permissions before it resolves the path. So if the user may not list the kind,
-//! the condition is enough; if the user may not read the CRD either, it is enough that discovery lists the kind. An
-//! apply
-//! that still comes too early gets a 404 and is sent again (`Execution::apply_until_served_with_new_schema`).
+//! the condition is enough; if the user may not read the CRD either, nothing is known. An apply that still comes too
+//! early gets a 404 and is sent again (`Execution::apply_until_served_with_new_schema`).
 
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ pub async fn await_served(
         server,
         resource,
         namespace,
-        crd: CrdState::NotEstablished,
+        may_be_established: false,
         reason: None,
     };
     tokio::select! {
@@ -89,19 +88,10 @@ struct ServedCheck<'a> {
     server: &'a ApiServer,
     resource: &'a Resource,
     namespace: Option<&'a str>,
-    /// The state of the CRD by the latest check.
-    crd: CrdState,
+    /// `true` if the CRD is established, or the user may not read it.
+    may_be_established: bool,
     /// The reason why the resource was not served at the latest check; `None` before the first one.
     reason: Option<String>,
-}
-
-/// State of a CRD on the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CrdState {
-    NotEstablished,
-    Established,
-    /// The user may not read the CRD.
-    Forbidden,
 }
 
 /// The result of one check.
@@ -144,7 +134,7 @@ impl ServedCheck<'_> {
 
     /// Reads the CRD until it is established, and then lists the resource.
     async fn check(&mut self) -> Result<CheckResult, ApiError> {
-        if self.crd == CrdState::NotEstablished {
+        if !self.may_be_established {
             let path = format!(
                 "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
                 self.resource.plural, self.resource.group
@@ -155,14 +145,14 @@ impl ServedCheck<'_> {
                     if let Some(reason) = reason_if_not_established(&crd) {
                         return Ok(CheckResult::NotYet(reason));
                     }
-                    self.crd = CrdState::Established;
                 }
-                Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => self.crd = CrdState::Forbidden,
+                Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => {}
                 Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => {
                     return Ok(CheckResult::NotYet("it does not exist".to_owned()));
                 }
                 Err(error) => return Err(error),
             }
+            self.may_be_established = true;
         }
         let collection = format!("{}?limit=1", self.resource.path(self.namespace, None));
         match self.server.get(&collection, "application/json").await {
@@ -170,35 +160,9 @@ impl ServedCheck<'_> {
             Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => Ok(CheckResult::NotYet(
                 "the server returns 404 for its path".to_owned(),
             )),
-            Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => match self.crd {
-                CrdState::Established => Ok(CheckResult::Served),
-                CrdState::NotEstablished | CrdState::Forbidden => self.check_discovery().await,
-            },
+            Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => Ok(CheckResult::Served),
             Err(error) => Err(error),
         }
-    }
-
-    /// Checks whether discovery lists the resource. By default, every user may read discovery.
-    async fn check_discovery(&self) -> Result<CheckResult, ApiError> {
-        let Resource { group, version, .. } = self.resource;
-        let path = format!("/apis/{group}/{version}");
-        let list: Value = match self.server.get_list(&path, "application/json").await {
-            Ok(reply) => reply.json_or_null(),
-            // The version has no served kind yet.
-            Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => Value::Null,
-            Err(error) => return Err(error),
-        };
-        let mut resources = list["resources"].as_array().into_iter().flatten();
-        Ok(
-            if resources.any(|listed| listed["name"] == *self.resource.plural) {
-                CheckResult::Served
-            } else {
-                CheckResult::NotYet(
-                    "discovery does not list it, and you cannot read its CustomResourceDefinition or its objects"
-                        .to_owned(),
-                )
-            },
-        )
     }
 }
 
