@@ -72,7 +72,6 @@ mod recreation;
 mod redefinition;
 mod refusals;
 mod removed_label;
-mod renamed_objects;
 mod requests;
 mod rights;
 mod round_trips;

@@ -26,6 +26,7 @@ use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::{label_error, read_part_of_label};
 use crate::execute::members::apply::TERMINATING;
+use crate::execute::members::conflict::failed_apply_message;
 use crate::execute::schedule::drive::WriteAnswer;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
@@ -278,7 +279,7 @@ impl Execution<'_> {
         live: Option<Value>,
         error: &ApiError,
     ) -> Prediction {
-        let mut message = self.explain_refusal(object, error).await;
+        let mut message = failed_apply_message(self.server, object, error).await;
         if self.recreates_after_error(object, live_membership, error) {
             let subject = subject.clone();
             match self.predict_recreation(object, subject, error, message).await {

@@ -14,6 +14,7 @@ use crate::execute::members::apply_as_read::{
     self, AppliedAs, Expected, Unapplied, with_version_of_no_object,
 };
 use crate::execute::members::apply_with_live_fields::Body;
+use crate::execute::members::conflict::failed_apply_message;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::members::send_apply::is_version_conflict;
 use crate::manifest::desired::DesiredObject;
@@ -216,7 +217,7 @@ impl Execution<'_> {
             }
             Unapplied::Failed(error) => MemberReply {
                 webhook: UnreachableWebhook::from_error(&error),
-                ..failed_reply(subject, self.explain_refusal(object, &error).await)
+                ..failed_reply(subject, failed_apply_message(self.server, object, &error).await)
             },
         }
     }

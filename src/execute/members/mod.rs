@@ -9,7 +9,6 @@ mod await_gone_before_recreation;
 pub mod conflict;
 mod exported_fields;
 mod former_membership;
-pub mod held_by_object_to_prune;
 pub mod message_of_invalid_object;
 pub mod message_of_rejected_manifest;
 pub mod migrate_managed_fields;
