@@ -23,6 +23,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
+use crate::error::ErrorKind;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::{label_error, read_part_of_label};
 use crate::execute::members::apply::TERMINATING;
@@ -48,19 +49,9 @@ pub struct Prediction {
     pub predicted: Option<Value>,
     /// Warnings of the server.
     pub warnings: Vec<String>,
-    /// The request without a usable answer, so that nothing is known about the run; `None` if all were answered.
-    pub unanswered: Option<Unanswered>,
-}
-
-/// A request of a prediction that got no usable answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unanswered {
-    /// The object could not be tried in a dry run.
-    DryRun,
-    /// The object could not be read.
-    Read,
-    /// The user may not read the object.
-    ForbiddenRead,
+    /// The kind of error if a request got no usable answer, so that nothing is known about the run; `None` if all were
+    /// answered.
+    pub unanswered: Option<ErrorKind>,
 }
 
 /// Prediction for the parent.
@@ -316,9 +307,9 @@ impl Execution<'_> {
         let is_forbidden = error.has_status_code(StatusCode::FORBIDDEN);
         Prediction {
             unanswered: Some(if is_forbidden {
-                Unanswered::ForbiddenRead
+                ErrorKind::Forbidden
             } else {
-                Unanswered::Read
+                ErrorKind::Cluster
             }),
             ..prediction
         }
@@ -345,7 +336,7 @@ impl Prediction {
     /// Creates the prediction for an object whose read or dry run failed.
     fn from_error(subject: Subject, error: &ApiError) -> Self {
         Self {
-            unanswered: is_inconclusive(error).then_some(Unanswered::DryRun),
+            unanswered: is_inconclusive(error).then_some(ErrorKind::Cluster),
             ..Self::failed(subject, error.kind.to_string())
         }
     }
