@@ -20,7 +20,7 @@ use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines};
 use crate::session;
 use crate::session::command_run::CommandRun;
 use crate::session::manifest_files;
-use crate::session::plan_and_write::{Allowed, Script};
+use crate::session::plan_and_write::Script;
 use crate::session::prepare::{self, Input, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::waits::{DependencyWait, RunWait, WaitLimits, WrittenObjects};
@@ -62,7 +62,6 @@ async fn run_script(
     shared: &GlobalFlags,
     saved: Option<&SavedPlan>,
 ) -> Result<Exit, Error> {
-    let allowed = Allowed::new(&options.consent, &options.writing);
     let mut script = ApplyScript {
         options,
         shared,
@@ -71,7 +70,9 @@ async fn run_script(
         has_undo_file: false,
         undo: None,
     };
-    let mut outcome = run.plan_and_write(&mut script, allowed).await;
+    let mut outcome = run
+        .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
+        .await;
     if let Some(undo) = script.undo.take() {
         match outcome {
             Ok(Ending::Incomplete) => outcome = Ok(undo_run(&mut run, &undo, options, shared).await),
@@ -92,7 +93,6 @@ async fn undo_run(run: &mut CommandRun, undo: &Undo, options: &ApplyOptions, sha
     run.begin_undo();
     run.report_new_notes(undo.notes());
     let options = options.for_undo();
-    let allowed = Allowed::new(&options.consent, &options.writing);
     let mut script = ApplyScript {
         options: &options,
         shared,
@@ -101,7 +101,9 @@ async fn undo_run(run: &mut CommandRun, undo: &Undo, options: &ApplyOptions, sha
         has_undo_file: false,
         undo: None,
     };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
+    let outcome = run
+        .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
+        .await;
     undo.report_end(outcome, &mut run.reporter)
 }
 

@@ -18,7 +18,7 @@ use crate::read::{
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::{Allowed, Script};
+use crate::session::plan_and_write::Script;
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
 use crate::session::waits::{self, DependencyWait, WaitLimits};
@@ -37,12 +37,13 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
         questions,
     );
     run.set_time_limit(options.waiting.limit);
-    let allowed = Allowed::new(&options.consent, &options.writing);
     let mut script = DeleteScript {
         options: &options,
         shared,
     };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
+    let outcome = run
+        .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
+        .await;
     run.finish(outcome)
 }
 

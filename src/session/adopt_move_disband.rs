@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::command_run::CommandRun;
 use super::connect::{discover, discover_and_read_manifests};
 use super::permissions;
-use super::plan_and_write::{Allowed, Script};
+use super::plan_and_write::Script;
 use super::prompt::Questions;
 use crate::cli::GlobalFlags;
 use crate::error::{Error, Exit};
@@ -52,8 +52,9 @@ pub async fn run(
         options.writing.dry_run,
         Questions::at_terminal(options.is_interactive, sources),
     );
-    let allowed = Allowed::new(&options.consent, &options.writing);
-    let outcome = run.plan_and_write(&mut script, allowed).await;
+    let outcome = run
+        .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
+        .await;
     run.finish(outcome)
 }
 

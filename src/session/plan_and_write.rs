@@ -5,7 +5,7 @@ use super::other_runs::OtherRuns;
 use crate::error::Error;
 use crate::event::Ending;
 use crate::model::set::ParentObject;
-use crate::model::write_settings::{Exclusive, WriteSettings};
+use crate::model::write_settings::Exclusive;
 use crate::plan::{Consent, Proposal};
 use crate::read::NamedSet;
 use crate::report::PlanOutline;
@@ -45,41 +45,26 @@ pub trait Script {
     async fn write(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<Ending, Error>;
 }
 
-/// What the user has allowed a command by its flags.
-#[derive(Debug, Clone)]
-pub struct Allowed {
-    /// The consent to plans. An answer to a question extends it.
-    consent: Consent,
-    /// Whether, and for how long, the command waits for other runs of the set (`--exclusive`).
-    exclusive: Exclusive,
-}
-
-impl Allowed {
-    /// Copies the consent and `--exclusive` from the options of a command.
-    pub fn new(consent: &Consent, writing: &WriteSettings) -> Self {
-        Self {
-            consent: consent.clone(),
-            exclusive: writing.exclusive,
-        }
-    }
-}
-
 impl CommandRun {
-    /// Plans and writes. If a run with `--exclusive` finds before its first write that another run has begun since the
+    /// Plans and writes. `consent` is what the flags of the command allow, and `exclusive` whether it waits for other runs
+    /// of the set. If a run with `--exclusive` finds before its first write that another run has begun since the
     /// plan, it plans again. Before the first write, an interrupt ends the run at once, since nothing has to be
     /// finished.
     pub async fn plan_and_write<S: Script>(
         &mut self,
         script: &mut S,
-        mut allowed: Allowed,
+        consent: &Consent,
+        exclusive: Exclusive,
     ) -> Result<Ending, Error> {
         let interrupt = self.interrupt.clone();
+        // An answer to a question extends it.
+        let mut consent = consent.clone();
         let mut outdated = None;
         loop {
             let planned = tokio::select! {
                 biased;
                 () = interrupt.wait_until_requested() => return Ok(Ending::Interrupted),
-                planned = self.plan_and_agree(script, &mut allowed, outdated.take()) => planned,
+                planned = self.plan_and_agree(script, &mut consent, exclusive, outdated.take()) => planned,
             };
             let Some(mut planned) = planned? else {
                 return Ok(Ending::Done);
@@ -95,7 +80,8 @@ impl CommandRun {
     async fn plan_and_agree<S: Script>(
         &mut self,
         script: &mut S,
-        allowed: &mut Allowed,
+        consent: &mut Consent,
+        exclusive: Exclusive,
         mut outdated: Option<S::Planned>,
     ) -> Result<Option<S::Planned>, Error> {
         loop {
@@ -106,15 +92,12 @@ impl CommandRun {
             for (named, parent) in script.sets(&planned) {
                 // After a wait, the plan is outdated anyway, and the next round looks at the parents of all sets again.
                 if other_runs == OtherRuns::NotAwaited {
-                    other_runs = self
-                        .report_or_await_other_runs(named, parent, allowed.exclusive)
-                        .await?;
+                    other_runs = self.report_or_await_other_runs(named, parent, exclusive).await?;
                 }
             }
             if other_runs == OtherRuns::NotAwaited {
                 let proposal = script.proposal(&planned);
-                let agreed =
-                    self.ensure_agreement(&mut allowed.consent, proposal, || script.outline(&planned));
+                let agreed = self.ensure_agreement(consent, proposal, || script.outline(&planned));
                 if agreed.await? == Agreed::WithoutQuestion {
                     script.report_and_check_permissions(self, &mut planned).await?;
                     return Ok(Some(planned));
