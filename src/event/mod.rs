@@ -281,8 +281,8 @@ impl fmt::Display for Action {
     }
 }
 
-/// The end of a run that started to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The end of a run that started to write. Of two endings, the greater one is the worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// Everything was done.
     Done,

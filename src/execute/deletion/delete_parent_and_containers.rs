@@ -45,7 +45,7 @@ impl Execution<'_> {
                 return Ending::Interrupted;
             }
             return self
-                .delete_containers_of_absent_parent(members, terminating_objects, sink)
+                .delete_containers_and_report_remains(members, terminating_objects, sink)
                 .await;
         };
         let mut record = None;
@@ -107,7 +107,7 @@ impl Execution<'_> {
                 self.interrupt.ending_after_failure()
             }
             Ok(ParentOutcome::Gone) => {
-                self.delete_containers_and_wait(members, terminating_objects, sink)
+                self.delete_containers_and_report_remains(members, terminating_objects, sink)
                     .await
             }
             Ok(ParentOutcome::Terminating(live)) => {
@@ -140,52 +140,18 @@ impl Execution<'_> {
                         SkipReason::HoldsParent.to_string(),
                     ));
                 }
-                let ending = worse(
-                    ending,
-                    self.end_with_objects_keeping_parent(&kept.found.remains, terminating_objects, sink),
-                );
-                worse(ending, self.fail_deletion_if_kinds_unlisted(&kept.unlisted, sink))
+                ending
+                    .max(self.end_with_objects_keeping_parent(&kept.found.remains, sink))
+                    .max(self.fail_deletion_if_kinds_unlisted(&kept.unlisted, sink))
             }
             Ok(ParentOutcome::Untouched) => Ending::Interrupted,
         }
     }
 
-    /// Ends the deletion of a set without a parent: deletes the containers that the parent would be in, and reports
-    /// what is left of the set. Nothing records what is left.
-    async fn delete_containers_of_absent_parent(
-        &self,
-        mut members: DeleteResults,
-        terminating_objects: TerminatingObjects,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
-        let ending = self.delete_parent_containers(&mut members, sink).await;
-        if ending == Ending::Interrupted {
-            return ending;
-        }
-        match self
-            .list_remaining_after_last_delete(terminating_objects, &members, sink)
-            .await
-        {
-            Ok(RemainingList { remains, .. }) => {
-                if !remains.kept.is_empty() {
-                    sink(Event::Warning(format!(
-                        "{} kept without a parent to record them: {}",
-                        counted(remains.kept.len(), "object"),
-                        join_names(&remains.kept)
-                    )));
-                }
-                worse(
-                    ending,
-                    self.end_with_remains_after_last_delete(&remains, terminating_objects, sink),
-                )
-            }
-            Err(error) => self.end_with_listing_error(&error, sink),
-        }
-    }
-
-    /// Deletes the containers of a parent that is gone. Waits until the containers are gone if this run awaits
-    /// terminating objects.
-    async fn delete_containers_and_wait(
+    /// Deletes the containers of a parent that is gone or never was, and reports what is left of the set, which nothing
+    /// records. If this run has deleted the parent, nothing but its containers can be left: without any, or if the run
+    /// waits for them in another way, nothing is listed.
+    async fn delete_containers_and_report_remains(
         &self,
         mut members: DeleteResults,
         terminating_objects: TerminatingObjects,
@@ -194,19 +160,29 @@ impl Execution<'_> {
         let ending = self.delete_parent_containers(&mut members, sink).await;
         let awaits_containers = terminating_objects == TerminatingObjects::Awaited
             && self.parent_containers_to_delete().next().is_some();
-        if ending == Ending::Interrupted || !awaits_containers {
+        let has_deleted_parent = self.state.parent.is_some();
+        if ending == Ending::Interrupted || (has_deleted_parent && !awaits_containers) {
             return ending;
         }
-        match self
-            .list_remaining_after_last_delete(terminating_objects, &members, sink)
-            .await
-        {
-            Ok(RemainingList { remains, .. }) => worse(
-                ending,
-                self.end_with_remains_after_last_delete(&remains, terminating_objects, sink),
-            ),
-            Err(error) => self.end_with_listing_error(&error, sink),
+        let listing = self.list_remaining_after_last_delete(terminating_objects, &members, sink);
+        let remains = match listing.await {
+            Ok(found) => found.remains,
+            Err(error) => {
+                sink(Event::general_failure(format!(
+                    "{}: remaining members cannot be listed: {error}",
+                    self.set.parent
+                )));
+                return ending.max(Ending::Incomplete);
+            }
+        };
+        if !remains.kept.is_empty() {
+            sink(Event::Warning(format!(
+                "{} kept without a parent to record them: {}",
+                counted(remains.kept.len(), "object"),
+                join_names(&remains.kept)
+            )));
         }
+        ending.max(self.end_with_remains_after_last_delete(&remains, sink))
     }
 
     /// Lists what is left of the set after the last delete. The parent's containers are listed, too, if this run awaits
@@ -267,12 +243,7 @@ impl Execution<'_> {
 
     /// Reports the objects that keep the parent: those that a keep annotation or another owner keeps as a warning, all
     /// others as a failure.
-    fn end_with_objects_keeping_parent(
-        &self,
-        remains: &Remains,
-        terminating_objects: TerminatingObjects,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
+    fn end_with_objects_keeping_parent(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
         if !remains.kept.is_empty() {
             sink(Event::Warning(format!(
                 "set kept, because it still has {}: {}; use `kubectl applyset disband` to end a set and keep its objects",
@@ -280,30 +251,13 @@ impl Execution<'_> {
                 join_names(&remains.kept)
             )));
         }
-        report_members_not_gone(
-            remains,
-            self.set,
-            &self.policy.appliers,
-            terminating_objects,
-            sink,
-        )
+        report_members_not_gone(remains, self.set, &self.policy.appliers, sink)
     }
 
     /// Reports what is left after the last delete: as a failure, or as a warning if the user stopped the wait for it.
-    fn end_with_remains_after_last_delete(
-        &self,
-        remains: &Remains,
-        terminating_objects: TerminatingObjects,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
+    fn end_with_remains_after_last_delete(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
         if !self.interrupt.is_requested() {
-            return report_members_not_gone(
-                remains,
-                self.set,
-                &self.policy.appliers,
-                terminating_objects,
-                sink,
-            );
+            return report_members_not_gone(remains, self.set, &self.policy.appliers, sink);
         }
         match describe_members_not_gone(remains, self.set, &self.policy.appliers) {
             Some(obstacles) => {
@@ -321,14 +275,6 @@ impl Execution<'_> {
             DryRun::Client | DryRun::Server => "the set would not be deleted",
         };
         fail_if_kinds_unlisted(&self.set.parent, unlisted, consequence, sink)
-    }
-
-    fn end_with_listing_error(&self, error: &RemainingNotListed, sink: &mut Sink<'_>) -> Ending {
-        sink(Event::general_failure(format!(
-            "{}: remaining members cannot be listed: {error}",
-            self.set.parent
-        )));
-        Ending::Incomplete
     }
 
     /// Lists what the parent's containers hold. Reports and notes in `members` those that must not be deleted.
@@ -432,14 +378,5 @@ impl Execution<'_> {
             }
             ParentDisposition::Stays(_) => Ending::Done,
         }
-    }
-}
-
-/// Returns the worse of two endings.
-fn worse(one: Ending, other: Ending) -> Ending {
-    match (one, other) {
-        (Ending::Interrupted, _) | (_, Ending::Interrupted) => Ending::Interrupted,
-        (Ending::Incomplete, _) | (_, Ending::Incomplete) => Ending::Incomplete,
-        (Ending::Done, Ending::Done) => Ending::Done,
     }
 }

@@ -179,7 +179,6 @@ pub fn report_members_not_gone(
     remains: &Remains,
     set: &Set,
     appliers: &BTreeSet<String>,
-    terminating_objects: TerminatingObjects,
     sink: &mut Sink<'_>,
 ) -> Ending {
     let Some(obstacles) = describe_members_not_gone(remains, set, appliers) else {
@@ -190,10 +189,7 @@ pub fn report_members_not_gone(
         set.parent
     )));
     if !remains.going.is_empty() {
-        let hint = match terminating_objects {
-            TerminatingObjects::Awaited => "run the same command again when they are gone, or add --wait",
-            TerminatingObjects::Reported => "run the same command again when they are gone",
-        };
+        let hint = "run the same command again when they are gone";
         sink(Event::Hint(hint.to_owned()));
     }
     Ending::Incomplete
