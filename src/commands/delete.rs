@@ -62,13 +62,11 @@ impl Script for DeleteScript<'_> {
         outdated: Option<Prepared>,
     ) -> Result<Option<Prepared>, Error> {
         let options = self.options;
-        let mut cluster = match outdated {
-            None => run.discover(self.shared, Wanted::Parent(&options.set)).await?,
-            Some(mut outdated) => {
-                outdated.cluster.discover_again().await?;
-                outdated.cluster
-            }
-        };
+        let outdated = outdated.map(|outdated| outdated.cluster);
+        let wanted = Wanted::Parent(&options.set);
+        let mut cluster = run
+            .discover_or_discover_again(self.shared, wanted, outdated)
+            .await?;
         let mut named = resolve_named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read_state(&mut cluster, &mut named, options).await {

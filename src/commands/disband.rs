@@ -59,13 +59,11 @@ impl Script for DisbandScript<'_> {
         outdated: Option<PlannedDisband>,
     ) -> Result<Option<PlannedDisband>, Error> {
         let membership = self.membership;
-        let mut cluster = match outdated {
-            None => run.discover(self.shared, Wanted::Parent(&membership.set)).await?,
-            Some(mut outdated) => {
-                outdated.cluster.discover_again().await?;
-                outdated.cluster
-            }
-        };
+        let outdated = outdated.map(|outdated| outdated.cluster);
+        let wanted = Wanted::Parent(&membership.set);
+        let mut cluster = run
+            .discover_or_discover_again(self.shared, wanted, outdated)
+            .await?;
         let named = resolve_named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let concurrency = membership.writing.concurrency;

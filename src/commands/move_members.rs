@@ -83,23 +83,15 @@ impl Script for MoveScript<'_> {
         run: &mut CommandRun,
         outdated: Option<PlannedMove>,
     ) -> Result<Option<PlannedMove>, Error> {
-        let (cluster, manifests) = match outdated {
-            None => {
-                // A hook that is a member moves like any other member.
-                let manifests = self.options.selection.manifests();
-                adopt_move_disband::connect_and_read_manifests(
-                    run,
-                    self.shared,
-                    manifests,
-                    Manifests::with_hooks_not_separated,
-                )
-                .await?
-            }
-            Some(mut outdated) => {
-                outdated.cluster.discover_again().await?;
-                (outdated.cluster, outdated.manifests)
-            }
-        };
+        let (cluster, manifests) = adopt_move_disband::discover_and_read_manifests_once(
+            run,
+            self.shared,
+            self.options.selection.manifests(),
+            // A hook that is a member moves like any other member.
+            Manifests::with_hooks_not_separated,
+            outdated.map(|outdated| (outdated.cluster, outdated.manifests)),
+        )
+        .await?;
         read_and_plan(run, cluster, manifests, self.options)
             .await
             .map(Some)

@@ -59,13 +59,19 @@ pub async fn run(
 }
 
 /// Connects, discovers the server, and reads the manifests that name the objects of the command; `None` if no flag
-/// names manifests. `divide` separates the manifests that count from hooks.
-pub async fn connect_and_read_manifests(
+/// names manifests. `divide` separates the manifests that count from hooks. After an outdated plan, only the server is
+/// discovered again.
+pub async fn discover_and_read_manifests_once(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     manifests: Option<(&[Source], Recursion)>,
     divide: impl FnOnce(Vec<Manifest>) -> Manifests,
+    outdated: Option<(Cluster, Manifests)>,
 ) -> Result<(Cluster, Manifests), Error> {
+    if let Some((mut cluster, manifests)) = outdated {
+        cluster.discover_again().await?;
+        return Ok((cluster, manifests));
+    }
     let connection = run.connect(shared).await?;
     let waits = run.kind_waits();
     let Some((sources, recursion)) = manifests else {

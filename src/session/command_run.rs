@@ -114,8 +114,18 @@ impl CommandRun {
         Ok(connection)
     }
 
-    /// Connects, asks the server what it serves, and reads what `wanted` names at the same time.
-    pub async fn discover(&mut self, shared: &GlobalFlags, wanted: Wanted<'_>) -> Result<Cluster, Error> {
+    /// Connects, asks the server what it serves, and reads what `wanted` names at the same time. Only discovers the
+    /// server again if there is an `outdated` plan with a connection.
+    pub async fn discover_or_discover_again(
+        &mut self,
+        shared: &GlobalFlags,
+        wanted: Wanted<'_>,
+        outdated: Option<Cluster>,
+    ) -> Result<Cluster, Error> {
+        if let Some(mut cluster) = outdated {
+            cluster.discover_again().await?;
+            return Ok(cluster);
+        }
         let connection = self.connect(shared).await?;
         discover(connection, self.kind_waits(), wanted).await
     }

@@ -91,19 +91,15 @@ impl Script for AdoptScript<'_> {
         outdated: Option<PlannedAdopt>,
     ) -> Result<Option<PlannedAdopt>, Error> {
         let options = self.options;
-        let (mut cluster, manifests) = match outdated {
-            None => {
-                // Hooks are not adopted: Helm and Argo CD do not list them in their inventories either.
-                let separate_hooks = |manifests| Manifests::with_hooks_separated(manifests, Hooks::Skipped);
-                let manifests = options.choice.manifests();
-                adopt_move_disband::connect_and_read_manifests(run, self.shared, manifests, separate_hooks)
-                    .await?
-            }
-            Some(mut outdated) => {
-                outdated.cluster.discover_again().await?;
-                (outdated.cluster, outdated.manifests)
-            }
-        };
+        let (mut cluster, manifests) = adopt_move_disband::discover_and_read_manifests_once(
+            run,
+            self.shared,
+            options.choice.manifests(),
+            // Hooks are not adopted: Helm and Argo CD do not list them in their inventories either.
+            |manifests| Manifests::with_hooks_separated(manifests, Hooks::Skipped),
+            outdated.map(|outdated| (outdated.cluster, outdated.manifests)),
+        )
+        .await?;
         let (read, found, mut plan, record) =
             read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
         inventory::add_inventory_refusal(run, options, &found.selection, &read.named.set, &mut plan);
