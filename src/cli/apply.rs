@@ -73,9 +73,6 @@ pub struct Apply {
     /// Save the set's manifests first, to undo the run
     #[arg(long, value_name = "FILE", help_heading = RUNNING, value_hint = ValueHint::FilePath)]
     pub undo_out: Option<PathBuf>,
-    /// Apply what the set had before if --wait fails
-    #[arg(long, help_heading = RUNNING)]
-    pub undo_on_failure: bool,
     /// List unchanged objects at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub show_unchanged: bool,
@@ -126,8 +123,8 @@ pub struct PlanningFlags {
     )]
     pub prune: bool,
     /// Prune once all is applied (default), or ready
-    #[arg(long, value_name = "WHEN", help_heading = PRUNING)]
-    pub prune_when: Option<PruneWhen>,
+    #[arg(long, value_name = "WHEN", help_heading = PRUNING, default_value = "applied")]
+    pub prune_when: PruneWhen,
     /// Refuse to prune more than N objects
     #[arg(long, value_name = "N", help_heading = PRUNING)]
     pub max_prune: Option<usize>,

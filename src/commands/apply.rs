@@ -5,23 +5,24 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::path::Path;
 
-use super::undo::{Undo, UndoText};
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, WaitsOfRun};
-use crate::model::identity::ObjectKey;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::message::recreate_flag;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
-use crate::plan::{Proposal, permissions};
+use crate::plan::{LiveMembership, Proposal, Recreate, permissions};
 use crate::read::NamedSet;
-use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines};
+use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file_text};
 use crate::session;
 use crate::session::command_run::CommandRun;
+use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
 use crate::session::plan_and_write::Script;
-use crate::session::prepare::{self, Input, Prepared, saved_plan};
+use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::waits::{DependencyWait, RunWait, WaitLimits, WrittenObjects};
 use crate::settings::{self, ApplyOptions};
@@ -66,45 +67,12 @@ async fn run_script(
         options,
         shared,
         saved,
-        undoes: None,
         has_undo_file: false,
-        undo: None,
-    };
-    let mut outcome = run
-        .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
-        .await;
-    if let Some(undo) = script.undo.take() {
-        match outcome {
-            Ok(Ending::Incomplete) => outcome = Ok(undo_run(&mut run, &undo, options, shared).await),
-            Ok(Ending::Interrupted) => run.report_new_warnings(&[undo.describe_how_to_undo()]),
-            Ok(Ending::Done) | Err(_) => {}
-        }
-    }
-    run.finish(outcome.map_err(Error::with_rbac_hint_if_forbidden))
-}
-
-/// Undoes a run that has failed, unless there is nothing to undo: applies what the set had before the run. Returns how
-/// the command ends.
-async fn undo_run(run: &mut CommandRun, undo: &Undo, options: &ApplyOptions, shared: &GlobalFlags) -> Ending {
-    if let Some(reason) = undo.reason_to_leave_run() {
-        run.report_new_warnings(&[reason]);
-        return Ending::Incomplete;
-    }
-    run.begin_undo();
-    run.report_new_notes(undo.notes());
-    let options = options.for_undo();
-    let mut script = ApplyScript {
-        options: &options,
-        shared,
-        saved: None,
-        undoes: Some(undo),
-        has_undo_file: false,
-        undo: None,
     };
     let outcome = run
         .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
         .await;
-    undo.report_end(outcome, &mut run.reporter)
+    run.finish(outcome.map_err(Error::with_rbac_hint_if_forbidden))
 }
 
 fn style_for_apply(arguments: &Apply, shared: &GlobalFlags) -> Style {
@@ -137,12 +105,8 @@ struct ApplyScript<'a> {
     shared: &'a GlobalFlags,
     /// The plan of `--plan`.
     saved: Option<&'a SavedPlan>,
-    /// The run that this one undoes.
-    undoes: Option<&'a Undo>,
     /// True if this run has written the file of `--undo-out`.
     has_undo_file: bool,
-    /// What an undo of this run needs, once the run has begun to write; `None` without `--undo-on-failure`.
-    undo: Option<Undo>,
 }
 
 impl Script for ApplyScript<'_> {
@@ -159,18 +123,7 @@ impl Script for ApplyScript<'_> {
             self.has_undo_file = false;
         }
         let prepared = match self.saved {
-            None => {
-                let input = match self.undoes {
-                    None => Input::Sources,
-                    Some(undo) => undo.input()?,
-                };
-                let prepared =
-                    prepare::plan_to_write(run, self.shared, self.options, input, outdated).await?;
-                if let Some(undo) = self.undoes {
-                    undo.check_no_other_run_has_written(&prepared)?;
-                }
-                prepared
-            }
+            None => prepare::plan_to_write(run, self.shared, self.options, outdated).await?,
             // The cluster may have changed since the plan was saved, so the cluster is read again and compared with the
             // plan.
             Some(saved) => {
@@ -228,79 +181,105 @@ impl Script for ApplyScript<'_> {
         check_permissions(prepared).await
     }
 
-    /// Exports the set for an undo, and carries the plan out.
+    /// Exports the set for `--undo-out`, and carries the plan out.
     async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
-        self.undo = None;
-        let options = self.options;
-        if options.undo_out.is_none() && !options.undo_on_failure {
-            return Ok(execute(run, prepared, options).await?.ending);
+        if let Some(file) = &self.options.undo_out {
+            let interrupt = run.interrupt.clone();
+            let exported = tokio::select! {
+                biased;
+                () = interrupt.wait_until_requested() => return Ok(Ending::Interrupted),
+                exported = build_undo_text(prepared, self.shared) => exported?,
+            };
+            manifest_files::write_new_private_file(UNDO_OUT, file, &exported)?;
+            self.has_undo_file = true;
+            let written = format!(
+                "wrote {}; its first lines say how to undo this run",
+                file.display()
+            );
+            run.report_new_notes(vec![written]);
+            // The same command would refuse to overwrite the file.
+            if run.resume == Resume::SameCommand {
+                run.resume = Resume::OtherUndoFile;
+            }
         }
-        let interrupt = run.interrupt.clone();
-        let exported = tokio::select! {
-            biased;
-            () = interrupt.wait_until_requested() => return Ok(Ending::Interrupted),
-            exported = UndoText::export(prepared, self.shared) => exported?,
-        };
-        if let Some(file) = &options.undo_out {
-            self.write_undo_file(run, file, &exported)?;
-        }
-        let executed = execute(run, prepared, options).await?;
-        if options.undo_on_failure && !executed.are_members_ready {
-            self.undo = Some(Undo::new(
-                prepared,
-                exported,
-                executed.written,
-                options.undo_out.clone(),
-            ));
-        }
-        Ok(executed.ending)
-    }
-}
-
-impl ApplyScript<'_> {
-    fn write_undo_file(
-        &mut self,
-        run: &mut CommandRun,
-        file: &Path,
-        exported: &UndoText,
-    ) -> Result<(), Error> {
-        manifest_files::write_new_private_file(UNDO_OUT, file, &exported.text)?;
-        self.has_undo_file = true;
-        let written = format!(
-            "wrote {}; its first lines say how to undo this run",
-            file.display()
-        );
-        run.report_new_notes(vec![written]);
-        // The same command would refuse to overwrite the file.
-        if run.resume == Resume::SameCommand {
-            run.resume = Resume::OtherUndoFile;
-        }
-        Ok(())
+        execute(run, prepared, self.options).await
     }
 }
 
 /// The flag for the file with the manifests of the set before the run.
 const UNDO_OUT: &str = "--undo-out";
 
-/// The end of the writes and the wait of a run.
-struct Executed {
-    ending: Ending,
-    /// True if the run has waited until all members were Current.
-    are_members_ready: bool,
-    written: WrittenObjects,
+/// Returns the text of the file of `--undo-out`: the manifests of the members, and of the objects that the run is going
+/// to take into the set. The latter are needed because an apply of the file prunes all members that are not in the
+/// file.
+async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<String, Error> {
+    let Prepared {
+        cluster,
+        named,
+        desired,
+        state,
+        writing,
+        plan,
+        ..
+    } = prepared;
+    // Objects that become members, some of which may not exist: only objects with the label were listed.
+    let new_members = plan.all_applies().filter(|apply| {
+        matches!(
+            apply.live_membership,
+            LiveMembership::NotAMember | LiveMembership::OfAnotherSet { .. }
+        )
+    });
+    let new_keys = new_members.map(|apply| desired.members[apply.index].key.clone());
+    let parent = desired.parent.iter().map(|parent| parent.key.clone());
+    let changes = PlannedChanges {
+        taken_in: new_keys.chain(parent).collect(),
+        applied: &desired.members,
+        deleted: plan.all_prunes().map(|live| &live.key).collect(),
+        recreatable: prepared.outline().recreatable.into_iter().collect(),
+    };
+    let source = ExportSource {
+        cluster,
+        set: &named.set,
+        parent_resource: &named.resource,
+        places: &state.places,
+        field_manager: &writing.field_manager,
+        concurrency: writing.concurrency,
+    };
+    let exported = source.export(&changes).await?;
+    let manifests = exported.manifests;
+    let detachments = plan.dependents.detachments.iter();
+    let lost_references = detachments.map(|detachment| {
+        format!(
+            "Not in this file: the owner references of {}.",
+            detachment.dependent.key
+        )
+    });
+    let left_out: Vec<String> = lost_references.chain(exported.left_out).collect();
+    let (tooling, manager) = (&named.set.tooling, &writing.field_manager);
+    let mut flags = manifest_files::apply_flags(tooling, manager, &manifests, &shared.connection);
+    // What this run recreates differs in fields that no update can change back either.
+    if let Recreate::Kinds(kinds) = &prepared.policy.recreate {
+        let recreatable: BTreeSet<&GroupKind> =
+            changes.recreatable.iter().map(|key| &key.group_kind).collect();
+        let kinds: Vec<&GroupKind> = kinds.iter().filter(|kind| recreatable.contains(kind)).collect();
+        if !kinds.is_empty() {
+            flags.extend([" ", &recreate_flag(kinds)]);
+        }
+    }
+    Ok(manifest_file_text(
+        &named.set.parent,
+        &flags,
+        &left_out,
+        &manifests,
+    ))
 }
 
-async fn execute(
-    run: &mut CommandRun,
-    prepared: &Prepared,
-    options: &ApplyOptions,
-) -> Result<Executed, Error> {
+async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let is_dry = options.writing.dry_run != DryRun::None;
     if is_dry {
         run.reporter.print_header_at_terminal(&run.set, &run.place);
     }
-    let time_limit = run.time_limit();
     let reporter = &mut run.reporter;
     reporter.set_accepted_data_losses(&prepared.plan.accepted);
     let patience = options.waiting.patience.filter(|_| !is_dry);
@@ -311,12 +290,7 @@ async fn execute(
     };
     let wait = patience.map(|patience| {
         let limits = limits(patience);
-        let wait = RunWait::new(prepared, &options.status_rules, &interrupt, limits, &written);
-        if options.undo_on_failure {
-            wait.with_limit_of_undone_run(time_limit)
-        } else {
-            wait
-        }
+        RunWait::new(prepared, &options.status_rules, &interrupt, limits, &written)
     });
     let dependencies = DependencyWait {
         server: &prepared.cluster.server,
@@ -338,16 +312,9 @@ async fn execute(
             }
             reporter.take_event(event);
         };
-        Ok::<_, Error>(execution.run(&mut sink).await?)
+        Ok(execution.run(&mut sink).await?)
     };
-    let ending = interrupt.run_command_until_stop_at_once(work).await?;
-    let are_members_ready = wait.as_ref().is_some_and(RunWait::are_members_ready);
-    drop(wait);
-    Ok(Executed {
-        ending,
-        are_members_ready,
-        written: written.into_inner(),
-    })
+    interrupt.run_command_until_stop_at_once(work).await
 }
 
 /// Refuses a run that the user has no permission to finish.

@@ -12,7 +12,6 @@ mod history;
 mod list;
 mod move_members;
 mod rbac;
-mod undo;
 mod verify;
 mod view;
 

@@ -34,8 +34,6 @@ pub struct CommandRun {
     pub interrupt: Interrupt,
     /// The server, whose requests the report counts; `None` until there is a connection.
     pub server: Option<ApiServer>,
-    /// The requests to servers to which the run was connected before `server`.
-    earlier_requests: u64,
     limit: TimeLimit,
     style: Style,
     /// The advice on how to resume the run after an interrupt.
@@ -65,7 +63,6 @@ impl CommandRun {
             reporter: Reporter::new(operation, style, dry_run),
             interrupt: listen(),
             server: None,
-            earlier_requests: 0,
             // A dry run does not ask: its report shows what the run would be refused for.
             questions: match dry_run {
                 DryRun::None => questions,
@@ -95,7 +92,6 @@ impl CommandRun {
     pub async fn connect(&mut self, shared: &GlobalFlags) -> Result<Connection, Error> {
         let connection = connect(shared).await?;
         let server = connection.server.clone();
-        self.earlier_requests = self.request_count();
         self.server = Some(server.clone());
         self.place = connect::context_and_server(&connection);
         let interrupt = self.interrupt.clone();
@@ -137,22 +133,6 @@ impl CommandRun {
         }
     }
 
-    /// Returns the time limit, which the run shares with what it passes it to.
-    pub fn time_limit(&self) -> TimeLimit {
-        self.limit.clone()
-    }
-
-    fn request_count(&self) -> u64 {
-        self.earlier_requests + self.server.as_ref().map_or(0, ApiServer::request_count)
-    }
-
-    /// Ends the report of a run that has failed, before another run undoes it.
-    pub fn begin_undo(&mut self) {
-        self.report_what_is_left(&Ok(Ending::Incomplete));
-        self.warn_of_entry_under_way();
-        self.reporter.begin_undo(self.request_count());
-    }
-
     /// Prints the end of the report, and returns how the program ends.
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
         let is_timed_out =
@@ -168,7 +148,7 @@ impl CommandRun {
         }
         self.report_what_is_left(&outcome);
         self.warn_of_entry_under_way();
-        let requests = self.request_count();
+        let requests = self.server.as_ref().map_or(0, ApiServer::request_count);
         let end = match &outcome {
             Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume, interrupted),
             Ok(Ending::Done | Ending::Incomplete) => RunEnd::Complete,

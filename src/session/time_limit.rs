@@ -46,17 +46,6 @@ impl TimeLimit {
         *self.deadline.borrow()
     }
 
-    /// Lifts the limit until [`Self::restore`]; forever without that. Returns the time at which the run would have been
-    /// stopped.
-    pub fn lift(&self) -> Option<Instant> {
-        self.deadline.send_replace(None)
-    }
-
-    /// Sets the limit back to what [`Self::lift`] has returned.
-    pub fn restore(&self, deadline: Option<Instant>) {
-        self.deadline.send_replace(deadline);
-    }
-
     /// Waits for the answer to a question, and moves the deadline by the time that the user took.
     ///
     /// If this future is dropped before the answer, the run is left without a limit. Only an interrupt drops it, and

@@ -6,10 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use futures_util::future::LocalBoxFuture;
-use tokio::time::Instant;
 
 use super::prepare::Prepared;
-use super::time_limit::TimeLimit;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{StatusRules, WriteOutcome};
 use crate::event::{Action, Ending, Event, StateAfterDelete, WaitStatus};
@@ -43,10 +41,6 @@ pub struct RunWait<'a> {
     written: &'a RefCell<WrittenObjects>,
     /// Whether the run has waited between its writes, so that it does not wait again at its end.
     has_waited_for_members: Cell<bool>,
-    /// Whether all members were Current at the end of such a wait, or of the one at the end of the run.
-    are_members_ready: Cell<bool>,
-    /// The time limit of the run if it is undone after a failure: it ends the wait for the members, not the run.
-    limit_of_undone_run: Option<TimeLimit>,
 }
 
 impl<'a> RunWait<'a> {
@@ -66,44 +60,7 @@ impl<'a> RunWait<'a> {
             limits,
             written,
             has_waited_for_members: Cell::new(false),
-            are_members_ready: Cell::new(false),
-            limit_of_undone_run: None,
         }
-    }
-
-    /// Lets the time limit of the run, which is undone after a failure, end only the wait for the members.
-    pub fn with_limit_of_undone_run(self, limit: TimeLimit) -> Self {
-        Self {
-            limit_of_undone_run: Some(limit),
-            ..self
-        }
-    }
-
-    /// Returns whether all members have become Current, so that the run does not have to be undone.
-    pub fn are_members_ready(&self) -> bool {
-        self.are_members_ready.get()
-    }
-
-    /// Waits until all members are Current. If the run is undone after a failure, its time limit ends only this wait.
-    async fn wait_for_members(&self, done_before: &str, sink: &mut Sink<'_>) -> Outcome {
-        let limit = self.limit_of_undone_run.as_ref();
-        let end = limit.and_then(TimeLimit::lift);
-        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        let patience = match (self.limits.patience, left) {
-            (Patience::Unlimited, Some(left)) => Patience::Limited(left),
-            (Patience::Limited(time), Some(left)) => Patience::Limited(time.min(left)),
-            (patience, None) => patience,
-        };
-        let outcome = self
-            .wait(self.member_targets(), patience, done_before, sink)
-            .await;
-        if outcome == Outcome::Arrived {
-            self.are_members_ready.set(true);
-            if let Some(limit) = limit {
-                limit.restore(end);
-            }
-        }
-        outcome
     }
 
     fn member_targets(&self) -> Vec<Target> {
@@ -114,18 +71,12 @@ impl<'a> RunWait<'a> {
         list_deletion_targets(&self.prepared.plan, &self.written.borrow())
     }
 
-    async fn wait(
-        &self,
-        targets: Vec<Target>,
-        patience: Patience,
-        done_before: &str,
-        sink: &mut Sink<'_>,
-    ) -> Outcome {
+    async fn wait(&self, targets: Vec<Target>, done_before: &str, sink: &mut Sink<'_>) -> Outcome {
         let waiting = Waiting {
             server: &self.prepared.cluster.server,
             id: &self.prepared.named.set.id,
             rules: self.rules,
-            deadline: Deadline::new(patience),
+            deadline: Deadline::new(self.limits.patience),
             interrupt: self.interrupt,
             concurrency: self.prepared.writing.concurrency,
             after_failure: AfterFailure::Stop,
@@ -141,7 +92,10 @@ impl WaitsOfRun for RunWait<'_> {
     fn wait_until_ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         self.has_waited_for_members.set(true);
         Box::pin(async {
-            outcome_to_end_of_wait(self.wait_for_members(APPLIED_BUT_NOT_ALL_PRUNED, sink).await)
+            let outcome = self
+                .wait(self.member_targets(), APPLIED_BUT_NOT_ALL_PRUNED, sink)
+                .await;
+            outcome_to_end_of_wait(outcome)
         })
     }
 
@@ -153,17 +107,8 @@ impl WaitsOfRun for RunWait<'_> {
             if self.has_waited_for_members.get() {
                 return EndOfWait::Reached;
             }
-            let written = "everything was written";
-            if self.limit_of_undone_run.is_some() {
-                // An object that was terminating before the run, and stays so, is no reason to undo the run.
-                let outcome = self.wait_for_members(written, sink).await;
-                return match outcome {
-                    Outcome::Arrived => self.wait_until_pruned_are_gone(sink).await,
-                    Outcome::Missed | Outcome::Interrupted => outcome_to_end_of_wait(outcome),
-                };
-            }
             let targets = [self.member_targets(), self.deletion_targets()].concat();
-            outcome_to_end_of_wait(self.wait(targets, self.limits.patience, written, sink).await)
+            outcome_to_end_of_wait(self.wait(targets, "everything was written", sink).await)
         })
     }
 
@@ -179,8 +124,7 @@ impl WaitsOfRun for RunWait<'_> {
             } else {
                 "everything was applied and pruned"
             };
-            let patience = self.limits.patience;
-            outcome_to_end_of_wait(self.wait(targets, patience, done_before, sink).await)
+            outcome_to_end_of_wait(self.wait(targets, done_before, sink).await)
         })
     }
 }
@@ -282,11 +226,6 @@ pub struct WrittenObjects {
     gone_at_once: BTreeSet<String>,
     /// The UIDs of applied and unchanged objects.
     applied: BTreeMap<ObjectKey, String>,
-    /// The UIDs of those that did not exist before.
-    created: BTreeSet<String>,
-    recreated: BTreeSet<ObjectKey>,
-    /// True if an object was changed.
-    has_changes: bool,
 }
 
 impl WrittenObjects {
@@ -296,12 +235,6 @@ impl WrittenObjects {
         let Some(uid) = outcome.subject.uid.clone() else {
             return;
         };
-        self.has_changes |= !matches!(outcome.action, Action::Unchanged | Action::Skipped);
-        match outcome.action {
-            Action::Created => drop(self.created.insert(uid.clone())),
-            Action::Recreated => drop(self.recreated.insert(outcome.subject.key())),
-            _ => {}
-        }
         match outcome.action {
             Action::Deleted | Action::Pruned => {
                 if outcome.remainder == StateAfterDelete::Nothing {
@@ -310,25 +243,10 @@ impl WrittenObjects {
                 self.deleted.insert(uid);
             }
             Action::Created | Action::Configured | Action::Recreated | Action::Unchanged => {
-                self.applied.insert(outcome.subject.key(), uid.clone());
+                self.applied.insert(outcome.subject.key(), uid);
             }
             Action::Released | Action::Adopted | Action::Skipped | Action::Failed => {}
         }
-    }
-
-    /// Returns whether the run has changed an object, or may have.
-    pub fn has_changes(&self) -> bool {
-        self.has_changes
-    }
-
-    /// Returns whether the run has created the object, which did not exist before.
-    pub fn has_created(&self, live: &Live) -> bool {
-        self.created.contains(&live.uid)
-    }
-
-    /// Returns the objects that the run has deleted and created again.
-    pub fn recreated(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.recreated.iter()
     }
 
     /// Returns whether the object is being deleted, by this run or before it.

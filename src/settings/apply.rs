@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::recreate::read_recreate;
 use super::rule_files::read_status_rules;
@@ -19,13 +18,13 @@ use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::history_annotation::{LONGEST_MESSAGE, shorten_message};
-use crate::model::write_settings::{Conflicts, DryRun, Exclusive, Hooks, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 use crate::wait::Patience;
 
 /// Options of `apply`, and those of `diff` about the plan.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ApplyOptions {
     pub set: SetReference,
     /// The sources of the manifests; empty for a saved plan.
@@ -58,8 +57,6 @@ pub struct ApplyOptions {
     pub status_rules: StatusRules,
     /// The file for the manifests of the set before the run; `None` if they are not exported.
     pub undo_out: Option<PathBuf>,
-    /// True if a run that fails before its first prune is undone.
-    pub undo_on_failure: bool,
 }
 
 /// The changes about which a run asks the user.
@@ -97,15 +94,8 @@ impl Confirm {
 impl ApplyOptions {
     /// Reads the flags of `apply`.
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
-        let mut options = Self::from_planning_flags(&apply.set, &apply.manifests, &apply.planning, shared)?;
+        let options = Self::from_planning_flags(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
-        if apply.undo_on_failure {
-            check_undo_waits(waiting.patience)?;
-            check_undo_prunes_when_ready(apply.planning.prune_when)?;
-            if options.policy.pruning == Pruning::Enabled {
-                options.policy.prune_when = PruneWhen::Ready;
-            }
-        }
         check_ready_prunes_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         let mut options = options.with_run_flags(apply, waiting)?;
         options.consent = read_consent(apply.yes);
@@ -132,11 +122,6 @@ impl ApplyOptions {
             waiting.patience,
             "the plan was made with --prune-when=ready",
         )?;
-        if apply.undo_on_failure {
-            check_undo_waits(waiting.patience)?;
-            let prunes = plan.policy.pruning == Pruning::Enabled;
-            check_undo_prunes_when_ready(prunes.then_some(plan.policy.prune_when))?;
-        }
         let options = Self::from_plan_without_flags(plan, shared)?;
         Ok(Self {
             confirm: Confirm::new(apply, &[])?,
@@ -160,34 +145,8 @@ impl ApplyOptions {
             waiting,
             status_rules: read_status_rules(apply.wait_rules.as_deref(), apply.wait_for_jobs)?,
             undo_out: read_undo_out(apply)?,
-            undo_on_failure: apply.undo_on_failure && apply.writes.dry_run == DryRun::None,
             ..self
         })
-    }
-
-    /// Returns the options of the run that undoes a run with these options.
-    pub fn for_undo(&self) -> Self {
-        Self {
-            policy: Policy {
-                pruning: Pruning::Enabled,
-                prune_when: PruneWhen::Applied,
-                max_prune: None,
-                // The export has hooks only if they were members.
-                hooks: Hooks::Applied,
-                ..self.policy.clone()
-            },
-            confirm: Confirm::Dangers,
-            writing: WriteSettings {
-                // What another run has written in the meantime is not undone.
-                exclusive: Exclusive::Within(Duration::ZERO),
-                message: Some("undo of a run that failed".to_owned()),
-                ..self.writing.clone()
-            },
-            waiting: WaitOptions::default(),
-            undo_out: None,
-            undo_on_failure: false,
-            ..self.clone()
-        }
     }
 
     /// Returns the note that the history keeps less than the text of `--message`; `None` if it keeps all of it.
@@ -236,7 +195,6 @@ impl ApplyOptions {
             failures: None,
             status_rules: StatusRules::default(),
             undo_out: None,
-            undo_on_failure: false,
         })
     }
 
@@ -282,7 +240,6 @@ impl ApplyOptions {
             failures: None,
             status_rules: StatusRules::default(),
             undo_out: None,
-            undo_on_failure: false,
         })
     }
 }
@@ -312,7 +269,7 @@ fn build_policy_except_recreate(flags: &PlanningFlags, field_manager: &str) -> P
         } else {
             Pruning::Disabled
         },
-        prune_when: flags.prune_when.unwrap_or_default(),
+        prune_when: flags.prune_when,
         prune_all: Risk::from_flag(flags.allow_prune_all),
         unchanged: if flags.apply_unchanged {
             UnchangedMembers::Sent
@@ -341,27 +298,6 @@ fn refuse_ready_prunes_without_pruning(policy: &Policy) -> Result<(), Error> {
             "omit one of the two flags",
         )),
         _ => Ok(()),
-    }
-}
-
-fn check_undo_waits(patience: Option<Patience>) -> Result<(), Error> {
-    match patience {
-        Some(_) => Ok(()),
-        None => Err(Error::usage(
-            "--undo-on-failure: the run has to wait, to see whether it fails",
-            "add --wait, or --wait=DURATION",
-        )),
-    }
-}
-
-/// Refuses an undo of a run that prunes before it waits: what was needed could be gone by then.
-fn check_undo_prunes_when_ready(prune_when: Option<PruneWhen>) -> Result<(), Error> {
-    match prune_when {
-        Some(PruneWhen::Applied) => Err(Error::usage(
-            "--undo-on-failure: with --prune-when=applied, the run would prune before it waits",
-            "use --prune-when=ready, which --undo-on-failure implies without a saved plan",
-        )),
-        Some(PruneWhen::Ready) | None => Ok(()),
     }
 }
 

@@ -33,8 +33,6 @@ pub(in crate::report) struct Collected {
     pub dry_run: DryRun,
     /// The outcome of each object; empty if no document is printed at the end.
     pub results: Vec<ObjectOutcome>,
-    /// The outcomes of the run that undoes this one; `None` if the run is not undone.
-    pub undo: Option<Vec<ObjectOutcome>>,
     /// The losses of data that the user has agreed to.
     pub losses: Vec<Refusal>,
     /// The objects that the run has waited for in vain; `None` if the run did not wait.
@@ -42,13 +40,6 @@ pub(in crate::report) struct Collected {
     pub warnings: Vec<String>,
     /// Failures that do not concern an object of the set.
     pub failures: Vec<Message>,
-}
-
-impl Collected {
-    /// Returns the results of the run, or of the run that undoes it, once that has begun.
-    pub(in crate::report) fn results_of_current_run(&mut self) -> &mut Vec<ObjectOutcome> {
-        self.undo.as_mut().unwrap_or(&mut self.results)
-    }
 }
 
 /// The document of a run, and of `diff`.
@@ -61,8 +52,6 @@ pub(in crate::report) struct Report<'a> {
     set: SetDocument,
     results: Vec<ObjectDocument<'a>>,
     summary: BTreeMap<Action, usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    undo: Option<UndoDocument<'a>>,
     #[serde(flatten)]
     diff_fields: Option<DiffDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,13 +60,6 @@ pub(in crate::report) struct Report<'a> {
     error: Option<ErrorDocument>,
     #[serde(flatten)]
     cost: RequestsAndSeconds,
-}
-
-/// What the run that undoes this one has done.
-#[derive(Debug, Serialize)]
-struct UndoDocument<'a> {
-    results: Vec<ObjectDocument<'a>>,
-    summary: BTreeMap<Action, usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -125,14 +107,11 @@ impl<'a> Report<'a> {
             None => collected.results.iter().map(ObjectDocument::from).collect(),
             Some(found) => found.objects.iter().map(ObjectDocument::from).collect(),
         };
-        let summary = count_results(collected.operation, &results);
-        let undo = collected.undo.as_ref().map(|undone| {
-            let results: Vec<ObjectDocument> = undone.iter().map(ObjectDocument::from).collect();
-            UndoDocument {
-                summary: count_results(collected.operation, &results),
-                results,
-            }
-        });
+        let mut counts = ActionCounts::default();
+        for object in &results {
+            counts.add(object.outcome.action);
+        }
+        let actions = collected.operation.actions_in_summary().into_iter();
         Self {
             kind: "Report",
             command: collected.operation,
@@ -143,8 +122,7 @@ impl<'a> Report<'a> {
             },
             set,
             results,
-            summary,
-            undo,
+            summary: actions.map(|action| (action, counts.count(action))).collect(),
             diff_fields: found.map(DiffDocument::from),
             waiting: collected.waiting.as_deref(),
             warnings: &collected.warnings,
@@ -152,15 +130,6 @@ impl<'a> Report<'a> {
             cost,
         }
     }
-}
-
-fn count_results(operation: Operation, results: &[ObjectDocument<'_>]) -> BTreeMap<Action, usize> {
-    let mut counts = ActionCounts::default();
-    for object in results {
-        counts.add(object.outcome.action);
-    }
-    let actions = operation.actions_in_summary().into_iter();
-    actions.map(|action| (action, counts.count(action))).collect()
 }
 
 impl<'a> From<&'a ObjectOutcome> for ObjectDocument<'a> {
@@ -214,7 +183,6 @@ mod tests {
             operation: Operation::Diff,
             dry_run: DryRun::Server,
             results: Vec::new(),
-            undo: None,
             losses: Vec::new(),
             waiting: None,
             warnings: Vec::new(),

@@ -495,7 +495,6 @@ fn the_headline_fits_into_the_smallest_page() {
 
 fn collected(results: Vec<ObjectOutcome>) -> Collected {
     Collected {
-        undo: None,
         operation: Operation::Apply,
         dry_run: DryRun::None,
         results,

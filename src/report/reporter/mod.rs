@@ -76,7 +76,6 @@ impl Reporter {
                 operation,
                 dry_run,
                 results: Vec::new(),
-                undo: None,
                 losses: Vec::new(),
                 waiting: None,
                 warnings: Vec::new(),
@@ -214,23 +213,6 @@ impl Reporter {
         (unfinished != Unfinished::default()).then_some(unfinished)
     }
 
-    /// Prints the summary of a run that has failed, and keeps its results apart from those of the run that undoes it.
-    pub fn begin_undo(&mut self, requests: u64) {
-        self.bars.clear();
-        self.hints.print_held_back(self.style.colors);
-        self.conflicts.print(self.style.colors);
-        if self.style.verbosity > Verbosity::Quiet {
-            self.hints.print_warnings(self.style.colors);
-        }
-        self.hints = MessagesSoFar::default();
-        self.conflicts = FieldConflicts::default();
-        self.print_summary(RunEnd::Complete, self.cost_so_far(requests));
-        self.collected.undo = Some(Vec::new());
-        self.summary = ActionCounts::default();
-        self.has_parent_line = false;
-        self.forget_plan();
-    }
-
     /// Prints a note about a change of the set's parent.
     pub fn print_parent_note(&mut self, text: &str) {
         self.has_parent_line = true;
@@ -305,7 +287,7 @@ impl Reporter {
     fn count_and_collect(&mut self, outcome: ObjectOutcome) {
         self.summary.add(outcome.action);
         if matches!(self.style.format, Format::Json | Format::Yaml | Format::Markdown) {
-            self.collected.results_of_current_run().push(outcome);
+            self.collected.results.push(outcome);
         }
     }
 

@@ -39,8 +39,7 @@ pub enum Input {
     /// The sources that the options name. [`Prepared::manifests`] gets the manifests for a saved plan, whose digests
     /// have this salt.
     SourcesToSave(Salt),
-    /// The manifests of a saved plan, with the values of Secrets restored from the sources (`apply --plan`). Or those of
-    /// an undo.
+    /// The manifests of a saved plan, with the values of Secrets restored from the sources (`apply --plan`).
     Saved {
         manifests: Manifests,
         /// The namespace of manifests without one.
@@ -61,19 +60,18 @@ struct ResolvedSet {
     recreate: Recreate,
 }
 
-/// Makes a plan from `input` that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests
+/// Makes a plan that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests
 /// and the answer about the user's permissions are used again.
 pub async fn plan_to_write(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
-    input: Input,
     outdated: Option<Prepared>,
 ) -> Result<Prepared, Error> {
     let (mut resolved, mut user) = match outdated {
         None => {
             let connection = run.connect(shared).await?;
-            let resolved = resolve_set_and_desired(run, connection, options, input).await?;
+            let resolved = resolve_set_and_desired(run, connection, options, Input::Sources).await?;
             (resolved, Administrator::NotAsked)
         }
         Some(outdated) => {

@@ -3,7 +3,6 @@
 
 mod property;
 mod undo;
-mod undo_on_failure;
 
 use std::collections::BTreeMap;
 use std::fs;
