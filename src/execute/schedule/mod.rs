@@ -219,7 +219,7 @@ impl Schedule {
     }
 
     /// Opens the barriers `EndedOrPostponed` that wait only for postponed actions, or for actions that wait for those.
-    /// (`propagate` opens a barrier after which nothing is postponed.)
+    /// (`release_or_skip_successors` opens a barrier after which nothing is postponed.)
     fn open_barriers_behind_postponed(&mut self) {
         if self.postponed == 0 {
             return;
