@@ -177,6 +177,7 @@ struct HeldRecreation {
     held: Value,
     dropped: Value,
     objects: [Value; 1],
+    started: Instant,
     running: Running,
 }
 
@@ -195,6 +196,7 @@ impl HeldRecreation {
         let files = Files::new().with("objects.yaml", &objects_file(&objects));
         let program = set.command(program, &files).args(["-o", "json"]).args(flags);
         let running = program.start();
+        let started = Instant::now();
         eventually("it is being deleted", || {
             let live = cluster().live(&held)?;
             live["metadata"]["deletionTimestamp"].is_string().then_some(())
@@ -204,6 +206,7 @@ impl HeldRecreation {
             held,
             dropped,
             objects,
+            started,
             running,
         }
     }
@@ -238,10 +241,9 @@ fn a_signal_while_the_object_goes_finishes_the_recreation_and_begins_nothing() {
 
 #[test]
 fn the_end_of_its_time_while_the_object_goes_finishes_the_recreation() {
-    let started = Instant::now();
     let recreation = HeldRecreation::start(Program::new(), &["--timeout=5s"]);
     // Requests in flight have five more seconds then.
-    std::thread::sleep(Duration::from_secs(6).saturating_sub(started.elapsed()));
+    std::thread::sleep(Duration::from_secs(7).saturating_sub(recreation.started.elapsed()));
     HeldRecreation::release(&recreation.held);
     let run = recreation.running.finish().expect(1);
     assert_eq!(run.results("recreated"), identities(&recreation.objects));
