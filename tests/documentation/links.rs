@@ -1,4 +1,4 @@
-//! Relative links of all pages lead to a file, and to a heading if they name one.
+//! Relative links of all pages lead to a file, and to a heading if they name one. Modules that pages name exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,6 +11,10 @@ use super::{checkout, markdown_below};
 
 /// `](TARGET)`, also of pictures.
 static LINK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern"));
+
+/// A module, such as `plan/judge/` or `read/page`.
+static MODULE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"`([a-z_]+(?:/[a-z_]+)+)/?`").expect("a pattern"));
 
 /// Pages outside of docs/.
 const PAGES: [&str; 7] = [
@@ -43,6 +47,28 @@ fn links_lead_somewhere() {
     }
     assert!(links > 100, "only {links} links found");
     assert!(broken.is_empty(), "these links lead nowhere: {broken:#?}");
+}
+
+#[test]
+fn modules_that_pages_name_exist() {
+    let mut missing = BTreeSet::new();
+    let mut modules = 0;
+    for page in markdown_below("docs").into_iter().chain(PAGES.map(str::to_owned)) {
+        let text = prose(&fs::read_to_string(checkout(&page)).expect("a page"));
+        for module in MODULE.captures_iter(&text).map(|found| found[1].to_owned()) {
+            let stage = module.split('/').next().unwrap_or_default();
+            if !checkout("src").join(stage).is_dir() {
+                continue;
+            }
+            modules += 1;
+            let path = checkout("src").join(&module);
+            if !path.exists() && !path.with_extension("rs").exists() {
+                missing.insert(format!("{page}: {module}"));
+            }
+        }
+    }
+    assert!(modules > 100, "only {modules} modules found");
+    assert!(missing.is_empty(), "these modules do not exist: {missing:#?}");
 }
 
 fn leads_somewhere(page: &str, target: &str) -> bool {
