@@ -218,14 +218,17 @@ fn new_counting_bar(message: &str, total: usize) -> ProgressBar {
 }
 
 /// Moves the cursor back from the end of a full line, where indicatif leaves it. Otherwise, the terminal would print
-/// the `^C` of an interrupt on the next line, and the bar would not be removed.
+/// the `^C` of an interrupt on the next line, and the first line of the bar would not be removed. It stands behind as
+/// many blanks.
 const CURSOR_BACK: &str = "\x1b[4D";
+/// The columns that are left free for `^C`, also if it is typed twice.
+const WIDTH_OF_INTERRUPT: usize = 4;
 
 fn new_wait_bar(screen: &WaitScreen, summary: &str) -> ProgressBar {
     let bar = new_bar(screen.rows.len());
     let above = if summary.is_empty() { "" } else { "{prefix}\n" };
     let template = format!(
-        "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
+        "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}    {CURSOR_BACK}",
         screen.goal
     );
     if let Ok(style) = ProgressStyle::with_template(&template) {

@@ -9,6 +9,7 @@ use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::text::escape_as_one_line;
 use crate::report::layout::paint::{NameColumn, fit};
+use crate::report::progress::WIDTH_OF_INTERRUPT;
 
 /// The most characters of the column of names.
 const MAX_NAME_WIDTH: usize = 32;
@@ -16,7 +17,7 @@ const MAX_NAME_WIDTH: usize = 32;
 const MAX_NAMESPACE_WIDTH: usize = 16;
 
 /// The hint below the objects.
-const HOW_TO_STOP: &str = "Ctrl-C stops waiting; the same command continues";
+const HOW_TO_STOP: &str = "Ctrl-C stops waiting; a rerun continues";
 
 /// The objects of one wait.
 pub(in crate::report) struct WaitScreen {
@@ -75,7 +76,8 @@ impl WaitScreen {
         }
     }
 
-    /// Returns at most `max_lines` lines of `columns` characters.
+    /// Returns at most `max_lines` lines of `columns` characters. The last line is shorter, so that the cursor does not
+    /// stay at the end of a full line (`CURSOR_BACK`).
     pub(in crate::report) fn lines(&self, columns: usize, max_lines: usize) -> Vec<String> {
         let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
         pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
@@ -109,7 +111,7 @@ impl WaitScreen {
                 format!("  . {more:name_width$}  {HOW_TO_STOP}")
             }
         };
-        lines.push(fit(&last, columns));
+        lines.push(fit(&last, columns.saturating_sub(WIDTH_OF_INTERRUPT)));
         lines
     }
 }
@@ -169,13 +171,13 @@ mod tests {
                 "  x deployment.apps/billing  shop-front  ImagePullBackOff: not\\nfound",
                 "  . deployment.apps/web      shop-front  1 of 3 replicas are ready",
                 "  . deployment.apps/a        shop-front",
-                "  . and 2 more               Ctrl-C stops waiting; the same command continues",
+                "  . and 2 more               Ctrl-C stops waiting; a rerun continues",
             ]
         );
         let narrow = screen.lines(40, 10);
         assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:?}");
         assert_eq!(narrow.len(), 6);
-        assert_eq!(narrow[5], "    Ctrl-C stops waiting; the same comm…");
+        assert_eq!(narrow[5], "    Ctrl-C stops waiting; a rerun c…");
     }
 
     #[test]
