@@ -3,8 +3,8 @@
 //! `execute` and `wait` send events, and `report` makes all output from them: lines, documents and progress.
 
 mod outcome;
-mod summary;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use crate::compare::status::State;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 pub use outcome::{Claims, ObjectOutcome, StateAfterDelete, Subject};
-pub use summary::ActionCounts;
 
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -278,6 +277,22 @@ impl fmt::Display for Action {
             Self::Skipped => "skipped",
             Self::Failed => "failed",
         })
+    }
+}
+
+/// The number of objects for each action.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ActionCounts(BTreeMap<Action, usize>);
+
+impl ActionCounts {
+    /// Counts an object with this action.
+    pub fn add(&mut self, action: Action) {
+        *self.0.entry(action).or_default() += 1;
+    }
+
+    /// Returns the number of objects with this action.
+    pub fn count(&self, action: Action) -> usize {
+        self.0.get(&action).copied().unwrap_or_default()
     }
 }
 
