@@ -48,21 +48,6 @@ pub(super) fn have_same_version(live: Option<&Value>, predicted: Option<&Value>)
     live.is_some() && live == predicted
 }
 
-/// Returns the live object with the fields of the manifest merged in. Lists are those of the manifest.
-pub(super) fn merged_with_manifest(live: &Value, manifest: &Value) -> Value {
-    let (Value::Object(live_fields), Value::Object(manifest_fields)) = (live, manifest) else {
-        return manifest.clone();
-    };
-    let mut fields = live_fields.clone();
-    for (name, value) in manifest_fields {
-        let merged = live_fields
-            .get(name)
-            .map(|live| merged_with_manifest(live, value));
-        fields.insert(name.clone(), merged.unwrap_or_else(|| value.clone()));
-    }
-    Value::Object(fields)
-}
-
 /// Parses the object in an answer; `None` if the answer is not JSON, so that nothing is predicted.
 pub(super) fn parse_object(reply: &Reply) -> Option<Value> {
     reply.json().ok()

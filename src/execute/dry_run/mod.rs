@@ -6,16 +6,14 @@
 mod answer;
 mod by_merge;
 mod deletions;
-mod parent;
 mod read_only;
 mod recreation;
-mod redefined_kinds;
 mod request;
 pub mod run;
 
 use answer::{is_inconclusive, may_be_schema_violation, parse_object, without_managed_field_times};
+pub use by_merge::RedefinedKinds;
 use deletions::Deletions;
-pub use redefined_kinds::RedefinedKinds;
 
 use std::collections::{BTreeMap, BTreeSet};
 

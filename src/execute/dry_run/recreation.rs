@@ -6,7 +6,8 @@
 use serde_json::{Value, json};
 
 use super::Prediction;
-use super::answer::{merged_with_manifest, parse_object};
+use super::answer::parse_object;
+use super::by_merge::merged_with_manifest;
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;

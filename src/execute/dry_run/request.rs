@@ -4,7 +4,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::answer::{have_same_version, merged_with_manifest, parse_object};
+use super::answer::{have_same_version, parse_object};
+use super::by_merge::merged_with_manifest;
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::diff;
 use crate::compare::ignore::{self, Purpose};

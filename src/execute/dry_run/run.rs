@@ -1,16 +1,18 @@
-//! Carries out `apply --dry-run`: predicts the run and reports the predictions, without writing.
+//! Carries out `apply --dry-run`: predicts the run, with its parent, and reports the predictions, without writing.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
+use super::answer::{is_inconclusive, parse_object};
+use super::by_merge::merged_with_manifest;
 use super::{ParentPrediction, Prediction};
+use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
+use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::{Execution, Sink};
-use crate::manifest::desired::DesiredObject;
-use crate::model::identity::ObjectKey;
-use crate::model::resource::Resource;
+use crate::model::write_settings::DryRun;
 use crate::plan::is_not_yet_served;
+use crate::read;
 
 impl Execution<'_> {
     /// Reports what a run would do. With `--dry-run=server`, sends dry runs to the server.
@@ -55,6 +57,49 @@ impl Execution<'_> {
         }
     }
 
+    /// Predicts the parent by a dry run of its manifest; `None` if it has no manifest.
+    pub async fn predict_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
+        let Some(manifest) = &self.desired.parent else {
+            return Ok(None);
+        };
+        if is_not_yet_served(manifest) || self.lacks_namespace_of(&manifest.key) {
+            return Ok(Some(ParentPrediction::default()));
+        }
+        let mut live = read::read_object(self.server, &manifest.resource, &manifest.key).await?;
+        if self.writing.dry_run == DryRun::Client {
+            return Ok(Some(self.predict_parent_from_live(manifest, live).await));
+        }
+        if self.has_unknown_value(manifest) {
+            let value = manifest.object.value();
+            let predicted = live.as_ref().map(|live| merged_with_manifest(live, &value));
+            return Ok(Some(ParentPrediction {
+                predicted: Some(predicted.unwrap_or(value)),
+                live,
+                error: None,
+            }));
+        }
+        let parent = self.parent_writing();
+        let dry_run = async || parent.dry_run_manifest(manifest).await;
+        Ok(Some(
+            match self
+                .dry_run_until_live_matches(&mut live, manifest, dry_run)
+                .await
+            {
+                Ok(reply) => ParentPrediction {
+                    live,
+                    predicted: parse_object(&reply),
+                    error: None,
+                },
+                Err(error) if is_inconclusive(&error) => return Err(error),
+                Err(error) => ParentPrediction {
+                    predicted: live.clone(),
+                    live,
+                    error: Some(message_of_rejected_manifest::rejection_message(&error, manifest)),
+                },
+            },
+        ))
+    }
+
     /// Predicts the parent. A failure counts as an error of the parent.
     async fn predict_parent_or_error(&self) -> Option<ParentPrediction> {
         self.predict_parent().await.unwrap_or_else(|error| {
@@ -63,31 +108,6 @@ impl Execution<'_> {
                 ..ParentPrediction::default()
             })
         })
-    }
-
-    /// Returns whether no dry run of this object can be sent: its kind, its version or its namespace does not exist
-    /// until the run has written other members, or a value of the object is not known.
-    pub fn must_not_be_sent_yet(&self, object: &DesiredObject) -> bool {
-        is_not_yet_served(object) || self.lacks_namespace_of(&object.key) || self.has_unknown_value(object)
-    }
-
-    /// Returns the resource through which the object can be read now; `None` if the object cannot exist yet.
-    pub fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
-        if self.lacks_namespace_of(&object.key) {
-            return None;
-        }
-        object.resource_to_read(&self.state.places.resources)
-    }
-
-    /// Returns whether a value of the object is not known (a saved plan does not hold it), so that it must not be sent.
-    pub(super) fn has_unknown_value(&self, object: &DesiredObject) -> bool {
-        self.desired.incomplete.contains(&object.key)
-    }
-
-    /// Returns whether the namespace of this object did not exist when the run was planned.
-    pub fn lacks_namespace_of(&self, key: &ObjectKey) -> bool {
-        let namespace = key.namespace.as_ref();
-        namespace.is_some_and(|namespace| !self.state.namespaces.contains_key(namespace))
     }
 }
 
