@@ -5,7 +5,6 @@
 pub mod apply;
 pub mod apply_as_read;
 pub mod apply_with_live_fields;
-mod await_gone_before_recreation;
 pub mod conflict;
 mod exported_fields;
 mod former_membership;

@@ -368,7 +368,7 @@ impl Execution<'_> {
         deleted_uid: Option<&str>,
         kinds: &NewAndChangedKinds,
     ) -> MemberReply {
-        if let Err(message) = self.wait_until_gone(object, deleted_uid).await {
+        if let Err(message) = self.wait_until_gone_before_recreation(object, deleted_uid).await {
             return failed_reply(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
