@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::parent_record::RunOnParent;
 use super::parent_record::begin::KnownParent;
-use super::parent_record::run::RunOnParent;
 use super::{Execution, ParentWriteError, RunState, Sink};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Ending, Event};

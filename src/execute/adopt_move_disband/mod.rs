@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::delete::skipped_outcome_without_reason;
+use crate::execute::parent_record::RunOnParent;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
-use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::{Sink, history};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
