@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use super::Action;
 use crate::manifest::Position;
 use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::resource::Resource;
 
@@ -31,6 +32,11 @@ impl Subject {
             name: key.name.clone(),
             uid: uid.map(str::to_owned),
         }
+    }
+
+    /// Returns the subject for a live object.
+    pub fn from_live(live: &Live) -> Self {
+        Self::new(&live.key, &live.resource, Some(&live.uid))
     }
 
     /// Returns kind, namespace and name.

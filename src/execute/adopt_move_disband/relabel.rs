@@ -69,7 +69,7 @@ impl LabelWriter<'_> {
 
     /// Writes the label of one object, and judges the object again as long as other clients change it first.
     async fn write(&self, live: &Live) -> MemberReply {
-        let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
+        let subject = || Subject::from_live(live);
         let done = || reply_from_outcome(ObjectOutcome::new(subject(), self.done));
         let skipped = |reason: &str| {
             reply_from_outcome(ObjectOutcome::new_with_reason(subject(), Action::Skipped, reason))

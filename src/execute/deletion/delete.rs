@@ -98,7 +98,7 @@ impl ObjectsKeptInsteadOfDeleted {
         let reason = SkipReason::HoldsKept {
             kept: self.kept_object_in(container)?.clone(),
         };
-        let subject = Subject::new(&container.key, &container.resource, Some(&container.uid));
+        let subject = Subject::from_live(container);
         Some(ObjectOutcome::new_with_reason(
             subject,
             Action::Skipped,
@@ -126,16 +126,13 @@ impl DeleteContext<'_> {
             }
         }
         let error = "cannot be deleted: too many conflicting updates; run the same command again";
-        failed_reply(
-            Subject::new(&live.key, &live.resource, Some(&live.uid)),
-            error.to_owned(),
-        )
+        failed_reply(Subject::from_live(live), error.to_owned())
     }
 
     /// Deletes an object. `planned` is the object as the plan read it, `current` as it was read last. If the object has
     /// changed since the last read, nothing is deleted, and the caller has to judge it again.
     pub async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
-        let subject = || Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
+        let subject = || Subject::from_live(planned);
         let ended = |outcome| DeleteAttempt::Ended(Box::new(reply_from_outcome(outcome)));
         let done = || ended(ObjectOutcome::new(subject(), self.done));
         let gone = || ended(ObjectOutcome::new_with_reason(subject(), self.done, GONE_ALREADY));
@@ -192,7 +189,7 @@ impl DeleteContext<'_> {
     /// Judges an object. `planned` is the object as the plan read it, `current` as it is now. Returns its outcome if it
     /// is kept; `None` if it is to be deleted.
     fn outcome_if_kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
-        let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
+        let subject = Subject::from_live(planned);
         if self.purpose != Purpose::Removal {
             let obstacle = self.judge.obstacle_to_recreation(current);
             let is_replaced = current.uid != planned.uid;
@@ -261,7 +258,7 @@ fn read_state_after_delete(reply: &Reply, live: &Live) -> StateAfterDelete {
 
 /// Returns the outcome of an object that the run does not write: `Skipped`, without a reason.
 pub fn skipped_outcome_without_reason(live: &Live) -> ObjectOutcome {
-    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+    let subject = Subject::from_live(live);
     ObjectOutcome::new(subject, Action::Skipped)
 }
 

@@ -291,7 +291,7 @@ impl<'r> Work for Deletes<'r, '_> {
             };
             let is_kept = self.deleted.borrow().kept_objects.contains(dependent);
             let state = if is_kept { "is kept" } else { "is not gone yet" };
-            let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+            let subject = Subject::from_live(live);
             let reason = format!("{} depends on it, and {state}", dependent.key);
             self.report(
                 ObjectOutcome::new_with_reason(subject, Action::Skipped, reason),

@@ -47,7 +47,11 @@ impl DeleteContext<'_> {
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())
                 }
-                _ => ObjectOutcome::new_with_reason(subject(live), Action::Skipped, reason.to_string()),
+                _ => ObjectOutcome::new_with_reason(
+                    Subject::from_live(live),
+                    Action::Skipped,
+                    reason.to_string(),
+                ),
             })
         });
         kept.collect()
@@ -80,10 +84,6 @@ enum ContentsNotListed {
     Contents(#[from] ContentsError),
 }
 
-fn subject(live: &Live) -> Subject {
-    Subject::new(&live.key, &live.resource, Some(&live.uid))
-}
-
 fn failed(live: &Live, error: String) -> ObjectOutcome {
-    ObjectOutcome::from_error(subject(live), error)
+    ObjectOutcome::from_error(Subject::from_live(live), error)
 }

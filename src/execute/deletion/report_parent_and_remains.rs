@@ -50,7 +50,7 @@ pub fn fail_if_kinds_unlisted(
 
 /// Returns the event that reports this action for an object, with the reason.
 pub fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
-    let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+    let subject = Subject::from_live(live);
     Event::Object(ObjectOutcome::new_with_reason(subject, action, reason))
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::Prediction;
 use super::answer::is_denial_by_admission;
-use super::{Prediction, subject_of};
 use crate::cluster::apiserver::ApiError;
-use crate::event::{Action, ObjectOutcome};
+use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::{CANNOT_BE_DELETED, delete_request};
 use crate::execute::deletion::prune::NOT_PRUNED_AFTER_FAILURE;
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
@@ -104,7 +104,7 @@ impl Execution<'_> {
         let items = objects.map(|live| (&live.key, live));
         let predicting = driver.run_independent(items, on_prediction, sink, async |live| {
             let time = times.get(&*live.uid).cloned().unwrap_or_default();
-            let outcome = ObjectOutcome::new_with_reason(subject_of(live), action, time);
+            let outcome = ObjectOutcome::new_with_reason(Subject::from_live(live), action, time);
             self.predict_deletion(live, outcome).await
         });
         predicting.await;
@@ -126,7 +126,7 @@ impl Execution<'_> {
                     return Prediction {
                         predicted: found.clone(),
                         live: found,
-                        ..Prediction::failed(subject_of(live), error)
+                        ..Prediction::failed(Subject::from_live(live), error)
                     };
                 }
                 Prediction {
@@ -134,7 +134,7 @@ impl Execution<'_> {
                     ..Prediction::from_outcome(outcome)
                 }
             }
-            Err(error) => self.unread_prediction(subject_of(live), &error),
+            Err(error) => self.unread_prediction(Subject::from_live(live), &error),
         }
     }
 
@@ -154,7 +154,11 @@ impl Execution<'_> {
 
 /// Predicts an object that a run does not prune, because something else fails.
 fn predict_not_pruned(live: &Live) -> Prediction {
-    let outcome = ObjectOutcome::new_with_reason(subject_of(live), Action::Skipped, NOT_PRUNED_AFTER_FAILURE);
+    let outcome = ObjectOutcome::new_with_reason(
+        Subject::from_live(live),
+        Action::Skipped,
+        NOT_PRUNED_AFTER_FAILURE,
+    );
     Prediction::from_outcome(outcome)
 }
 

@@ -30,7 +30,6 @@ use crate::execute::schedule::drive::WriteAnswer;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
-use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Apply, Detachment, LiveMembership, Risk};
@@ -85,7 +84,11 @@ impl Execution<'_> {
         let detachments = self.detachments_if_data_loss_allowed();
         let mut not_applied_to_detach = Vec::new();
         let skips = self.plan.reported_skips().map(|skip| {
-            ObjectOutcome::new_with_reason(subject_of(&skip.live), Action::Skipped, skip.reason.to_string())
+            ObjectOutcome::new_with_reason(
+                Subject::from_live(&skip.live),
+                Action::Skipped,
+                skip.reason.to_string(),
+            )
         });
         for outcome in self.unchanged_outcomes().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
@@ -347,8 +350,4 @@ fn find_failure_in_predicted_object(object: &DesiredObject, predicted: &Value) -
         return Some(TERMINATING.into());
     }
     label_error(object.part_of().as_deref(), read_part_of_label(predicted))
-}
-
-fn subject_of(live: &Live) -> Subject {
-    Subject::new(&live.key, &live.resource, Some(&live.uid))
 }
