@@ -59,21 +59,27 @@ impl Execution<'_> {
     /// Returns the dependencies with these keys, each with the resource through which it is read and its relation to
     /// the set.
     fn find_dependencies_by_key(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
-        let members = self.desired.members.iter();
-        let members = members.filter(|member| keys.contains(&member.key));
-        let members = members.map(|member| Dependency {
-            key: member.key.clone(),
-            resource: Arc::clone(&member.resource),
-            membership: Membership::Member,
-        });
-        let outside = self.plan.edges.known.outside.iter();
-        let outside = outside.filter(|(key, _)| keys.contains(key));
-        let outside = outside.map(|(key, resource)| Dependency {
-            key: key.clone(),
-            resource: Arc::clone(resource),
-            membership: Membership::Outside,
-        });
-        members.chain(outside).collect()
+        let members = self
+            .desired
+            .members
+            .iter()
+            .map(|member| (&member.key, &member.resource, Membership::Member));
+        let others = self
+            .plan
+            .edges
+            .known
+            .outside
+            .iter()
+            .map(|(key, resource)| (key, resource, Membership::Outside));
+        members
+            .chain(others)
+            .filter(|(key, ..)| keys.contains(key))
+            .map(|(key, resource, membership)| Dependency {
+                key: key.clone(),
+                resource: Arc::clone(resource),
+                membership,
+            })
+            .collect()
     }
 }
 

@@ -62,22 +62,17 @@ impl LabelWriter<'_> {
             sink(Event::Object(reply.outcome));
         };
         let items = objects.iter().map(|live| (&live.key, live));
-        let writing = driver.run_independent(items, take_reply, sink, async |live| self.write(live).await);
-        writing.await;
+        driver
+            .run_independent(items, take_reply, sink, async |live| self.write(live).await)
+            .await;
         failed
     }
 
     /// Writes the label of one object, and judges the object again as long as other clients change it first.
     async fn write(&self, live: &Live) -> MemberReply {
-        let subject = || Subject::from_live(live);
-        let done = || reply_from_outcome(ObjectOutcome::new(subject(), self.done));
-        let skipped = |reason: &str| {
-            reply_from_outcome(ObjectOutcome::new_with_reason(subject(), Action::Skipped, reason))
-        };
-        let gone = || skipped(GONE_ALREADY);
-        let failed = |error: Message| failed_reply(subject(), error);
+        let subject = Subject::from_live(live);
         if self.writing.dry_run == DryRun::Client {
-            return done();
+            return self.done_reply(subject);
         }
         let mut current = live.clone();
         let mut fields = match self.moved_fields.get(&live.uid) {
@@ -87,47 +82,59 @@ impl LabelWriter<'_> {
         for _ in 0..JUDGEMENTS {
             fields = match self.replace_unusable_versions(&current, fields).await {
                 Ok(fields) => fields,
-                Err(error) => return failed(error.kind.to_object_message()),
+                Err(error) => return failed_reply(subject, error.kind.to_object_message()),
             };
             match self.write_unless_label_is_dropped(&current, &fields).await {
-                Ok(Answer::Written) => return done(),
-                Ok(Answer::LabelChanged(error)) => return failed(error),
+                Ok(Answer::Written) => return self.done_reply(subject),
+                Ok(Answer::LabelChanged(error)) => return failed_reply(subject, error),
                 Ok(Answer::OfAnotherObject) => {}
-                Err(error) if error.is_missing_object() => return gone(),
+                Err(error) if error.is_missing_object() => return skipped_reply(subject, GONE_ALREADY),
                 Err(error) if error.has_status_code(StatusCode::CONFLICT) => {}
                 Err(error) => {
                     // Only a run that writes may start the webhook, so a dry run does not wait for it.
                     let is_dry_run = self.writing.dry_run != DryRun::None;
                     return MemberReply {
                         webhook: UnreachableWebhook::from_error(&error).filter(|_| !is_dry_run),
-                        ..failed(error.kind.to_object_message())
+                        ..failed_reply(subject, error.kind.to_object_message())
                     };
                 }
             }
             let object = match self.reread_and_check_selector(live).await {
                 Ok(Reread::Found(object)) => object,
                 Ok(Reread::NotSelected) => {
-                    return skipped(&changed_during_run_message(&MembershipKeepReason::NotSelected));
+                    let reason = MembershipKeepReason::NotSelected;
+                    return skipped_reply(subject, &changed_during_run_message(&reason));
                 }
-                Ok(Reread::Gone) => return gone(),
-                Err(error) => return failed(error.kind.to_object_message()),
+                Ok(Reread::Gone) => return skipped_reply(subject, GONE_ALREADY),
+                Err(error) => return failed_reply(subject, error.kind.to_object_message()),
             };
             current = match Live::from_object(&object, &live.resource) {
                 Some(fresh) if fresh.uid == live.uid => fresh,
-                _ => return gone(),
+                _ => return skipped_reply(subject, GONE_ALREADY),
             };
             fields = match (self.judge)(&object, &current) {
                 MembershipChange::Write(fields) => fields,
                 // An earlier attempt of this write was carried out although its answer was lost, or another run has
                 // written the same label.
-                MembershipChange::Settled => return done(),
-                MembershipChange::Keep(reason) => return skipped(&changed_during_run_message(&reason)),
+                MembershipChange::Settled => return self.done_reply(subject),
+                MembershipChange::Keep(reason) => {
+                    return skipped_reply(subject, &changed_during_run_message(&reason));
+                }
                 MembershipChange::OfAnotherSet(id) => {
-                    return failed(format!("it became a member of another set ({id}) during the run").into());
+                    let error = format!("it became a member of another set ({id}) during the run");
+                    return failed_reply(subject, error);
                 }
             };
         }
-        failed("too many conflicting updates; run the same command again".into())
+        failed_reply(
+            subject,
+            "too many conflicting updates; run the same command again",
+        )
+    }
+
+    /// Returns the reply about an object whose label was written.
+    fn done_reply(&self, subject: Subject) -> MemberReply {
+        reply_from_outcome(ObjectOutcome::new(subject, self.done))
     }
 
     /// Writes the label. If the object leaves another set or its fields move, sends a dry run first, and does not write
@@ -279,6 +286,11 @@ enum Reread {
 fn is_unchanged(object: &Value, live: &Live) -> bool {
     let metadata = &object["metadata"];
     metadata["uid"] == *live.uid && metadata["resourceVersion"] == *live.resource_version
+}
+
+/// Returns the reply about an object that is not written, for this reason.
+fn skipped_reply(subject: Subject, reason: &str) -> MemberReply {
+    reply_from_outcome(ObjectOutcome::new_with_reason(subject, Action::Skipped, reason))
 }
 
 fn changed_during_run_message(reason: &MembershipKeepReason) -> String {

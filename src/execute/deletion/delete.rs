@@ -132,58 +132,50 @@ impl DeleteContext<'_> {
     /// Deletes an object. `planned` is the object as the plan read it, `current` as it was read last. If the object has
     /// changed since the last read, nothing is deleted, and the caller has to judge it again.
     pub async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
-        let subject = || Subject::from_live(planned);
-        let ended = |outcome| DeleteAttempt::Ended(Box::new(reply_from_outcome(outcome)));
-        let done = || ended(ObjectOutcome::new(subject(), self.done));
-        let gone = || ended(ObjectOutcome::new_with_reason(subject(), self.done, GONE_ALREADY));
-        let failed = |error: &ApiError| {
-            let message = error
-                .kind
-                .to_object_message()
-                .with_words_before_text_and_group(CANNOT_BE_DELETED);
-            DeleteAttempt::Ended(Box::new(MemberReply {
-                webhook: UnreachableWebhook::from_error(error),
-                ..failed_reply(subject(), message)
-            }))
-        };
         if let Some(outcome) = self.outcome_if_kept(planned, current) {
-            return ended(outcome);
+            return DeleteAttempt::ended(outcome);
         }
+        let subject = Subject::from_live(planned);
         let request = delete_request_for_purpose(current, DryRun::None, self.purpose);
         let earlier_attempts = match self.server.send(request).await {
             Ok(reply) if is_answer_about(&reply, current) => {
-                return ended(ObjectOutcome {
+                return DeleteAttempt::ended(ObjectOutcome {
                     remainder: read_state_after_delete(&reply, current),
-                    ..ObjectOutcome::new(subject(), self.done)
+                    ..ObjectOutcome::new(subject, self.done)
                 });
             }
             Err(error) if error.is_missing_object() && error.earlier_attempts.may_have_succeeded() => {
-                return done();
+                return DeleteAttempt::ended(ObjectOutcome::new(subject, self.done));
             }
-            Err(error) if error.is_missing_object() => return gone(),
+            Err(error) if error.is_missing_object() => return self.gone_already(subject),
             Err(error) if error.has_status_code(StatusCode::CONFLICT) => error.earlier_attempts,
-            Err(error) => return failed(&error),
+            Err(error) => return DeleteAttempt::failed(subject, &error),
             // The answer is about another object, so it does not say whether this one was deleted.
             Ok(_) => EarlierAttempts::MayHaveSucceeded,
         };
         let reread = match self.reread(current).await {
             Ok(Some(reread)) => reread,
-            Ok(None) => return gone(),
-            Err(error) => return failed(&error),
+            Ok(None) => return self.gone_already(subject),
+            Err(error) => return DeleteAttempt::failed(subject, &error),
         };
         // An earlier attempt may have deleted the object, although its answer was lost. Finalizers then hold the
         // object, and the delete itself has changed its resourceVersion.
         let is_terminating = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
         if is_terminating && earlier_attempts.may_have_succeeded() {
-            return done();
+            return DeleteAttempt::ended(ObjectOutcome::new(subject, self.done));
         }
         if !reread.is_admitted {
-            return ended(ObjectOutcome::from_error(
-                subject(),
+            return DeleteAttempt::ended(ObjectOutcome::from_error(
+                subject,
                 format!("{CANNOT_BE_DELETED}it changed since the plan"),
             ));
         }
         DeleteAttempt::Changed(Box::new(reread.live))
+    }
+
+    /// Returns the end of an attempt for an object that another client has deleted.
+    fn gone_already(&self, subject: Subject) -> DeleteAttempt {
+        DeleteAttempt::ended(ObjectOutcome::new_with_reason(subject, self.done, GONE_ALREADY))
     }
 
     /// Judges an object. `planned` is the object as the plan read it, `current` as it is now. Returns its outcome if it
@@ -297,6 +289,24 @@ pub enum DeleteAttempt {
     Ended(Box<MemberReply>),
     /// Nothing was deleted: the object has changed since it was read. This is how it was read again.
     Changed(Box<Live>),
+}
+
+impl DeleteAttempt {
+    fn ended(outcome: ObjectOutcome) -> Self {
+        Self::Ended(Box::new(reply_from_outcome(outcome)))
+    }
+
+    /// Returns the end of an attempt that failed with this error.
+    fn failed(subject: Subject, error: &ApiError) -> Self {
+        let message = error
+            .kind
+            .to_object_message()
+            .with_words_before_text_and_group(CANNOT_BE_DELETED);
+        Self::Ended(Box::new(MemberReply {
+            webhook: UnreachableWebhook::from_error(error),
+            ..failed_reply(subject, message)
+        }))
+    }
 }
 
 /// An object that changed since it was read.

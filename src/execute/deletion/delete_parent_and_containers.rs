@@ -304,12 +304,13 @@ impl Execution<'_> {
     async fn delete_parent_containers(&self, members: &mut DeleteResults, sink: &mut Sink<'_>) -> Ending {
         // A container that must not be deleted has been reported already.
         let kept_objects = &members.kept_objects;
-        let is_deleted = |live: &&Live| self.is_parent_container(live) && !kept_objects.contains(live);
-        let waves = self.plan.prune_waves();
+        let deletes = self.plan.prune_waves().map(|wave| {
+            wave.iter()
+                .filter(|live| self.is_parent_container(live) && !kept_objects.contains(live))
+                .collect()
+        });
         let waves = Waves {
-            deletes: waves
-                .map(|wave| wave.iter().filter(is_deleted).collect())
-                .collect(),
+            deletes: deletes.collect(),
             owners: BTreeSet::new(),
             action: Action::Deleted,
             parent: None,
@@ -347,10 +348,12 @@ impl Execution<'_> {
         };
         // A skipped object does not keep the parent if the garbage collector deletes it with its owner.
         let going = &self.plan.dependents.deleted;
-        let kept = self.plan.skips.iter().filter(|skip| {
-            !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
-        });
-        let kept = kept.count();
+        let skips = self.plan.skips.iter();
+        let kept = skips
+            .filter(|skip| {
+                !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
+            })
+            .count();
         if kept > 0 {
             let count = counted(kept, "object");
             sink(outcome_event(

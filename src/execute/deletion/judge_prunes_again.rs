@@ -103,11 +103,14 @@ impl Execution<'_> {
         let members = self.desired.members.iter();
         let desired = members.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter().map(|skip| &skip.live);
-        let live = self.plan.all_prunes().chain(skips);
-        let live = live.map(|live| (&live.key, &live.resource));
+        let leaving = self
+            .plan
+            .all_prunes()
+            .chain(skips)
+            .map(|live| (&live.key, &live.resource));
         let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
         let mut places = ListTargets::default();
-        for (key, resource) in desired.chain(live) {
+        for (key, resource) in desired.chain(leaving) {
             places.namespaces.extend(key.namespace.clone());
             let kind = key.group_kind.clone();
             resources.entry(kind).or_insert_with(|| Arc::clone(resource));

@@ -103,15 +103,15 @@ impl Execution<'_> {
                 ));
             }
         };
-        let writing =
-            driver.run_independent(items, take_answer, sink, async |detachment: &&'d Detachment| {
+        driver
+            .run_independent(items, take_answer, sink, async |detachment: &&'d Detachment| {
                 let answer = self.detach(detachment).await;
                 if answer.webhook.is_some() {
                     freshness.mark_outdated();
                 }
                 answer
-            });
-        writing.await;
+            })
+            .await;
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }
@@ -122,44 +122,40 @@ impl Execution<'_> {
 
     /// Removes the owner references of one detachment.
     async fn detach<'d>(&self, detachment: &'d Detachment) -> Detached<'d> {
-        let ended = |error: Option<Message>| Detached {
-            detachment,
-            error,
-            webhook: None,
-        };
         let mut dependent = detachment.dependent.clone();
         for _ in 0..ATTEMPTS {
             let Some(operations) = build_operations(&dependent, detachment) else {
-                return ended(None);
+                return Detached::done(detachment);
             };
             let request = self.patch_request(&dependent, &operations);
             match self.server.send(request).await {
                 Ok(reply) if is_answer_about_uid(&reply, &dependent.uid) => {
                     let answer = reply.json_or_null();
                     if without_owners(&answer, detachment) != answer {
-                        return ended(Some(removal_error(
-                            &"the server put them back; an admission policy or webhook may be the cause",
-                        )));
+                        let reason =
+                            "the server put them back; an admission policy or webhook may be the cause";
+                        return Detached::failed(detachment, removal_error(&reason));
                     }
-                    let error = label_error_in(&reply, dependent.part_of.as_deref());
-                    return ended(
-                        error.map(|error| error.with_subject_prefix("owner references were removed, but ")),
-                    );
+                    let Some(error) = label_error_in(&reply, dependent.part_of.as_deref()) else {
+                        return Detached::done(detachment);
+                    };
+                    let error = error.with_subject_prefix("owner references were removed, but ");
+                    return Detached::failed(detachment, error);
                 }
                 // The answer is about another object, so this object is read again.
                 Ok(_) => {}
                 // An object that is gone needs no detachment.
-                Err(error) if error.is_missing_object() => return ended(None),
+                Err(error) if error.is_missing_object() => return Detached::done(detachment),
                 Err(error) if error.has_status_code(StatusCode::CONFLICT) => {}
                 Err(error) => {
                     return Detached {
                         webhook: UnreachableWebhook::from_error(&error),
-                        ..ended(Some(removal_error(&error.kind)))
+                        ..Detached::failed(detachment, removal_error(&error.kind))
                     };
                 }
             }
             match reread(self.server, &dependent.key, &dependent.resource).await {
-                Err(error) => return ended(Some(removal_error(&error.kind))),
+                Err(error) => return Detached::failed(detachment, removal_error(&error.kind)),
                 Ok(Some(fresh)) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::from_live(&fresh);
                 }
@@ -171,14 +167,14 @@ impl Execution<'_> {
                             .any(|owner| detachment.owners.contains(&owner.uid)) =>
                 {
                     let reason = "another object with the same owner has taken its place";
-                    return ended(Some(removal_error(&reason)));
+                    return Detached::failed(detachment, removal_error(&reason));
                 }
                 // The object is gone, was replaced by one without these owners, or is being deleted: it needs no
                 // detachment.
-                Ok(_) => return ended(None),
+                Ok(_) => return Detached::done(detachment),
             }
         }
-        ended(Some(removal_error(&"too many conflicting updates")))
+        Detached::failed(detachment, removal_error(&"too many conflicting updates"))
     }
 
     fn patch_request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
@@ -196,6 +192,23 @@ struct Detached<'d> {
     error: Option<Message>,
     /// The webhook that could not be called, if that is why the detachment failed.
     webhook: Option<UnreachableWebhook>,
+}
+
+impl<'d> Detached<'d> {
+    fn done(detachment: &'d Detachment) -> Self {
+        Self {
+            detachment,
+            error: None,
+            webhook: None,
+        }
+    }
+
+    fn failed(detachment: &'d Detachment, error: Message) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::done(detachment)
+        }
+    }
 }
 
 impl WriteAnswer for Detached<'_> {

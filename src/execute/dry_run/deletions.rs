@@ -43,12 +43,15 @@ impl Deletions<'_> {
             not_applied,
         } = self;
         let Some(times) = times else {
-            let applied = applied.into_iter().map(|(prediction, _)| prediction);
-            let outcomes = not_applied.into_iter().map(|(outcome, _)| outcome);
-            let not_applied = outcomes.map(Prediction::from_outcome);
-            let prunes = execution.plan.all_prunes().map(predict_not_pruned);
-            let predictions = applied.chain(not_applied).chain(prunes);
-            predictions.for_each(|prediction| on_prediction(prediction, sink));
+            for (prediction, _) in applied {
+                on_prediction(prediction, sink);
+            }
+            for (outcome, _) in not_applied {
+                on_prediction(Prediction::from_outcome(outcome), sink);
+            }
+            for live in execution.plan.all_prunes() {
+                on_prediction(predict_not_pruned(live), sink);
+            }
             return;
         };
         for (prediction, detachment) in applied {
@@ -62,8 +65,9 @@ impl Deletions<'_> {
                 .predict_removal_of_owner_references(outcome.clone(), detachment)
                 .await
         };
-        let predicting = driver.run_independent(items, &mut *on_prediction, sink, predict);
-        predicting.await;
+        driver
+            .run_independent(items, &mut *on_prediction, sink, predict)
+            .await;
         let prunes = execution.plan.all_prunes();
         execution
             .predict_deletions(prunes, Action::Pruned, &times, driver, on_prediction, sink)
@@ -102,12 +106,13 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) {
         let items = objects.map(|live| (&live.key, live));
-        let predicting = driver.run_independent(items, on_prediction, sink, async |live| {
-            let time = times.get(&*live.uid).cloned().unwrap_or_default();
-            let outcome = ObjectOutcome::new_with_reason(Subject::from_live(live), action, time);
-            self.predict_deletion(live, outcome).await
-        });
-        predicting.await;
+        driver
+            .run_independent(items, on_prediction, sink, async |live| {
+                let time = times.get(&*live.uid).cloned().unwrap_or_default();
+                let outcome = ObjectOutcome::new_with_reason(Subject::from_live(live), action, time);
+                self.predict_deletion(live, outcome).await
+            })
+            .await;
     }
 
     /// Predicts the deletion of an object, with this outcome unless the deletion would be denied.

@@ -70,7 +70,7 @@ impl WriteAnswer for Prediction {
 }
 
 impl Execution<'_> {
-    /// Predicts a run, and passes the prediction for each object to `on_prediction`. An object for which `is_stopped`
+    /// Predicts a run, and passes the prediction for each object to `on_prediction`. An object for which `is_refused`
     /// returns true gets no dry run and no prediction: the run is refused because of that object. If the prediction for
     /// an object or for the `parent` is a failure, no removal of owner references and no prune is predicted.
     pub async fn predict_run(
@@ -107,14 +107,17 @@ impl Execution<'_> {
         };
         let mut driver = self.driver();
         // Dry runs do not build on each other, so there is no wait between waves.
-        let planned = self.plan.all_applies();
-        let predictable = planned.filter(|apply| !is_refused(&self.desired.members[apply.index]));
-        let applies = predictable.map(|apply| (self.key_of(apply), apply));
+        let applies = self
+            .plan
+            .all_applies()
+            .filter(|apply| !is_refused(&self.desired.members[apply.index]))
+            .map(|apply| (self.key_of(apply), apply));
         let definitions = self.read_definitions_to_predict(sink).await;
-        let predicting = driver.run_independent(applies, on_answer, sink, async |apply| {
-            self.predict_apply(apply, &definitions).await
-        });
-        predicting.await;
+        driver
+            .run_independent(applies, on_answer, sink, async |apply| {
+                self.predict_apply(apply, &definitions).await
+            })
+            .await;
         let deletions = Deletions {
             execution: self,
             times: if has_failure {

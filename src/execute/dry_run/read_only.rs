@@ -95,10 +95,9 @@ impl Execution<'_> {
                 self.predict_apply_over(&migrated, object, definition)
             }
         };
-        let is_taken = |error: &ApiError| self.conflicts_only_with_former_owners(error, live_membership);
         if let Some(error) = self
             .conflict_error(object, &predicted.conflicts)
-            .filter(|error| !is_taken(error))
+            .filter(|error| !self.conflicts_only_with_former_owners(error, live_membership))
         {
             let error = self.leave_out_former_owners_unless_alone(error, live_membership);
             let message = explain_conflict(&error, object, &live);

@@ -144,37 +144,29 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
         return Some((Vec::new(), value));
     }
     if let Some(rest) = path.strip_prefix('.') {
-        let path_after = |key: &str| {
-            rest.strip_prefix(key)
-                .filter(|path| path.is_empty() || path.starts_with(['.', '[']))
-        };
         let fields = value.as_object()?.iter();
         return fields
             .filter_map(|(key, field)| {
-                Some(prepend_segment(
-                    key.clone(),
-                    find_at_path(field, path_after(key)?)?,
-                ))
+                let path = rest
+                    .strip_prefix(key.as_str())
+                    .filter(|path| path.is_empty() || path.starts_with(['.', '[']))?;
+                Some(prepend_segment(key.clone(), find_at_path(field, path)?))
             })
             .next_back();
     }
     let items = value.as_array()?;
     let rest = path.strip_prefix('[')?;
-    let find_in_item = |index: usize, path: &str| {
-        let found = find_at_path(items.get(index)?, path)?;
-        Some(prepend_segment(index.to_string(), found))
-    };
     // A set of scalars: `[="value"]`.
     if let Some(rest) = rest.strip_prefix('=') {
         let (value, path) = parse_leading_json_value(rest)?;
         let index = items.iter().position(|item| *item == value)?;
-        return find_in_item(index, path.strip_prefix(']')?);
+        return find_in_item(items, index, path.strip_prefix(']')?);
     }
     // A list without keys: `[0]`.
     if let Some((index, path)) = rest.split_once(']')
         && let Ok(index) = index.parse::<usize>()
     {
-        return find_in_item(index, path);
+        return find_in_item(items, index, path);
     }
     // A list with keys: `[port=80,protocol="TCP"]`. An item without one of the keys matches, too: the manifest may
     // leave the key to its default.
@@ -183,7 +175,12 @@ fn find_at_path<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Va
         keys.iter()
             .all(|(key, value)| item.get(key).is_none_or(|found| found == value))
     })?;
-    find_in_item(index, path)
+    find_in_item(items, index, path)
+}
+
+fn find_in_item<'v>(items: &'v [Value], index: usize, path: &str) -> Option<(Vec<String>, &'v Value)> {
+    let found = find_at_path(items.get(index)?, path)?;
+    Some(prepend_segment(index.to_string(), found))
 }
 
 /// Puts a segment before the others of a path.

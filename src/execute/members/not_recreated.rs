@@ -49,11 +49,10 @@ impl NotRecreated {
         if let Some(webhook) = UnreachableWebhook::from_error(error) {
             return Self::until_webhook_answers(webhook, reason);
         }
-        let not_creatable = |reason| Self {
+        Self::for_failed_request(object, "create", reason, |reason| Self {
             hint: HINT_TO_KEEP.to_owned(),
             ..Self::in_this_run(reason)
-        };
-        Self::for_failed_request(object, "create", reason, not_creatable)
+        })
     }
 
     /// Returns the reason if a read failed.

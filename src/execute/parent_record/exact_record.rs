@@ -94,11 +94,10 @@ impl Execution<'_> {
         // A pruned CRD exists until all objects of its kind are gone, so it is enough to read the CRD.
         for definition in self.plan.all_prunes() {
             let Some(kind) = &definition.defines else { continue };
-            let fresh = reread(self.server, &definition.key, &definition.resource).await;
-            if fresh
-                .map_err(|error| ParentWriteError::NotListed(ListError::Request(error)))?
-                .is_some()
-            {
+            let fresh = reread(self.server, &definition.key, &definition.resource)
+                .await
+                .map_err(|error| ParentWriteError::NotListed(ListError::Request(error)))?;
+            if fresh.is_some() {
                 remaining = remaining.union(&self.record_of_pruned_kind(kind, definition));
             }
         }

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::requests::{ParentWriting, is_error_of_overtaken_write};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
@@ -57,20 +57,14 @@ impl ParentWriting<'_> {
     /// kubectl labels a parent that is among its manifests as a member of the set. Removes nothing else. Returns
     /// `false` if the parent has changed since it was read, or is gone.
     pub async fn remove_record_if_unchanged(&self, parent: &ParentObject) -> Result<bool, ApiError> {
-        // In a merge patch, null removes a key.
-        let nulls = |keys: &mut dyn Iterator<Item = &str>| -> Value {
-            keys.map(|key| (key.to_owned(), Value::Null))
-                .collect::<serde_json::Map<_, _>>()
-                .into()
-        };
         let annotations = parent.annotations.keys().map(String::as_str);
         let is_member_of_itself = parent.part_of.as_deref() == Some(self.set.id.as_str());
         let part_of_label = is_member_of_itself.then_some(PART_OF_LABEL);
         let patch = json!({"metadata": {
             "uid": parent.uid,
             "resourceVersion": parent.resource_version,
-            "labels": nulls(&mut [ID_LABEL].into_iter().chain(part_of_label)),
-            "annotations": nulls(&mut annotations.filter(|key| is_applyset_key(key) || *key == HISTORY_ANNOTATION)),
+            "labels": nulls([ID_LABEL].into_iter().chain(part_of_label)),
+            "annotations": nulls(annotations.filter(|key| is_applyset_key(key) || *key == HISTORY_ANNOTATION)),
         }});
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", self.field_manager_of_record())];
@@ -86,6 +80,11 @@ impl ParentWriting<'_> {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Returns an object in which each of these keys is null: in a merge patch, that removes the key.
+fn nulls<'k>(keys: impl Iterator<Item = &'k str>) -> Map<String, Value> {
+    keys.map(|key| (key.to_owned(), Value::Null)).collect()
 }
 
 /// Returns whether the answer to a DELETE says that the object is gone: it is then a `Status`. If finalizers hold the
