@@ -95,7 +95,7 @@ struct Applies<'r, 'a> {
 }
 
 /// The answer to an action.
-enum Answer {
+enum ApplyAnswer {
     Applied {
         reply: Box<MemberReply>,
         /// Set if the object is a CRD with objects in this run.
@@ -118,7 +118,7 @@ enum CurrentResult {
 
 impl<'r> Work for Applies<'r, '_> {
     type Action = ApplyAction<'r>;
-    type Answer = Answer;
+    type Answer = ApplyAnswer;
 
     fn lane(&self, action: &ApplyAction<'r>) -> Lane {
         match action {
@@ -137,7 +137,7 @@ impl<'r> Work for Applies<'r, '_> {
         }
     }
 
-    async fn perform(&self, action: &ApplyAction<'r>) -> Answer {
+    async fn perform(&self, action: &ApplyAction<'r>) -> ApplyAnswer {
         let execution = self.execution;
         match action {
             ApplyAction::Apply(apply) => {
@@ -148,34 +148,34 @@ impl<'r> Work for Applies<'r, '_> {
                 if let Some(begun) = reply.begun_recreation.take() {
                     self.begun_recreations.borrow_mut().insert(apply.index, begun);
                 }
-                Answer::Applied {
+                ApplyAnswer::Applied {
                     reply: Box::new(reply),
                     crd,
                 }
             }
             ApplyAction::AwaitKind(object) => {
-                Answer::Kind(execution.note_and_await_new_kind(object, self.kinds).await)
+                ApplyAnswer::Kind(execution.note_and_await_new_kind(object, self.kinds).await)
             }
             ApplyAction::AwaitSchema(applies) => {
                 execution.await_new_schema_of_kind(applies, self.kinds).await;
-                Answer::SchemaAwaited
+                ApplyAnswer::SchemaAwaited
             }
             // Never called: `wait_together` carries out these waits.
-            ApplyAction::AwaitCurrent(_) => Answer::Awaited(CurrentResult::NotCurrent),
+            ApplyAction::AwaitCurrent(_) => ApplyAnswer::Awaited(CurrentResult::NotCurrent),
         }
     }
 
-    fn unreachable_webhook<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
+    fn unreachable_webhook<'w>(&self, answer: &'w ApplyAnswer) -> Option<&'w UnreachableWebhook> {
         match answer {
-            Answer::Applied { reply, .. } => reply.webhook.as_ref(),
-            Answer::Kind(_) | Answer::SchemaAwaited | Answer::Awaited(_) => None,
+            ApplyAnswer::Applied { reply, .. } => reply.webhook.as_ref(),
+            ApplyAnswer::Kind(_) | ApplyAnswer::SchemaAwaited | ApplyAnswer::Awaited(_) => None,
         }
     }
 
-    fn answer_known_without_waiting(&self, action: &ApplyAction<'r>) -> Option<Answer> {
+    fn answer_known_without_waiting(&self, action: &ApplyAction<'r>) -> Option<ApplyAnswer> {
         match action {
             ApplyAction::AwaitCurrent(key) if self.applied.borrow().current.contains(*key) => {
-                Some(Answer::Awaited(CurrentResult::Current))
+                Some(ApplyAnswer::Awaited(CurrentResult::Current))
             }
             _ => None,
         }
@@ -184,7 +184,7 @@ impl<'r> Work for Applies<'r, '_> {
     fn wait_together<'s>(
         &'s self,
         actions: Vec<(ActionId, &'s ApplyAction<'r>)>,
-        answers: AnswerSender<Answer>,
+        answers: AnswerSender<ApplyAnswer>,
         sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         let ids = actions.into_iter().filter_map(|(id, action)| match action {
@@ -194,16 +194,16 @@ impl<'r> Work for Applies<'r, '_> {
         Box::pin(self.await_current(ids.collect(), answers, sink))
     }
 
-    fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> ActionEnd {
+    fn take_answer(&self, action: &ApplyAction<'r>, answer: ApplyAnswer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
-            (ApplyAction::Apply(apply), Answer::Applied { reply, crd }) => {
+            (ApplyAction::Apply(apply), ApplyAnswer::Applied { reply, crd }) => {
                 self.record_and_report_reply(apply, *reply, crd, sink)
             }
-            (_, Answer::Kind(Err(NotServed::Because(reason)))) => {
+            (_, ApplyAnswer::Kind(Err(NotServed::Because(reason)))) => {
                 sink(Event::general_failure(reason));
                 ActionEnd::Failed
             }
-            (_, Answer::Awaited(CurrentResult::NotCurrent)) => ActionEnd::Failed,
+            (_, ApplyAnswer::Awaited(CurrentResult::NotCurrent)) => ActionEnd::Failed,
             _ => ActionEnd::Done,
         }
     }
@@ -328,7 +328,7 @@ impl Applies<'_, '_> {
     async fn await_current(
         &self,
         ids: BTreeMap<&ObjectKey, ActionId>,
-        answers: AnswerSender<Answer>,
+        answers: AnswerSender<ApplyAnswer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {
         let answered = RefCell::new(BTreeSet::new());
@@ -337,7 +337,7 @@ impl Applies<'_, '_> {
                 && answered.borrow_mut().insert(*id)
             {
                 // An error would mean that the receiver is gone. The driver keeps it until its graph is carried out.
-                let _ = answers.send((*id, Answer::Awaited(result)));
+                let _ = answers.send((*id, ApplyAnswer::Awaited(result)));
             }
         };
         let mut noting = |event: Event| {

@@ -15,21 +15,21 @@ use crate::event::Ending;
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     urgency: watch::Sender<Urgency>,
-    cause: watch::Sender<Cause>,
+    cause: watch::Sender<InterruptCause>,
     /// The moment at which the time of the run was over; empty before.
     time_over: Arc<OnceLock<Instant>>,
 }
 
 /// The cause of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum InterruptCause {
     /// The user stopped the run.
     User,
     /// The time of the run was over before the user stopped it.
     Time,
 }
 
-impl Cause {
+impl InterruptCause {
     /// Returns the reason to report for what the run has not done.
     pub fn reason(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Default for Interrupt {
     fn default() -> Self {
         Self {
             urgency: watch::Sender::new(Urgency::Continue),
-            cause: watch::Sender::new(Cause::User),
+            cause: watch::Sender::new(InterruptCause::User),
             time_over: Arc::default(),
         }
     }
@@ -87,7 +87,7 @@ impl Interrupt {
         self.time_over.get_or_init(Instant::now);
         self.urgency.send_modify(|urgency| {
             if *urgency == Urgency::Continue {
-                self.cause.send_replace(Cause::Time);
+                self.cause.send_replace(InterruptCause::Time);
             }
             *urgency = least.max(*urgency);
         });
@@ -100,7 +100,7 @@ impl Interrupt {
     }
 
     /// Returns the cause of the interrupt; `User` if none is requested.
-    pub fn cause(&self) -> Cause {
+    pub fn cause(&self) -> InterruptCause {
         *self.cause.borrow()
     }
 

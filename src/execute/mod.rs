@@ -32,7 +32,7 @@ pub use deletion::set::field_managers_not_keeping_parent;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 pub use former_parent::ParentAim;
 pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
-pub use interrupt::{Cause, Interrupt, Urgency};
+pub use interrupt::{Interrupt, InterruptCause, Urgency};
 use kinds::NewAndChangedKinds;
 pub use parent_record::RunOnParent;
 pub use parent_record::begin::refusal_of_run_under_way;

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Inventory, InventoryError, Mark, Place};
+use super::{FoundInventory, Inventory, InventoryError, InventoryPlace, Mark};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Suffix of the name of an app's `ConfigMap`, since kapp 0.47.
@@ -41,9 +41,9 @@ struct UsedKind {
 }
 
 /// Returns the places of an app: its `ConfigMap`, by the name that kapp gives it since 0.47, and by the earlier name.
-pub(super) fn list_places_of_app(app: &str) -> Vec<Place> {
+pub(super) fn list_places_of_app(app: &str) -> Vec<InventoryPlace> {
     [format!("{app}{SUFFIX}"), app.to_owned()]
-        .map(|name| Place::Named {
+        .map(|name| InventoryPlace::Named {
             group_kind: GroupKind::new("", "ConfigMap"),
             name,
         })

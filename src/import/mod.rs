@@ -31,14 +31,14 @@ pub enum Tool {
 
 /// A place in the cluster that may hold an inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum InventoryPlace {
     /// One object, which has this name.
     Named { group_kind: GroupKind, name: String },
     /// All objects that this label selector matches.
     Selected { group_kind: GroupKind, selector: String },
 }
 
-impl Place {
+impl InventoryPlace {
     /// Returns the kind of the object or objects.
     pub fn group_kind(&self) -> &GroupKind {
         match self {
@@ -166,8 +166,8 @@ impl Tool {
     }
 
     /// Returns the places that may hold the inventory called `name`, the likeliest first.
-    pub fn list_places_of_inventory(self, name: &str) -> Vec<Place> {
-        let named = |group: &str, kind: &str| Place::Named {
+    pub fn list_places_of_inventory(self, name: &str) -> Vec<InventoryPlace> {
+        let named = |group: &str, kind: &str| InventoryPlace::Named {
             group_kind: GroupKind::new(group, kind),
             name: name.to_owned(),
         };
@@ -195,7 +195,7 @@ impl Tool {
         }
     }
 
-    /// Selects, from the `listed` metadata of a [`Place::Selected`], the objects that have to be read as a whole.
+    /// Selects, from the `listed` metadata of a [`InventoryPlace::Selected`], the objects that have to be read as a whole.
     pub fn select_to_read_whole(self, listed: &[Value]) -> Vec<&Value> {
         match self {
             Self::Helm => helm::select_deployed_and_newer(listed),

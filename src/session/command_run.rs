@@ -13,7 +13,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation, Resume};
-use crate::execute::{Cause, Interrupt};
+use crate::execute::{Interrupt, InterruptCause};
 use crate::model::history_annotation::abandonment_time;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Consent, Proposal};
@@ -136,7 +136,7 @@ impl CommandRun {
     /// Prints the end of the report, and returns how the program ends.
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
         let is_timed_out =
-            self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
+            self.interrupt.cause() == InterruptCause::Time && matches!(outcome, Ok(Ending::Interrupted));
         let interrupted = if is_timed_out {
             Exit::Failed
         } else {

@@ -77,7 +77,7 @@ async fn wait_until_reached(watched: &mut watch::Receiver<Option<Instant>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execute::Cause;
+    use crate::execute::InterruptCause;
 
     #[tokio::test(start_paused = true)]
     async fn time_at_a_question_does_not_count_and_all_other_time_does() {
@@ -104,7 +104,7 @@ mod tests {
         assert!(!interrupt.has_to_stop_at_once());
         sleep(GRACE_PERIOD).await;
         assert!(interrupt.has_to_stop_at_once());
-        assert_eq!(interrupt.cause(), Cause::User);
+        assert_eq!(interrupt.cause(), InterruptCause::User);
     }
 
     #[tokio::test(start_paused = true)]

@@ -34,7 +34,7 @@ pub enum Extent {
 
 /// Everything that the rules depend on, apart from the sets.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct CheckContext<'a> {
     /// The kinds that the server serves.
     pub discovery: &'a Discovery,
     /// The field managers whose part-of labels make an object a member.
@@ -87,15 +87,15 @@ impl ExaminedSet {
 
     /// Returns the set as `list` shows it. An invalid record is left out. So is an object that only has a copy of the
     /// label, unless the record covers it: there, an apply finds and keeps it.
-    pub fn as_shown_by_list(&self, surroundings: Surroundings<'_>) -> FoundSet {
+    pub fn as_shown_by_list(&self, context: CheckContext<'_>) -> FoundSet {
         let mut listed = FoundSet {
             reading: self.parent.object.reading.clone(),
             ..self.found.clone()
         };
         let recorded = listed
             .recorded()
-            .map(|recorded| record_of_served_kinds(recorded, surroundings.discovery));
-        let appliers = find_appliers(self, surroundings);
+            .map(|recorded| record_of_served_kinds(recorded, context.discovery));
+        let appliers = find_appliers(self, context);
         let parent_uid = Some(&*self.found.parent_uid);
         listed.members.retain(|live| {
             let is_member = reason_not_a_member(live, parent_uid, &appliers).is_none();

@@ -6,8 +6,8 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    ExaminedSet, Extent, Finding, FixStatus, NewNamespaces, ParentEligibility, RunsUnderWay, Surroundings,
-    Verdict, check,
+    CheckContext, ExaminedSet, Extent, Finding, FindingsAndRepairs, FixStatus, NewNamespaces,
+    ParentEligibility, RunsUnderWay, check,
 };
 use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, MissingKind};
 use crate::compare::ownership::APPLIERS;
@@ -129,15 +129,19 @@ pub(super) fn with_members(mut set: ExaminedSet, members: &[Live]) -> ExaminedSe
     set
 }
 
-/// Returns the verdict on the set with `--include-namespaces`.
-pub(super) fn verdict(set: &ExaminedSet, extent: Extent) -> Verdict {
-    verdict_with(set, extent, NewNamespaces::Included)
+/// Returns the findings and repairs of the set with `--include-namespaces`.
+pub(super) fn findings_and_repairs(set: &ExaminedSet, extent: Extent) -> FindingsAndRepairs {
+    findings_and_repairs_with(set, extent, NewNamespaces::Included)
 }
 
-/// Returns the verdict on the set.
-pub(super) fn verdict_with(set: &ExaminedSet, extent: Extent, new_namespaces: NewNamespaces) -> Verdict {
+/// Returns the findings and repairs of the set.
+pub(super) fn findings_and_repairs_with(
+    set: &ExaminedSet,
+    extent: Extent,
+    new_namespaces: NewNamespaces,
+) -> FindingsAndRepairs {
     let appliers: BTreeSet<String> = APPLIERS.into_iter().map(str::to_owned).collect();
-    let surroundings = Surroundings {
+    let context = CheckContext {
         discovery: &discovery(),
         appliers: &appliers,
         extent,
@@ -145,7 +149,7 @@ pub(super) fn verdict_with(set: &ExaminedSet, extent: Extent, new_namespaces: Ne
         lost: &[],
         runs_under_way: RunsUnderWay::Kept,
     };
-    check(std::slice::from_ref(set), surroundings)
+    check(std::slice::from_ref(set), context)
 }
 
 /// Returns the sorted names of the rules that find something, with a `+` if `--fix` repairs it.
@@ -154,7 +158,11 @@ pub(super) fn found_rules(set: &ExaminedSet, extent: Extent) -> Vec<String> {
         FixStatus::ByHand => finding.rule.to_string(),
         FixStatus::Offered | FixStatus::Done => format!("{}+", finding.rule),
     };
-    let mut found_rules: Vec<String> = verdict(set, extent).findings.iter().map(name).collect();
+    let mut found_rules: Vec<String> = findings_and_repairs(set, extent)
+        .findings
+        .iter()
+        .map(name)
+        .collect();
     found_rules.sort();
     found_rules
 }

@@ -18,7 +18,7 @@ mod fixtures;
 use std::collections::BTreeSet;
 
 use examined::record_covers;
-pub use examined::{ExaminedSet, Extent, NewNamespaces, RunsUnderWay, Surroundings};
+pub use examined::{CheckContext, ExaminedSet, Extent, NewNamespaces, RunsUnderWay};
 pub use finding::{Finding, FixStatus, Rule, Severity};
 pub use record_findings::describe_record_inconsistencies_of_sets;
 pub use repair::{Removal, Repair};
@@ -33,7 +33,7 @@ use crate::model::text::{counted, first_names_and_more};
 
 /// Findings to report, and the repairs that `--fix` would write.
 #[derive(Debug, Clone, Default)]
-pub struct Verdict {
+pub struct FindingsAndRepairs {
     /// Findings, the worst first.
     pub findings: Vec<Finding>,
     /// The repairs, one for each parent that would be written.
@@ -41,22 +41,22 @@ pub struct Verdict {
 }
 
 /// Finds the inconsistencies of the sets.
-pub fn check(sets: &[ExaminedSet], surroundings: Surroundings<'_>) -> Verdict {
-    let mut verdict = Verdict::default();
+pub fn check(sets: &[ExaminedSet], context: CheckContext<'_>) -> FindingsAndRepairs {
+    let mut found = FindingsAndRepairs::default();
     for set in sets {
-        let appliers = find_appliers(set, surroundings);
-        let surroundings = Surroundings {
+        let appliers = find_appliers(set, context);
+        let context = CheckContext {
             appliers: &appliers,
-            ..surroundings
+            ..context
         };
-        let mut findings = apply_rules(set, surroundings);
-        match repair::plan_repair(set, surroundings) {
+        let mut findings = apply_rules(set, context);
+        match repair::plan_repair(set, context) {
             Ok(Some(repair)) => {
-                let remaining = apply_rules(&repair.repaired_set(set), surroundings);
+                let remaining = apply_rules(&repair.repaired_set(set), context);
                 let fixes_finding = mark_fixed_findings_as_offered(&mut findings, &remaining);
                 // A repair that changes the parent without fixing a finding is not offered, unless it ends runs.
                 if fixes_finding || !repair.ended.is_empty() {
-                    verdict.repairs.push(repair);
+                    found.repairs.push(repair);
                 }
             }
             Ok(None) => {}
@@ -66,10 +66,10 @@ pub fn check(sets: &[ExaminedSet], surroundings: Surroundings<'_>) -> Verdict {
                 }
             }
         }
-        verdict.findings.extend(findings);
+        found.findings.extend(findings);
     }
-    sort(&mut verdict.findings);
-    verdict
+    sort(&mut found.findings);
+    found
 }
 
 /// Finds members of sets that have no parent. `ids_of_known_sets` has the ids of all sets with a parent. `reference` is
@@ -93,9 +93,9 @@ pub fn check_orphans(
 pub fn lost_member_findings(
     sets: &[ExaminedSet],
     others: &[ExaminedSet],
-    surroundings: Surroundings<'_>,
+    context: CheckContext<'_>,
 ) -> Vec<Finding> {
-    let Surroundings { discovery, lost, .. } = surroundings;
+    let CheckContext { discovery, lost, .. } = context;
     let mut findings = Vec::new();
     for live in lost {
         let is_shared = others.iter().any(|set| set.may_have_lost(live, discovery));
@@ -150,10 +150,10 @@ pub fn sort(findings: &mut [Finding]) {
 }
 
 /// Applies all rules to one set.
-fn apply_rules(set: &ExaminedSet, surroundings: Surroundings<'_>) -> Vec<Finding> {
-    let Surroundings {
+fn apply_rules(set: &ExaminedSet, context: CheckContext<'_>) -> Vec<Finding> {
+    let CheckContext {
         discovery, appliers, ..
-    } = surroundings;
+    } = context;
     let mut findings = parent_findings::check_parent(set);
     if set.eligibility == ParentEligibility::Forbidden {
         // Such an object has a copy of a parent's label, so the rules about sets do not apply.
@@ -188,8 +188,8 @@ fn mark_fixed_findings_as_offered(findings: &mut [Finding], remaining: &[Finding
 /// Returns the field managers whose part-of labels make an object a member of the set. For a set of another tool than
 /// kubectl and this program, these include the tool itself and all field managers that labeled objects in the record's
 /// scope, because the field manager of that tool is not known.
-fn find_appliers(set: &ExaminedSet, surroundings: Surroundings<'_>) -> BTreeSet<String> {
-    let mut appliers = surroundings.appliers.clone();
+fn find_appliers(set: &ExaminedSet, context: CheckContext<'_>) -> BTreeSet<String> {
+    let mut appliers = context.appliers.clone();
     let Reading::Parent(recorded) = &set.parent.object.reading else {
         return appliers;
     };
@@ -197,7 +197,7 @@ fn find_appliers(set: &ExaminedSet, surroundings: Surroundings<'_>) -> BTreeSet<
     if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::this_program()) {
         return appliers;
     }
-    let served = record_findings::record_of_served_kinds(recorded, surroundings.discovery);
+    let served = record_findings::record_of_served_kinds(recorded, context.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
         if record_covers(live, &served, &set.found) {

@@ -281,7 +281,7 @@ mod tests {
             changed(&set, &[], &[(TOOLING_ANNOTATION, None)])
         };
         for set in [examined(&[], &[]), sound()] {
-            let findings = fixtures::verdict(&without_metadata(&set), Extent::Whole).findings;
+            let findings = fixtures::findings_and_repairs(&without_metadata(&set), Extent::Whole).findings;
             assert_eq!(
                 (findings[0].rule, findings[0].severity),
                 (Rule::NoRecord, Severity::Error)
@@ -290,7 +290,7 @@ mod tests {
         }
         let mut custom = without_metadata(&examined(&[], &[]));
         custom.parent.identity.group_kind.group = "example.com".to_owned();
-        let findings = fixtures::verdict(&custom, Extent::Whole).findings;
+        let findings = fixtures::findings_and_repairs(&custom, Extent::Whole).findings;
         assert_eq!(findings[0].severity, Severity::Info);
     }
 

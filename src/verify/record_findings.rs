@@ -252,7 +252,7 @@ fn default_appliers() -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{beside_a_run, examined, found_rules, verdict, with_members};
+    use super::super::fixtures::{beside_a_run, examined, findings_and_repairs, found_rules, with_members};
     use super::super::{ExaminedSet, Extent};
     use super::*;
     use crate::plan::fixtures::{live, resource};
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(found_rules(&set, Extent::Whole), ["record-too-wide+"]);
         // Another part of the cluster could not be read.
         assert_eq!(found_rules(&set, Extent::Part), ["record-too-wide"]);
-        let [wide] = &verdict(&set, Extent::Part).findings[..] else {
+        let [wide] = &findings_and_repairs(&set, Extent::Part).findings[..] else {
             panic!("no finding");
         };
         // A sound set may look so, too.

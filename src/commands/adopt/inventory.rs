@@ -247,16 +247,16 @@ async fn read_tool_settings(cluster: &Cluster, tool: Tool, namespace: &str) -> R
 async fn read_place(
     cluster: &Cluster,
     tool: Tool,
-    place: &import::Place,
+    place: &import::InventoryPlace,
     resource: &Arc<Resource>,
     namespace: &str,
 ) -> Result<Vec<Value>, Error> {
     match place {
-        import::Place::Named { group_kind, name } => {
+        import::InventoryPlace::Named { group_kind, name } => {
             let read = read_whole(cluster, resource, group_kind, name, namespace).await?;
             Ok(read.into_iter().collect())
         }
-        import::Place::Selected { selector, .. } => {
+        import::InventoryPlace::Selected { selector, .. } => {
             list_labeled_and_read_contents(cluster, tool, selector, resource, namespace).await
         }
     }

@@ -28,7 +28,7 @@ use crate::verify::{Finding, FixStatus, Repair};
 pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::read_style(shared);
     let options = VerifyOptions::new(arguments)?;
-    let mut verifying = Verifying {
+    let mut run = VerifyRun {
         options: &options,
         shared,
         style,
@@ -43,16 +43,16 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         paused: Duration::ZERO,
         findings_are_printed: false,
     };
-    let outcome = verifying.verify().await;
+    let outcome = run.verify().await;
     // A usage error has no document.
     if let Err(error) = &outcome
         && error.exit() == Exit::Usage
     {
         return outcome.map(|()| Exit::Done);
     }
-    let has_inspected = !verifying.inspected.listings.is_empty();
-    let document = verifying.take_document(outcome.as_ref().err());
-    let place = &verifying.place;
+    let has_inspected = !run.inspected.listings.is_empty();
+    let document = run.take_document(outcome.as_ref().err());
+    let place = &run.place;
     for warning in &document.warnings {
         report::print_warning(warning, style);
     }
@@ -61,7 +61,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         document.print_hints_and_summary(style);
     };
     match outcome.as_ref().err().map(|error| error.kind) {
-        Some(ErrorKind::NotConfirmed) if verifying.findings_are_printed => {
+        Some(ErrorKind::NotConfirmed) if run.findings_are_printed => {
             document.print_hints_and_summary(style);
         }
         None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
 }
 
 /// One run, and its results so far.
-struct Verifying<'a> {
+struct VerifyRun<'a> {
     options: &'a VerifyOptions,
     shared: &'a GlobalFlags,
     style: Style,
@@ -99,7 +99,7 @@ struct Verifying<'a> {
     findings_are_printed: bool,
 }
 
-impl Verifying<'_> {
+impl VerifyRun<'_> {
     /// Connects, inspects the cluster, and with `--fix` asks the user and repairs.
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();

@@ -85,9 +85,9 @@ impl LabelWriter<'_> {
                 Err(error) => return failed_reply(subject, error.kind.to_object_message()),
             };
             match self.write_unless_label_is_dropped(&current, &fields).await {
-                Ok(Answer::Written) => return self.done_reply(subject),
-                Ok(Answer::LabelChanged(error)) => return failed_reply(subject, error),
-                Ok(Answer::OfAnotherObject) => {}
+                Ok(LabelAnswer::Written) => return self.done_reply(subject),
+                Ok(LabelAnswer::LabelChanged(error)) => return failed_reply(subject, error),
+                Ok(LabelAnswer::OfAnotherObject) => {}
                 Err(error) if error.is_missing_object() => return skipped_reply(subject, GONE_ALREADY),
                 Err(error) if error.has_status_code(StatusCode::CONFLICT) => {}
                 Err(error) => {
@@ -143,26 +143,31 @@ impl LabelWriter<'_> {
         &self,
         live: &Live,
         fields: &FieldOwnership,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<LabelAnswer, ApiError> {
         let loses_set_or_fields = live.part_of.is_some() || *fields != FieldOwnership::Kept;
         if self.part_of.is_some() && loses_set_or_fields && self.writing.dry_run == DryRun::None {
             // Any other failure of the dry run is ignored here: the write fails, too, and reports it.
             let predicted = self.send(live, fields, DryRun::Server).await;
-            if let Ok(Answer::LabelChanged(_)) = predicted {
+            if let Ok(LabelAnswer::LabelChanged(_)) = predicted {
                 return predicted;
             }
         }
         self.send(live, fields, self.writing.dry_run).await
     }
 
-    async fn send(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> Result<Answer, ApiError> {
+    async fn send(
+        &self,
+        live: &Live,
+        fields: &FieldOwnership,
+        dry_run: DryRun,
+    ) -> Result<LabelAnswer, ApiError> {
         let request = self.label_request(live, fields, dry_run);
         let reply = self.server.send(request).await?;
         if !is_answer_about(&reply, live) {
-            return Ok(Answer::OfAnotherObject);
+            return Ok(LabelAnswer::OfAnotherObject);
         }
         let error = label_error_in(&reply, self.part_of.map(ApplySetId::as_str));
-        Ok(error.map_or(Answer::Written, Answer::LabelChanged))
+        Ok(error.map_or(LabelAnswer::Written, LabelAnswer::LabelChanged))
     }
 
     /// Returns the ownership of fields. In `metadata.managedFields`, the version of the resource replaces each version
@@ -265,7 +270,7 @@ fn build_apply_body(live: &Live, id: &ApplySetId) -> Bytes {
 }
 
 /// The answer to the write of a label.
-enum Answer {
+enum LabelAnswer {
     /// The object has the label as it was written.
     Written,
     /// The answer lacks the label or shows another value of it, for this reason.

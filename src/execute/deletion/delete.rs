@@ -29,7 +29,7 @@ pub const CANNOT_BE_DELETED: &str = "cannot be deleted: ";
 
 /// The reason why an object is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum DeletePurpose {
     /// The manifests no longer hold the object, or the whole set is deleted.
     Removal,
     /// The object is created again, once it and everything that it owns are gone.
@@ -38,7 +38,7 @@ pub enum Purpose {
     RecreationAroundDependents,
 }
 
-impl Purpose {
+impl DeletePurpose {
     /// Returns the propagation policy: what the garbage collector does with objects that the deleted object owns.
     fn propagation_policy(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ pub struct DeleteContext<'a> {
     /// The action reported for a deleted object.
     pub done: Action,
     /// The reason for the deletes.
-    pub purpose: Purpose,
+    pub purpose: DeletePurpose,
     /// The preconditions of the objects.
     pub preconditions: &'a Preconditions,
 }
@@ -182,7 +182,7 @@ impl DeleteContext<'_> {
     /// is kept; `None` if it is to be deleted.
     fn outcome_if_kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
         let subject = Subject::from_live(planned);
-        if self.purpose != Purpose::Removal {
+        if self.purpose != DeletePurpose::Removal {
             let obstacle = self.judge.obstacle_to_recreation(current);
             let is_replaced = current.uid != planned.uid;
             let replaced = is_replaced.then(|| "it was replaced during the run".to_owned());
@@ -256,10 +256,10 @@ pub fn skipped_outcome_without_reason(live: &Live) -> ObjectOutcome {
 
 /// Returns the request that deletes exactly the object that was read, not another one with its name.
 pub fn delete_request(live: &Live, dry_run: DryRun) -> ApiRequest {
-    delete_request_for_purpose(live, dry_run, Purpose::Removal)
+    delete_request_for_purpose(live, dry_run, DeletePurpose::Removal)
 }
 
-fn delete_request_for_purpose(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
+fn delete_request_for_purpose(live: &Live, dry_run: DryRun, purpose: DeletePurpose) -> ApiRequest {
     let path = live.resource.path_of(&live.key);
     // The server ignores the query of a DELETE that has a body, so `dryRun` has to be in the body.
     let dry_run: &[&str] = match dry_run {

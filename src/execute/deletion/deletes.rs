@@ -171,7 +171,7 @@ struct Deletes<'r, 'a> {
 }
 
 /// The answer to an action.
-enum Answer {
+enum DeleteAnswer {
     Deleted(Box<MemberReply>),
     /// The object was not deleted: the run has applied it under another API group. Objects that it depends on are not
     /// deleted either.
@@ -188,7 +188,7 @@ enum Answer {
 
 impl<'r> Work for Deletes<'r, '_> {
     type Action = DeleteAction<'r>;
-    type Answer = Answer;
+    type Answer = DeleteAnswer;
 
     fn lane(&self, action: &DeleteAction<'r>) -> Lane {
         match action {
@@ -205,30 +205,30 @@ impl<'r> Work for Deletes<'r, '_> {
         }
     }
 
-    async fn perform(&self, action: &DeleteAction<'r>) -> Answer {
+    async fn perform(&self, action: &DeleteAction<'r>) -> DeleteAnswer {
         match action {
             DeleteAction::Delete(live) => self.delete_if_still_allowed(live).await,
             DeleteAction::ListContents(containers) => {
                 self.note_containers_that_gained_objects(containers).await;
-                Answer::Listed
+                DeleteAnswer::Listed
             }
             // Never called: `wait_together` carries out these waits.
-            DeleteAction::AwaitGone(_) => Answer::NotGone,
+            DeleteAction::AwaitGone(_) => DeleteAnswer::NotGone,
         }
     }
 
-    fn unreachable_webhook<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
+    fn unreachable_webhook<'w>(&self, answer: &'w DeleteAnswer) -> Option<&'w UnreachableWebhook> {
         match answer {
-            Answer::Deleted(reply) => reply.webhook.as_ref(),
+            DeleteAnswer::Deleted(reply) => reply.webhook.as_ref(),
             _ => None,
         }
     }
 
-    fn answer_known_without_waiting(&self, action: &DeleteAction<'r>) -> Option<Answer> {
+    fn answer_known_without_waiting(&self, action: &DeleteAction<'r>) -> Option<DeleteAnswer> {
         match action {
             // An object that was kept will not be gone.
             DeleteAction::AwaitGone(live) if self.deleted.borrow().kept_objects.contains(live) => {
-                Some(Answer::NotGone)
+                Some(DeleteAnswer::NotGone)
             }
             _ => None,
         }
@@ -237,15 +237,15 @@ impl<'r> Work for Deletes<'r, '_> {
     fn wait_together<'s>(
         &'s self,
         actions: Vec<(ActionId, &'s DeleteAction<'r>)>,
-        found: AnswerSender<Answer>,
+        found: AnswerSender<DeleteAnswer>,
         sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         Box::pin(self.await_gone(actions, found, sink))
     }
 
-    fn take_answer(&self, action: &DeleteAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> ActionEnd {
+    fn take_answer(&self, action: &DeleteAction<'r>, answer: DeleteAnswer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
-            (DeleteAction::Delete(_), Answer::Deleted(reply)) => {
+            (DeleteAction::Delete(_), DeleteAnswer::Deleted(reply)) => {
                 let is_deleted = reply.outcome.action == self.waves.action;
                 self.report(reply.outcome, sink);
                 if is_deleted {
@@ -254,7 +254,7 @@ impl<'r> Work for Deletes<'r, '_> {
                     ActionEnd::Failed
                 }
             }
-            (DeleteAction::Delete(live), Answer::AppliedUnderOtherGroup) => {
+            (DeleteAction::Delete(live), DeleteAnswer::AppliedUnderOtherGroup) => {
                 let outcome = ObjectOutcome {
                     reason: "applied under another API group".to_owned(),
                     ..skipped_outcome_without_reason(live)
@@ -269,8 +269,8 @@ impl<'r> Work for Deletes<'r, '_> {
                 sink(Event::Object(outcome));
                 ActionEnd::Failed
             }
-            (_, Answer::Unread) => ActionEnd::Stop,
-            (_, Answer::NotGone) => ActionEnd::Failed,
+            (_, DeleteAnswer::Unread) => ActionEnd::Stop,
+            (_, DeleteAnswer::NotGone) => ActionEnd::Failed,
             _ => ActionEnd::Done,
         }
     }
@@ -309,18 +309,18 @@ impl<'r> Work for Deletes<'r, '_> {
 
 impl Deletes<'_, '_> {
     /// Deletes an object, unless it is a container of an object that was kept, or one that has gained objects.
-    async fn delete_if_still_allowed(&self, live: &Live) -> Answer {
+    async fn delete_if_still_allowed(&self, live: &Live) -> DeleteAnswer {
         // The first attempt was postponed because a webhook could not be called.
         let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         if is_begun_again {
             self.freshness.mark_outdated();
         }
         if !self.reread_dependents_if_outdated().await {
-            return Answer::Unread;
+            return DeleteAnswer::Unread;
         }
         let judge = Rc::clone(&self.judge.borrow());
         if judge.is_desired(live) {
-            return Answer::AppliedUnderOtherGroup;
+            return DeleteAnswer::AppliedUnderOtherGroup;
         }
         let holds_kept = self
             .deleted
@@ -329,7 +329,7 @@ impl Deletes<'_, '_> {
             .outcome_if_container_holds_kept(live);
         let kept = holds_kept.or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned());
         if let Some(outcome) = kept {
-            return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
+            return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
         }
         let context = self.execution.delete_context(self.waves.action, &judge);
         if is_begun_again {
@@ -339,14 +339,14 @@ impl Deletes<'_, '_> {
                 .await
                 .pop()
             {
-                return Answer::Deleted(Box::new(reply_from_outcome(outcome)));
+                return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
             }
         }
         let reply = context.delete(live).await;
         if reply.webhook.is_some() {
             self.freshness.mark_outdated();
         }
-        Answer::Deleted(Box::new(reply))
+        DeleteAnswer::Deleted(Box::new(reply))
     }
 
     /// Reads the owner references again if the run has waited since the last read. Returns `false` if they cannot be
@@ -405,7 +405,7 @@ impl Deletes<'_, '_> {
     async fn await_gone(
         &self,
         actions: Vec<(ActionId, &DeleteAction<'_>)>,
-        found: AnswerSender<Answer>,
+        found: AnswerSender<DeleteAnswer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {
         let waits = actions.into_iter().filter_map(|(id, action)| match action {
@@ -425,7 +425,11 @@ impl Deletes<'_, '_> {
         self.freshness.mark_outdated();
         for (id, live) in awaited {
             let is_gone = !not_gone.contains(&live.key);
-            let answer = if is_gone { Answer::Gone } else { Answer::NotGone };
+            let answer = if is_gone {
+                DeleteAnswer::Gone
+            } else {
+                DeleteAnswer::NotGone
+            };
             // The receiver lives as long as the run, so sending does not fail.
             let _ = found.send((id, answer));
         }

@@ -23,7 +23,7 @@ pub mod set;
 
 use std::collections::{BTreeMap, HashSet};
 
-use self::delete::{DeleteContext, Purpose};
+use self::delete::{DeleteContext, DeletePurpose};
 use crate::event::Action;
 use crate::execute::Execution;
 use crate::model::containers::Contents;
@@ -58,7 +58,7 @@ impl Execution<'_> {
             judge,
             writing: self.writing,
             done,
-            purpose: Purpose::Removal,
+            purpose: DeletePurpose::Removal,
             preconditions: &self.plan.preconditions,
         }
     }

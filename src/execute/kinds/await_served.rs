@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::execute::wait_notes::{SLOW, WaitNotes};
-use crate::execute::{Cause, Interrupt};
+use crate::execute::{Interrupt, InterruptCause};
 use crate::model::resource::Resource;
 
 /// The time for which a run waits until the server serves a new kind, or uses a changed CRD. That usually takes
@@ -60,7 +60,7 @@ pub async fn await_served(
         }
     }
     Err(match check.reason {
-        Some(reason) if interrupt.cause() == Cause::Time => {
+        Some(reason) if interrupt.cause() == InterruptCause::Time => {
             NotServed::Because(format!("{crd}: {reason}; --timeout ran out"))
         }
         _ => NotServed::Interrupted,

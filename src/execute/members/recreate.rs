@@ -20,7 +20,7 @@ use crate::compare::ignore;
 use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Claims, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, JUDGEMENTS, Purpose};
+use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, DeletePurpose, JUDGEMENTS};
 use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed_reply};
 use crate::execute::members::apply_as_read::Expected;
@@ -330,8 +330,8 @@ impl Execution<'_> {
             writing: self.writing,
             done: Action::Recreated,
             purpose: match old.claims {
-                Claims::Stay => Purpose::RecreationAroundDependents,
-                Claims::Lost | Claims::NotTouched => Purpose::Recreation,
+                Claims::Stay => DeletePurpose::RecreationAroundDependents,
+                Claims::Lost | Claims::NotTouched => DeletePurpose::Recreation,
             },
             preconditions: &self.plan.preconditions,
         };

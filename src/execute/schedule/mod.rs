@@ -66,13 +66,13 @@ struct Node {
     after: Vec<(ActionId, EdgeKind)>,
     /// The number of nodes in `before` that have not ended.
     unended_before: usize,
-    state: State,
+    state: NodeState,
     /// `true` if the action was postponed and has not ended.
     is_postponed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum NodeState {
     /// Nodes before this one have not ended.
     Waiting,
     /// The action can begin, has begun or is postponed.
@@ -91,7 +91,7 @@ impl Schedule {
             before: node.before.clone(),
             after: Vec::new(),
             unended_before: node.before.len(),
-            state: State::Waiting,
+            state: NodeState::Waiting,
             is_postponed: false,
         });
         let mut schedule = Self {
@@ -137,8 +137,8 @@ impl Schedule {
         self.set_postponed(id, false);
         self.is_stopped |= end == ActionEnd::Stop;
         self.nodes[id.index()].state = match end {
-            ActionEnd::Done => State::Done,
-            ActionEnd::Failed | ActionEnd::Stop => State::Failed,
+            ActionEnd::Done => NodeState::Done,
+            ActionEnd::Failed | ActionEnd::Stop => NodeState::Failed,
         };
         let skipped = self.release_or_skip_successors(VecDeque::from([id]));
         self.open_barriers_behind_postponed();
@@ -169,7 +169,7 @@ impl Schedule {
 
     /// Returns whether the action never began because another action failed.
     pub fn is_skipped(&self, id: ActionId) -> bool {
-        self.nodes[id.index()].state == State::Skipped
+        self.nodes[id.index()].state == NodeState::Skipped
     }
 
     /// Releases, opens or skips the nodes that wait for these `ended` ones, and the nodes that wait for those in turn.
@@ -177,13 +177,16 @@ impl Schedule {
     fn release_or_skip_successors(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         while let Some(id) = ended.pop_front() {
-            let is_undone = matches!(self.nodes[id.index()].state, State::Failed | State::Skipped);
+            let is_undone = matches!(
+                self.nodes[id.index()].state,
+                NodeState::Failed | NodeState::Skipped
+            );
             for (later, edge) in self.nodes[id.index()].after.clone() {
-                if self.nodes[later.index()].state != State::Waiting {
+                if self.nodes[later.index()].state != NodeState::Waiting {
                     continue;
                 }
                 if is_undone && edge == EdgeKind::Needs && !self.is_stopped {
-                    self.nodes[later.index()].state = State::Skipped;
+                    self.nodes[later.index()].state = NodeState::Skipped;
                     skipped.push(Skipped {
                         action: later,
                         because: id,
@@ -204,10 +207,10 @@ impl Schedule {
     fn make_action_ready_or_open_barrier(&mut self, id: ActionId, ended: &mut VecDeque<ActionId>) {
         let node = &mut self.nodes[id.index()];
         if let Ok(lane) = node.lane {
-            node.state = State::Released;
+            node.state = NodeState::Released;
             self.ready[lane as usize].insert(id);
         } else {
-            node.state = State::Done;
+            node.state = NodeState::Done;
             ended.push_back(id);
         }
     }
@@ -231,7 +234,7 @@ impl Schedule {
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
             let mut before = node.before.iter().map(|(earlier, _)| earlier.index());
-            if node.state != State::Waiting {
+            if node.state != NodeState::Waiting {
                 is_held_up[index] = node.is_postponed;
                 continue;
             }
@@ -241,7 +244,7 @@ impl Schedule {
                     if before.all(|earlier| is_held_up[earlier] || self.nodes[earlier].has_ended()) =>
                 {
                     let id = node.id;
-                    self.nodes[index].state = State::Done;
+                    self.nodes[index].state = NodeState::Done;
                     // Nothing is skipped: a barrier cannot fail.
                     self.release_or_skip_successors(VecDeque::from([id]));
                 }
@@ -253,7 +256,10 @@ impl Schedule {
 
 impl Node {
     fn has_ended(&self) -> bool {
-        matches!(self.state, State::Done | State::Failed | State::Skipped)
+        matches!(
+            self.state,
+            NodeState::Done | NodeState::Failed | NodeState::Skipped
+        )
     }
 }
 

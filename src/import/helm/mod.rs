@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::payload::Payload;
-use super::{FoundInventory, InventoryError, Mark, Place, RecordedElsewhere, UnmarkedObjects};
+use super::{FoundInventory, InventoryError, InventoryPlace, Mark, RecordedElsewhere, UnmarkedObjects};
 use crate::manifest;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;
@@ -31,8 +31,8 @@ pub(super) const FIELD_MANAGERS: [&str; 1] = ["helm"];
 const MAX_NEWER: usize = 10;
 
 /// Returns the place of a release: its Secrets.
-pub(super) fn build_place_of_release(release: &str) -> Place {
-    Place::Selected {
+pub(super) fn build_place_of_release(release: &str) -> InventoryPlace {
+    InventoryPlace::Selected {
         group_kind: GroupKind::new("", "Secret"),
         selector: format!("owner=helm,name={release}"),
     }

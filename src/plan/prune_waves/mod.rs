@@ -36,7 +36,7 @@ impl PruneSteps {
     /// begins only once that object is gone.
     pub(super) fn new(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
         let all = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
-        let mut leaving = Leaving::new(set, &prunes, skips);
+        let mut leaving = LeavingObjects::new(set, &prunes, skips);
         let mut ignored: Vec<String> = all.flat_map(ignored_dependency_warnings).collect();
         let ranks = leaving.rank_prunes_or_drop_dependencies(&mut ignored);
         let after = leaving.find_dependents_by_prune();
@@ -63,11 +63,11 @@ impl PruneSteps {
     }
 }
 
-/// An edge between objects of [`Leaving`]: the first is deleted before the second. Both are indexes.
+/// An edge between objects of [`LeavingObjects`]: the first is deleted before the second. Both are indexes.
 type OrderEdge = (usize, usize);
 
 /// The objects that leave a set, with the order among them.
-struct Leaving<'l> {
+struct LeavingObjects<'l> {
     /// The objects that the run deletes, followed by the objects that are already being deleted: these may be part of a
     /// dependency cycle that an earlier run has begun to delete.
     objects: Vec<&'l Live>,
@@ -77,7 +77,7 @@ struct Leaving<'l> {
     edges: BTreeSet<OrderEdge>,
 }
 
-impl<'l> Leaving<'l> {
+impl<'l> LeavingObjects<'l> {
     fn new(set: &Set, prunes: &'l [Live], skips: &'l [Skip]) -> Self {
         let terminating = skips
             .iter()

@@ -17,7 +17,7 @@ use target_record::compute_target_record;
 use super::lenient_record::read_tooling;
 use super::parent_findings::annotations_size;
 use super::record_findings::record_of_served_kinds;
-use super::{ExaminedSet, RunsUnderWay, Surroundings};
+use super::{CheckContext, ExaminedSet, RunsUnderWay};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read_labels_and_annotations};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
@@ -64,17 +64,14 @@ pub enum Removal {
 /// # Errors
 ///
 /// The reason for which the parent may not be repaired.
-pub(super) fn plan_repair(
-    set: &ExaminedSet,
-    surroundings: Surroundings<'_>,
-) -> Result<Option<Repair>, String> {
-    check_repairable(set, surroundings)?;
+pub(super) fn plan_repair(set: &ExaminedSet, context: CheckContext<'_>) -> Result<Option<Repair>, String> {
+    check_repairable(set, context)?;
     let parent = &set.parent;
-    let discovery = surroundings.discovery;
+    let discovery = context.discovery;
     let applyset_record = set.found.recorded();
     let recorded =
         applyset_record.map_or_else(Record::default, |found| record_of_served_kinds(found, discovery));
-    let record = match compute_target_record(set, surroundings)? {
+    let record = match compute_target_record(set, context)? {
         record if !parent.object.is_being_added_to() => record,
         // A run is under way, whose members and CRDs may not exist yet: the repair removes nothing that the run has
         // recorded, not even a kind that is not served.
@@ -101,7 +98,7 @@ pub(super) fn plan_repair(
         removals.push(Removal::Label(PART_OF_LABEL));
         changes.push(format!("remove {PART_OF_LABEL}"));
     }
-    let ended: &[Run] = match surroundings.runs_under_way {
+    let ended: &[Run] = match context.runs_under_way {
         RunsUnderWay::Kept => &[],
         RunsUnderWay::Ended => &parent.object.running,
     };

@@ -2,7 +2,7 @@
 
 use super::super::lenient_record::read_tooling;
 use super::super::record_findings::present_members;
-use super::super::{ExaminedSet, ParentEligibility, Surroundings};
+use super::super::{CheckContext, ExaminedSet, ParentEligibility};
 use crate::compare::ownership::{FOREIGN_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::{ParentFault, Reading};
@@ -15,7 +15,7 @@ use crate::read::ParentCandidate;
 /// # Errors
 ///
 /// The reason for which it may not be repaired.
-pub(super) fn check_repairable(set: &ExaminedSet, surroundings: Surroundings<'_>) -> Result<(), String> {
+pub(super) fn check_repairable(set: &ExaminedSet, context: CheckContext<'_>) -> Result<(), String> {
     let parent = &set.parent;
     let annotations = &parent.object.annotations;
     if parent.object.presence == Presence::Terminating {
@@ -48,11 +48,7 @@ pub(super) fn check_repairable(set: &ExaminedSet, surroundings: Surroundings<'_>
     let has_lost_its_id = faults
         .iter()
         .any(|fault| matches!(fault, ParentFault::WrongId { .. } | ParentFault::IdMissing));
-    if has_lost_its_id
-        && present_members(&set.found, surroundings.appliers)
-            .next()
-            .is_none()
-    {
+    if has_lost_its_id && present_members(&set.found, context.appliers).next().is_none() {
         return Err("no member has the id of this parent, so it may be a copy of another one".to_owned());
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::lenient_record::{read_leniently, read_valid_additional_namespaces};
 use super::super::record_findings::{needed_record, record_of_labeled_objects, record_of_served_kinds};
-use super::super::{ExaminedSet, Extent, NewNamespaces, Surroundings, record_covers};
+use super::super::{CheckContext, ExaminedSet, Extent, NewNamespaces, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, RecordedKinds};
@@ -19,32 +19,29 @@ use crate::read::found_set::FoundSet;
 /// # Errors
 ///
 /// The reason for which the record is not certain.
-pub(super) fn compute_target_record(
-    set: &ExaminedSet,
-    surroundings: Surroundings<'_>,
-) -> Result<Record, String> {
+pub(super) fn compute_target_record(set: &ExaminedSet, context: CheckContext<'_>) -> Result<Record, String> {
     let incomplete = |what: &str| format!("{what}, and not everything in the cluster can be listed");
     let lenient = read_leniently(&set.parent);
     let lenient_extent = lenient.as_ref().map_or(Extent::Part, |lenient| lenient.extent);
-    let found = keep_recordable_members(set, surroundings.new_namespaces, lenient_extent)?;
-    let needed = needed_record(&found, surroundings.appliers);
+    let found = keep_recordable_members(set, context.new_namespaces, lenient_extent)?;
+    let needed = needed_record(&found, context.appliers);
     let Some(lenient) = lenient else {
-        return match surroundings.extent {
+        return match context.extent {
             Extent::Whole => Ok(needed),
             Extent::Part => Err(incomplete("the kinds are not recorded")),
         };
     };
-    if surroundings.extent == Extent::Whole {
-        let recorded = record_of_served_kinds(&lenient.record, surroundings.discovery);
-        let unlisted = record_of_unlistable_kinds(&lenient.record, surroundings.discovery)?;
+    if context.extent == Extent::Whole {
+        let recorded = record_of_served_kinds(&lenient.record, context.discovery);
+        let unlisted = record_of_unlistable_kinds(&lenient.record, context.discovery)?;
         let accounted = intersection(&recorded, &record_of_labeled_objects(&found));
-        let lost = record_of_lost_members(&found, &recorded, surroundings.lost);
+        let lost = record_of_lost_members(&found, &recorded, context.lost);
         return Ok(needed.union(&accounted).union(&unlisted).union(&lost));
     }
     if lenient.extent == Extent::Part {
         return Err(incomplete("part of the record is invalid"));
     }
-    let recorded = record_without_gone_kinds(&lenient.record, surroundings.discovery)?;
+    let recorded = record_without_gone_kinds(&lenient.record, context.discovery)?;
     Ok(recorded.union(&needed))
 }
 

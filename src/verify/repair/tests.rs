@@ -1,7 +1,8 @@
 //! Tables: which records are repaired, how, and which are not.
 
 use super::super::fixtures::{
-    beside_a_run, changed, examined, found_rules, verdict, verdict_with, with_members,
+    beside_a_run, changed, examined, findings_and_repairs, findings_and_repairs_with, found_rules,
+    with_members,
 };
 use super::super::{Extent, FixStatus, NewNamespaces, Rule};
 use super::*;
@@ -17,7 +18,7 @@ fn config_map(namespace: &str) -> Live {
 
 /// The record of the one repair.
 fn repaired(set: &ExaminedSet, extent: Extent) -> Option<String> {
-    let repairs = verdict(set, extent).repairs;
+    let repairs = findings_and_repairs(set, extent).repairs;
     let [repair] = &repairs[..] else {
         return None;
     };
@@ -65,12 +66,12 @@ fn a_repair_beside_a_run_removes_nothing_that_the_run_has_recorded() {
 #[test]
 fn a_label_alone_adds_no_namespace() {
     let rules_and_repairs = |set: &ExaminedSet, extent| {
-        let verdict = verdict_with(set, extent, NewNamespaces::Excluded);
-        let rules = verdict
+        let found = findings_and_repairs_with(set, extent, NewNamespaces::Excluded);
+        let rules = found
             .findings
             .iter()
             .map(|finding| (finding.rule, finding.fix_status));
-        (rules.collect::<Vec<_>>(), verdict.repairs.len())
+        (rules.collect::<Vec<_>>(), found.repairs.len())
     };
     let strange = with_members(
         examined(&["ConfigMap"], &[]),
@@ -97,9 +98,9 @@ fn a_label_alone_adds_no_namespace() {
             live("Service", Some("victim"), "one"),
         ],
     );
-    let verdict = verdict_with(&narrow, Extent::Whole, NewNamespaces::Excluded);
-    let [repair] = &verdict.repairs[..] else {
-        panic!("{:?}", verdict.findings);
+    let found = findings_and_repairs_with(&narrow, Extent::Whole, NewNamespaces::Excluded);
+    let [repair] = &found.repairs[..] else {
+        panic!("{:?}", found.findings);
     };
     assert_eq!(repair.record.group_kinds_value(), "ConfigMap,Secret");
     assert_eq!(repair.record.namespaces_value(), "away");
@@ -113,14 +114,16 @@ fn namespaces_that_are_recorded_survive_the_loss_of_the_kinds() {
     );
     for lost in [None, Some("a/b")] {
         let spoilt = changed(&set, &[], &[(GROUP_KINDS_ANNOTATION, lost)]);
-        let repairs = verdict_with(&spoilt, Extent::Whole, NewNamespaces::Excluded).repairs;
+        let repairs = findings_and_repairs_with(&spoilt, Extent::Whole, NewNamespaces::Excluded).repairs;
         let namespaces = repairs.iter().map(|repair| repair.record.namespaces_value());
         assert!(
             namespaces.clone().all(|value| value == "away"),
             "{lost:?}: {:?}",
             namespaces.collect::<Vec<_>>()
         );
-        let [repair] = &verdict_with(&spoilt, Extent::Whole, NewNamespaces::Included).repairs[..] else {
+        let [repair] =
+            &findings_and_repairs_with(&spoilt, Extent::Whole, NewNamespaces::Included).repairs[..]
+        else {
             panic!("no repair");
         };
         assert_eq!(repair.record.namespaces_value(), "away");
@@ -220,13 +223,13 @@ fn sets_of_other_tools_and_of_unknown_tools_are_kept() {
         (None, "is unknown"),
     ] {
         let set = changed(&wide, &[], &[(TOOLING_ANNOTATION, tooling)]);
-        let verdict = verdict(&set, Extent::Whole);
-        assert_eq!(verdict.repairs, [], "{tooling:?}");
-        let refused = verdict
+        let found = findings_and_repairs(&set, Extent::Whole);
+        assert_eq!(found.repairs, [], "{tooling:?}");
+        let refused = found
             .findings
             .iter()
             .find(|finding| finding.hint.contains(reason));
-        assert!(refused.is_some(), "{:?}", verdict.findings);
+        assert!(refused.is_some(), "{:?}", found.findings);
     }
     let mut ours = changed(&wide, &[], &[(TOOLING_ANNOTATION, None)]);
     ours.parent.writers.insert(PARENT_FIELD_MANAGER.to_owned());
@@ -273,7 +276,7 @@ fn a_repaired_parent_is_not_repaired_again() {
         &[(PART_OF_LABEL, Some(set.found.id.as_str()))],
         &[(GROUP_RESOURCES_ANNOTATION, Some("secrets"))],
     );
-    let [repair] = &verdict(&set, Extent::Whole).repairs[..] else {
+    let [repair] = &findings_and_repairs(&set, Extent::Whole).repairs[..] else {
         panic!("no repair");
     };
     assert_eq!(repair.removals.len(), 2);

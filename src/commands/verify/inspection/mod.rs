@@ -28,7 +28,7 @@ use crate::read::{
 };
 use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
-use crate::verify::{self, ExaminedSet, Extent, Finding, Repair, Surroundings};
+use crate::verify::{self, CheckContext, ExaminedSet, Extent, Finding, Repair};
 
 /// The result of one inspection of the cluster.
 #[derive(Default)]
@@ -211,7 +211,7 @@ impl Inspection<'_> {
         let discovery = &self.cluster.discovery;
         self.unread
             .extend(discovery.failures().iter().map(ToString::to_string));
-        let surroundings = Surroundings {
+        let context = CheckContext {
             discovery,
             appliers: &self.options.appliers,
             extent: if self.unread.is_empty() {
@@ -223,25 +223,25 @@ impl Inspection<'_> {
             lost: &lost,
             runs_under_way: self.options.runs_under_way,
         };
-        let verdict = verify::check(sets, surroundings);
-        let mut findings = verdict.findings;
+        let found = verify::check(sets, context);
+        let mut findings = found.findings;
         findings.extend(orphans);
-        findings.extend(verify::lost_member_findings(sets, &others, surroundings));
+        findings.extend(verify::lost_member_findings(sets, &others, context));
         findings.extend(verify::unlisted_resources_finding(&self.unread, object));
         verify::sort(&mut findings);
         Inspected {
             listings: sets
                 .iter()
                 .filter(|set| set.eligibility != ParentEligibility::Forbidden)
-                .map(|set| SetListing::new(&set.as_shown_by_list(surroundings), discovery))
+                .map(|set| SetListing::new(&set.as_shown_by_list(context), discovery))
                 .collect(),
             findings,
             runs_under_way: describe_runs_not_ended_by_repairs(
                 sets,
-                &verdict.repairs,
+                &found.repairs,
                 self.cluster.server.now(),
             ),
-            repairs: verdict.repairs,
+            repairs: found.repairs,
             unread: std::mem::take(&mut self.unread),
             warnings: std::mem::take(&mut self.warnings),
         }
