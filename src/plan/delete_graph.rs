@@ -59,8 +59,11 @@ impl Plan {
                 let waits_for_dependents = self
                     .dependents_to_await(live)
                     .map(|dependent| (waits[&*dependent.uid], EdgeKind::Needs));
-                let before = before.iter().copied().chain(waits_for_dependents);
-                added.push((&live.key, graph.add(DeleteAction::Delete(live), before)));
+                let delete = graph.add(
+                    DeleteAction::Delete(live),
+                    before.iter().copied().chain(waits_for_dependents),
+                );
+                added.push((&live.key, delete));
             }
             // Not `EndedOrPostponed`: a postponed delete has deleted nothing yet. If the next wave began before that
             // delete, it could delete the object's namespace or CRD, and the object with it.

@@ -67,19 +67,22 @@ pub(super) fn ignored_dependency_warnings(live: &Live) -> Vec<String> {
 /// Sorts applies into steps. Each step is a whole wave, or the part of a wave whose dependencies are all in earlier
 /// steps.
 pub(super) fn sort_into_steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
-    let wave = |object: &DesiredObject| Wave::for_kind(&object.key.group_kind) as usize;
-    let graph = desired::build_dependency_graph_if_annotated(&desired.members, wave);
+    let graph = desired::build_dependency_graph_if_annotated(&desired.members, wave_number);
     // `None` without dependencies. An error is not possible: manifests with a cycle are refused when they are read.
     let ranks = graph.and_then(|graph| graph.ranks().ok());
     let mut steps: BTreeMap<Rank, Vec<Apply>> = BTreeMap::new();
     for apply in applies {
         let rank = match &ranks {
             Some(ranks) => ranks[apply.index],
-            None => Rank::for_wave(wave(&desired.members[apply.index])),
+            None => Rank::for_wave(wave_number(&desired.members[apply.index])),
         };
         steps.entry(rank).or_default().push(apply);
     }
     steps.into_values().collect()
+}
+
+fn wave_number(object: &DesiredObject) -> usize {
+    Wave::for_kind(&object.key.group_kind) as usize
 }
 
 impl Plan {

@@ -153,17 +153,21 @@ pub fn find_newcomers_to_read<T>(
 
 /// Returns a refusal for each object of the manifests that exists and is not in a set.
 pub(super) fn refuse_objects_in_no_set(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
-    let unowned = observed.existing.iter().filter(|live| live.part_of.is_none());
-    let unowned: HashSet<&ObjectKey> = unowned.map(|live| &live.key).collect();
-    let refused = desired
+    let unowned: HashSet<&ObjectKey> = observed
+        .existing
+        .iter()
+        .filter(|live| live.part_of.is_none())
+        .map(|live| &live.key)
+        .collect();
+    desired
         .members
         .iter()
-        .filter(|member| unowned.contains(&member.key));
-    let refusals = refused.map(|member| Refusal::InNoSet {
-        position: member.position.clone(),
-        object: member.key.clone(),
-    });
-    refusals.collect()
+        .filter(|member| unowned.contains(&member.key))
+        .map(|member| Refusal::InNoSet {
+            position: member.position.clone(),
+            object: member.key.clone(),
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -91,11 +91,11 @@ pub fn judge_parent_for_deletion(set: &Set, found: &ParentObject) -> Result<Pare
             refuse_other_tooling(set, &record.tooling),
         ),
         Reading::Faulty(faults) => {
-            let faults = faults.iter().cloned();
             return Err(faults
+                .iter()
                 .map(|fault| Refusal::FaultyParent {
                     parent: parent.clone(),
-                    fault,
+                    fault: fault.clone(),
                 })
                 .collect());
         }

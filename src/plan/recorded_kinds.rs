@@ -102,19 +102,22 @@ fn find_differently_spelled_resource<'d>(
     entry: &GroupKind,
     discovery: &'d Discovery,
 ) -> Option<&'d Resource> {
-    let named = |text: &str| match discovery.find_by_argument(text) {
-        KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
-        _ => None,
-    };
-    if let Some(resource) = named(&entry.to_string()) {
+    if let Some(resource) = find_served_by_argument(discovery, &entry.to_string()) {
         let with_version = format!("{}.{}", resource.version, resource.group);
         if resource.group == entry.group || with_version == entry.group {
             return Some(resource);
         }
     }
     // In the core group, such as `ConfigMap.v1`, the version stands where another entry has its group.
-    let bare = named(&entry.kind)?;
+    let bare = find_served_by_argument(discovery, &entry.kind)?;
     (bare.group.is_empty() && bare.version == entry.group).then_some(bare)
+}
+
+fn find_served_by_argument<'d>(discovery: &'d Discovery, text: &str) -> Option<&'d Resource> {
+    match discovery.find_by_argument(text) {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

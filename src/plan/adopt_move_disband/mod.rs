@@ -257,8 +257,9 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) ->
     }
     match &candidate.found_by {
         FoundBy::Selected(Creator::Others(managers)) => {
-            let managers = managers.clone();
-            return MembershipChange::Keep(MembershipKeepReason::MadeByOthers { managers });
+            return MembershipChange::Keep(MembershipKeepReason::MadeByOthers {
+                managers: managers.clone(),
+            });
         }
         FoundBy::Tracked(Mark::Other(reason)) => {
             return MembershipChange::Keep(MembershipKeepReason::TrackedElsewhere(reason.clone()));
@@ -367,9 +368,11 @@ pub fn plan_move(
         }
     }
     let found: BTreeSet<&ObjectKey> = members_of_both.iter().map(|live| &live.key).collect();
-    let requested = requested.into_iter().flatten();
-    plan.skips
-        .extend(requested.filter(|object| !found.contains(&object.key)));
+    let not_found = requested
+        .into_iter()
+        .flatten()
+        .filter(|object| !found.contains(&object.key));
+    plan.skips.extend(not_found);
     plan
 }
 

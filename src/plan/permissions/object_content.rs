@@ -40,15 +40,10 @@ pub(super) fn needed_for_content(
 /// `pkg/registry/rbac/escalation_check.go`, `RoleEscalationAuthorized`.
 fn needed_to_escalate(role: &DesiredObject) -> Option<Permission> {
     let value = role.object.value();
-    let grants = |field: &str| {
-        value
-            .get(field)
-            .is_some_and(|value| !is_null_or_empty_array(value))
-    };
-    if !grants("rules") && !grants("aggregationRule") {
-        return None;
-    }
-    Some(Permission::on_object(Verb::Escalate, &role.resource, &role.key))
+    let grants_nothing = ["rules", "aggregationRule"]
+        .iter()
+        .all(|field| value.get(field).is_none_or(is_null_or_empty_array));
+    (!grants_nothing).then(|| Permission::on_object(Verb::Escalate, &role.resource, &role.key))
 }
 
 fn is_null_or_empty_array(value: &Value) -> bool {

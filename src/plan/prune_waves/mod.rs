@@ -84,14 +84,13 @@ impl<'l> LeavingObjects<'l> {
             .filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
         let objects: Vec<&Live> = prunes.iter().chain(terminating.map(|skip| &skip.live)).collect();
         let indexes: HashMap<&ObjectKey, usize> = index_by_key(&objects);
-        let holds_parent = |index: usize| holds_parent_of(set, objects[index]);
         let mut edges = BTreeSet::new();
         for (dependent, live) in objects.iter().enumerate() {
             let dependencies = live.dependencies.objects.iter();
             for dependency in dependencies.filter_map(|key| indexes.get(key).copied()) {
                 // The parent's own namespace or CRD is deleted after the parent, and so after all other members. Those
                 // must not wait until it is gone, even if it depends on them.
-                let is_possible = !holds_parent(dependent) || holds_parent(dependency);
+                let is_possible = !holds_parent_of(set, live) || holds_parent_of(set, objects[dependency]);
                 if dependency != dependent && is_possible {
                     edges.insert((dependent, dependency));
                 }
@@ -123,9 +122,12 @@ impl<'l> LeavingObjects<'l> {
                     return ranks;
                 }
                 Err(cycle) => {
-                    let names = cycle.iter().chain(cycle.first()).rev();
-                    let names: Vec<String> =
-                        names.map(|index| self.objects[*index].key.to_string()).collect();
+                    let names: Vec<String> = cycle
+                        .iter()
+                        .chain(cycle.first())
+                        .rev()
+                        .map(|index| self.objects[*index].key.to_string())
+                        .collect();
                     warnings.push(format!(
                         "dependencies form a cycle, so objects are deleted in the order of their kinds: {}",
                         names.join(" -> ")

@@ -41,17 +41,16 @@ pub fn stale_plan_error(changes: Vec<String>) -> Error {
 /// Returns the objects that have to be read to find the drift: the objects that the saved plan or the new `plan`
 /// writes, and the objects that the new plan does not know any more.
 pub fn objects_to_read(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
-    let is_write = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
     let now = list_intents_and_unwritten_uids(plan, desired);
     let mut keys = BTreeSet::new();
     for object in &saved.objects {
-        if is_write(&object.intent) || !now.contains_key(&object.key) {
+        if object.intent.is_write() || !now.contains_key(&object.key) {
             keys.insert(object.key.clone());
         }
     }
     keys.extend(
         now.into_iter()
-            .filter(|(_, (intent, _))| is_write(intent))
+            .filter(|(_, (intent, _))| intent.is_write())
             .map(|(key, _)| key),
     );
     keys

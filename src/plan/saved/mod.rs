@@ -227,6 +227,12 @@ pub enum Intent {
     Skip(String),
 }
 
+impl Intent {
+    fn is_write(&self) -> bool {
+        matches!(self, Self::Apply | Self::Prune)
+    }
+}
+
 impl SavedManifest {
     /// Creates the saved form of a manifest, with the values of a Secret hidden.
     pub fn new(manifest: &Manifest, salt: &Salt) -> Self {
