@@ -113,15 +113,16 @@ else the service account of the Pod. Proxies: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
 pub(super) fn with_pages(root: Command) -> Command {
     let shared: Vec<Arg> = root.get_arguments().cloned().collect();
     let front = format_front_page(&root);
-    let root = root.mut_subcommands(|command| {
+    root.mut_subcommands(|command| {
         let page = match command.get_name() {
             "connection" => format_connection_page(),
             _ => format_command_page(&command, &shared),
         };
         let usage = find_usage(command.get_name());
         command.override_usage(usage).override_help(page)
-    });
-    root.override_usage(USAGE).override_help(front)
+    })
+    .override_usage(USAGE)
+    .override_help(front)
 }
 
 fn format_front_page(root: &Command) -> String {

@@ -9,23 +9,23 @@ use crate::model::text::parse_boolean;
 
 /// Lets every boolean flag accept a value after `=`, as kubectl does. If a flag is repeated, the last one counts.
 pub(super) fn accept_values_for_boolean_flags(command: Command) -> Command {
-    let command = command.mut_args(|argument| match argument.get_action() {
-        ArgAction::SetTrue => argument
-            .action(ArgAction::Set)
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_value("false")
-            .default_missing_value("true")
-            .value_parser(parse_boolean)
-            .value_name("BOOL"),
-        _ => argument,
-    });
-    command.mut_subcommands(accept_values_for_boolean_flags)
+    command
+        .mut_args(|argument| match argument.get_action() {
+            ArgAction::SetTrue => argument
+                .action(ArgAction::Set)
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_value("false")
+                .default_missing_value("true")
+                .value_parser(parse_boolean)
+                .value_name("BOOL"),
+            _ => argument,
+        })
+        .mut_subcommands(accept_values_for_boolean_flags)
 }
 
 /// Rewrites `-v 6` and `-v6` to `-v=6`. In `-v web`, the word is not a number, so it is left as the next argument.
 pub(super) fn rewrite_verbosity(arguments: Vec<OsString>) -> Vec<OsString> {
-    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let mut rewritten: Vec<OsString> = Vec::new();
     // Whether the last argument was `-v` without a level.
     let mut follows_flag = false;
@@ -52,6 +52,10 @@ pub(super) fn rewrite_verbosity(arguments: Vec<OsString>) -> Vec<OsString> {
         }
     }
     rewritten
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -62,10 +62,10 @@ impl Script for DeleteScript<'_> {
         outdated: Option<Prepared>,
     ) -> Result<Option<Prepared>, Error> {
         let options = self.options;
-        let outdated = outdated.map(|outdated| outdated.cluster);
+        let outdated_cluster = outdated.map(|outdated| outdated.cluster);
         let wanted = Wanted::Parent(&options.set);
         let mut cluster = run
-            .discover_or_discover_again(self.shared, wanted, outdated)
+            .discover_or_discover_again(self.shared, wanted, outdated_cluster)
             .await?;
         let mut named = resolve_named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);

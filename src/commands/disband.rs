@@ -59,10 +59,10 @@ impl Script for DisbandScript<'_> {
         outdated: Option<PlannedDisband>,
     ) -> Result<Option<PlannedDisband>, Error> {
         let membership = self.membership;
-        let outdated = outdated.map(|outdated| outdated.cluster);
+        let outdated_cluster = outdated.map(|outdated| outdated.cluster);
         let wanted = Wanted::Parent(&membership.set);
         let mut cluster = run
-            .discover_or_discover_again(self.shared, wanted, outdated)
+            .discover_or_discover_again(self.shared, wanted, outdated_cluster)
             .await?;
         let named = resolve_named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);

@@ -389,8 +389,11 @@ fn find_remaining(
     appliers: &BTreeSet<String>,
 ) -> Vec<Live> {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
-    let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
-    old_members.iter().filter(|live| !leaves(live)).cloned().collect()
+    old_members
+        .iter()
+        .filter(|live| !moved.contains(live.uid.as_str()) && !plan::is_owned_copy(live, from, appliers))
+        .cloned()
+        .collect()
 }
 
 /// Returns a member of the new set, or its parent, that names the old parent as its owner. If the old parent were

@@ -242,7 +242,7 @@ async fn read_members(
     let mut warnings = Vec::new();
     let states = RefCell::new(BTreeMap::new());
     // Only the state of each whole object is kept in memory.
-    let finding = add_members_and_visit_each(
+    add_members_and_visit_each(
         cluster,
         &mut set,
         options.concurrency,
@@ -251,8 +251,8 @@ async fn read_members(
             let state = MemberState::new(object, live, rules, cluster.server.now());
             states.borrow_mut().insert(live.uid.clone(), state);
         },
-    );
-    finding.await;
+    )
+    .await;
     if let Some(own) = &rules.own {
         warnings.extend(own.warn_of_unknown_kinds(&cluster.discovery));
     }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind};
 use crate::manifest::Source;
-use crate::manifest::desired::{Desired, DesiredObject};
+use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::plan::{
     Apply, Consent, LiveMembership, MembershipPlan, Observed, Plan, Policy, Proposal, Refusal, SkipReason,
@@ -92,15 +92,7 @@ pub async fn ask_user(question: Question) -> bool {
 /// Returns the part of a plan that a prompt shows.
 pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> PlanOutline {
     let existing: HashSet<&ObjectKey> = observed.existing.iter().map(|live| &live.key).collect();
-    let keys = |objects: Vec<&DesiredObject>| -> Vec<ObjectKey> {
-        objects.iter().map(|object| object.key.clone()).collect()
-    };
-    let applied_objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
-        applies
-            .iter()
-            .map(|apply| &desired.members[apply.index])
-            .collect()
-    };
+    let key_of = |apply: &Apply| desired.members[apply.index].key.clone();
     let (created, changed): (Vec<&Apply>, Vec<&Apply>) =
         plan.all_applies().partition(|apply| match apply.live_membership {
             LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
@@ -108,18 +100,19 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
             | LiveMembership::OfAnotherSet { .. }
             | LiveMembership::Terminating => false,
         });
-    let mut recreatable: Vec<&DesiredObject> = plan.changed_members(desired).collect();
-    recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));
+    let recreatable = plan
+        .changed_members(desired)
+        .filter(|object| policy.may_recreate(object, &plan.preconditions));
     let with_data = plan.all_applies().filter(|apply| match apply.live_membership {
         LiveMembership::Member { deletes_data, .. } => deletes_data,
         _ => false,
     });
     PlanOutline {
-        created: keys(applied_objects(created)),
-        changed: keys(applied_objects(changed)),
-        recreatable: keys(recreatable),
+        created: created.into_iter().map(key_of).collect(),
+        changed: changed.into_iter().map(key_of).collect(),
+        recreatable: recreatable.map(|object| object.key.clone()).collect(),
         recreated: Vec::new(),
-        with_data: keys(applied_objects(with_data.collect())).into_iter().collect(),
+        with_data: with_data.map(key_of).collect(),
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
         losses: plan.accepted.clone(),
         unchanged: plan.unchanged.len(),

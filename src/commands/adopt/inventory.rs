@@ -279,17 +279,21 @@ async fn list_labeled_and_read_contents(
         labels: labels.to_owned(),
         accept: read::METADATA_LIST,
     };
-    let keep = |object: &Value, _: &Arc<Resource>| Some(object.clone());
-    let mut listed = read::list_collections(&cluster.server, &targets, &selector, 1, keep).await?;
-    let name_of = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
-    let selected = tool.select_to_read_whole(&listed).into_iter();
-    let names: Vec<Option<String>> = selected.map(name_of).collect();
-    for name in names.into_iter().flatten() {
+    let mut listed = read::list_collections(&cluster.server, &targets, &selector, 1, |object, _| {
+        Some(object.clone())
+    })
+    .await?;
+    let names: Vec<String> = tool
+        .select_to_read_whole(&listed)
+        .into_iter()
+        .filter_map(|object| Some(object["metadata"]["name"].as_str()?.to_owned()))
+        .collect();
+    for name in names {
         let group_kind = resource.group_kind();
         let whole = read_whole(cluster, resource, &group_kind, &name, namespace).await?;
         let position = listed
             .iter()
-            .position(|object| name_of(object).as_deref() == Some(&name));
+            .position(|object| object["metadata"]["name"] == name.as_str());
         match (position, whole) {
             (Some(position), Some(whole)) => listed[position] = whole,
             // The object was deleted since the list: an upgrade deletes the oldest revision.

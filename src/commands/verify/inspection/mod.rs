@@ -301,13 +301,14 @@ impl Inspection<'_> {
             return Vec::new();
         }
         let now = self.cluster.server.now();
-        let candidates = self.list_candidates(&parents.kinds, None, "", |item, resource| {
-            ParentCandidate::from_object(item, resource, now).filter(|parent| {
-                !parent.has_applyset_metadata()
-                    && wanted_ids.contains(ApplySetId::for_parent(&parent.identity).as_str())
+        let candidates = self
+            .list_candidates(&parents.kinds, None, "", |item, resource| {
+                ParentCandidate::from_object(item, resource, now).filter(|parent| {
+                    !parent.has_applyset_metadata()
+                        && wanted_ids.contains(ApplySetId::for_parent(&parent.identity).as_str())
+                })
             })
-        });
-        let candidates = candidates.await;
+            .await;
         // A parent without its metadata may be in a collection that was listed before, and cannot be listed now.
         let is_complete = parents.extent != Extent::Part && candidates.unread.is_empty();
         // A collection that the first list could not read either is reported already.
@@ -349,9 +350,8 @@ impl Inspection<'_> {
 
     /// Notes the resources of collections that could not be listed.
     fn note_unread(&mut self, unread: &[(ListTarget, ListError)]) {
-        let unread = unread.iter();
-        self.unread
-            .extend(unread.map(|(target, _)| target.resource.group_resource()));
+        let resources = unread.iter().map(|(target, _)| target.resource.group_resource());
+        self.unread.extend(resources);
     }
 }
 

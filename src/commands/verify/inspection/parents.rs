@@ -75,10 +75,11 @@ impl Inspection<'_> {
             let permitted: BTreeSet<_> = kinds.iter().map(|kind| kind.group_kind()).collect();
             let mut others = self.resources.clone();
             others.retain(|resource| !permitted.contains(&resource.group_kind()));
-            let candidates = self.list_candidates(&others, None, ID_LABEL, |item, resource| {
-                ParentCandidate::from_object(item, resource, now)
-            });
-            let results = candidates.await;
+            let results = self
+                .list_candidates(&others, None, ID_LABEL, |item, resource| {
+                    ParentCandidate::from_object(item, resource, now)
+                })
+                .await;
             is_complete &= results.unread.is_empty() && self.cluster.discovery.failures().is_empty();
             for parent in results.found {
                 let kind = self.determine_parent_eligibility(&parent).await;
@@ -86,13 +87,8 @@ impl Inspection<'_> {
             }
         }
         sets.sort_by(|one, other| {
-            let order = |set: &ExaminedSet| {
-                (
-                    set.found.identity.namespace.clone(),
-                    set.found.identity.name.clone(),
-                )
-            };
-            order(one).cmp(&order(other))
+            let [one, other] = [one, other].map(|set| &set.found.identity);
+            (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
         });
         Ok(Parents {
             sets,
