@@ -10,7 +10,7 @@ use crate::manifest::desired;
 use crate::model::history_annotation::{self, Counts, Run, RunOperation, RunResult};
 use crate::read;
 
-/// The history entry of a run, as far as it is known.
+/// Counts the changes of a run for its entry in the history.
 #[derive(Debug, Default)]
 pub struct ChangeCounter {
     changes: RefCell<Changes>,

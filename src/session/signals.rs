@@ -9,7 +9,7 @@ use crate::report;
 
 /// Listens for SIGINT, SIGTERM, SIGQUIT and SIGHUP. The first signal stops the run after the requests in flight, the
 /// second stops the run immediately, and the third ends the program in any state. After the second signal, the run has
-/// [`SLOW_READER`] to report its end; then the program ends too, because nobody may be reading its output.
+/// [`SLOW_READER`] to report its end; then the program ends too, because perhaps no program reads its output.
 ///
 /// Listens on a thread of its own, so that signals are handled while the run is blocked by a slow reader of its output.
 /// Returns only once the thread listens: a signal before that would kill the run.

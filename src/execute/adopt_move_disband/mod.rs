@@ -123,8 +123,8 @@ impl MembershipExecution<'_> {
         ));
     }
 
-    /// Returns the parents of the set that the objects join and of the set that they leave, as far as there are such
-    /// sets.
+    /// Returns the parent of the set that the objects join, if they join one, and that of the set that they leave, if they
+    /// leave one.
     fn parents(&self) -> impl Iterator<Item = &ParentWriting<'_>> {
         let joined = self.joined.iter().map(|joined| &joined.parent);
         joined.chain(self.left.iter().map(|left| &left.parent))

@@ -122,7 +122,7 @@ impl Execution<'_> {
             .await
     }
 
-    /// Deletes those objects of these waves that `judge` allows.
+    /// Deletes the objects of the waves, except for those that `judge` keeps.
     pub(super) async fn delete_waves_as_judged(
         &self,
         waves: &Waves<'_>,
@@ -372,8 +372,8 @@ impl Deletes<'_, '_> {
     }
 
     /// Lists what these containers hold, and notes those that have gained objects: `delete_if_still_allowed` keeps
-    /// them. A container of an object that was kept need not be listed, because it is kept anyway. What was to be
-    /// deleted and was not does not count as deleted.
+    /// them. A container of an object that was kept need not be listed, because it is kept too. An object whose delete
+    /// failed, or that was kept, does not count as deleted.
     async fn note_containers_that_gained_objects(&self, containers: &[&Live]) {
         let mut judge = Judge::clone(&self.judge.borrow());
         let planned = self.execution.plan.all_prunes();

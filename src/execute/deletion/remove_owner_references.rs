@@ -75,7 +75,7 @@ impl Execution<'_> {
         allowed.cloned().collect()
     }
 
-    /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They
+    /// Carries out the detachments that the judge allows, and returns the objects that were detached. They
     /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it. If one has
     /// to wait for a webhook, the owner references of the others are outdated.
     pub(super) async fn carry_out_allowed_detachments<'d>(

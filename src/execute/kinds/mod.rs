@@ -96,8 +96,8 @@ impl Execution<'_> {
                 .apply_and_migrate_managed_fields(object, live_membership, &expected)
                 .await;
             if let Ok(reply) = &mut answer {
-                // The next apply expects the object as this one has written it: another set may take it meanwhile. If
-                // this apply expected nothing, neither does the next one.
+                // The next apply expects the object as this one has written it: another set may have taken it by
+                // then. If this apply expected nothing, the next one does not either.
                 if expected != Expected::Any {
                     let written = Seen::from_uid_and_version(&reply.json_or_null());
                     expected = self.expect_version_if_sendable(&written.uid, &written.resource_version);

@@ -2,7 +2,7 @@
 //! delete them after the prune.
 //!
 //! An object counts as a dependent as soon as one of its owners is deleted. If it has another owner, the garbage
-//! collector keeps the object until that owner is deleted, too, but nobody knows when that will be.
+//! collector keeps the object until that owner is deleted, too, and it is not known when that will be.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -273,8 +273,8 @@ fn read_owner_uids_of_manifest(object: &DesiredObject) -> Vec<String> {
 }
 
 /// Returns the UIDs of all objects that are deleted, each with the pruned object that it is deleted with: the pruned
-/// objects, the objects in pruned containers, and the dependents of both. `staying` objects are not deleted; nor are
-/// objects that only these own.
+/// objects, the objects in pruned containers, and the dependents of both. Objects in
+/// `staying` are not deleted, and neither are objects that have no other owners than those.
 fn find_deleted_with_prunes(
     observed: &Observed,
     prunes: &[Live],

@@ -67,8 +67,8 @@ impl Recreate {
 
 impl Policy {
     /// Returns whether a run that is bound by these preconditions may delete this member and create it
-    /// again, as far as the manifest and the flags show it. The live object may be an obstacle still; see
-    /// [`Judge::obstacle_to_recreation`].
+    /// again, as far as the manifest and the flags show it. Whether the live object is an obstacle is
+    /// judged by [`Judge::obstacle_to_recreation`].
     pub fn may_recreate(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
         let would_lose_data = self.data_loss == Risk::Refused && loses_data(&object.key.group_kind);
         self.recreate.allows(object, preconditions)

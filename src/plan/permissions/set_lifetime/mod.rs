@@ -177,8 +177,8 @@ fn needed_to_list_autoscalers(desired: &Desired, discovery: &Discovery) -> BTree
 }
 
 /// Returns the permissions to find out during a wait why a workload is not ready, and whether it has failed: to list its
-/// Pods, the events about them, and the ReplicaSets of a Deployment. Without them, the wait goes on until its time is
-/// over.
+/// Pods, the events about them, and the ReplicaSets of a Deployment. Without them, the wait continues until its time
+/// is over.
 fn needed_to_judge_pods(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
     let mut needed = BTreeSet::new();
     for member in &desired.members {
