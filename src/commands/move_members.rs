@@ -98,8 +98,9 @@ impl Script for MoveScript<'_> {
     }
 
     fn sets<'p>(&self, planned: &'p PlannedMove) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
-        let sets = [&planned.from, &planned.into];
-        sets.map(|read| (&read.named, read.parent())).into()
+        [&planned.from, &planned.into]
+            .map(|read| (&read.named, read.parent()))
+            .into()
     }
 
     fn proposal(&self, planned: &PlannedMove) -> Proposal {

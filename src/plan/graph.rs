@@ -77,8 +77,10 @@ impl<A> Graph<A> {
 
     /// Returns all actions and barriers in the order in which they were added: earlier ones first.
     pub fn nodes(&self) -> impl Iterator<Item = (ActionId, &GraphNode<A>)> {
-        let nodes = self.nodes.iter().enumerate();
-        nodes.map(|(index, node)| (ActionId(index), node))
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (ActionId(index), node))
     }
 
     fn push(&mut self, action: Result<A, Barrier>, before: Vec<(ActionId, EdgeKind)>) -> ActionId {

@@ -124,11 +124,10 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
 /// Returns the objects that a plan keeps, with the reasons, except for copies: the garbage collector deletes those with
 /// their owner.
 fn kept_objects(plan: &Plan) -> Vec<(ObjectKey, SkipReason)> {
-    let kept = plan
-        .skips
+    plan.skips
         .iter()
-        .filter(|skip| !matches!(skip.reason, SkipReason::OwnedCopy(_)));
-    kept.map(|skip| (skip.live.key.clone(), skip.reason.clone()))
+        .filter(|skip| !matches!(skip.reason, SkipReason::OwnedCopy(_)))
+        .map(|skip| (skip.live.key.clone(), skip.reason.clone()))
         .collect()
 }
 

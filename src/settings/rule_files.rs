@@ -96,9 +96,9 @@ impl Ignore {
 
 /// Reads a file of rules as text. `hint` is for a file that cannot be read.
 fn read_rule_file(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
-    let text = regular_file::read_any(Path::new(file), SMALL)
-        .and_then(|bytes| kubernetes_yaml::decode(bytes).map_err(io::Error::other));
-    text.map_err(|error| Error::usage(format!("{flag} {file}: {}", describe_cause(&error)), hint))
+    regular_file::read_any(Path::new(file), SMALL)
+        .and_then(|bytes| kubernetes_yaml::decode(bytes).map_err(io::Error::other))
+        .map_err(|error| Error::usage(format!("{flag} {file}: {}", describe_cause(&error)), hint))
 }
 
 /// Returns the error that a file of rules is invalid, with the line if it is known.

@@ -213,9 +213,12 @@ impl Execution<'_> {
 
     /// Returns the UIDs of containers that are kept because an object in them has a keep annotation.
     pub(super) fn uids_of_containers_with_kept_objects(&self) -> BTreeSet<String> {
-        let skips = self.plan.skips.iter();
-        let containers = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
-        containers.map(|skip| skip.live.uid.clone()).collect()
+        self.plan
+            .skips
+            .iter()
+            .filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }))
+            .map(|skip| skip.live.uid.clone())
+            .collect()
     }
 
     /// Returns the outcome that each member and the parent have if the run ends before it deletes them.
@@ -224,9 +227,10 @@ impl Execution<'_> {
             reason: skip.reason.to_string(),
             ..skipped_outcome_without_reason(&skip.live)
         });
-        let members = self.plan.all_prunes();
-        let (parent_containers, members): (Vec<&Live>, Vec<&Live>) =
-            members.partition(|live| self.is_parent_container(live));
+        let (parent_containers, members): (Vec<&Live>, Vec<&Live>) = self
+            .plan
+            .all_prunes()
+            .partition(|live| self.is_parent_container(live));
         let parent = self
             .state
             .parent
@@ -242,16 +246,17 @@ impl Execution<'_> {
     pub fn members_to_be_gone_before_parent(&self) -> impl Iterator<Item = &Live> {
         let skips = self.plan.skips.iter();
         let terminating = skips.filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
-        let deleted = self.plan.all_prunes();
-        deleted
+        self.plan
+            .all_prunes()
             .filter(|live| !self.is_parent_container(live))
             .chain(terminating.map(|skip| &skip.live))
     }
 
     /// Returns the parent's containers that this run deletes.
     pub fn parent_containers_to_delete(&self) -> impl Iterator<Item = &Live> {
-        let prunes = self.plan.all_prunes();
-        prunes.filter(|live| self.is_parent_container(live))
+        self.plan
+            .all_prunes()
+            .filter(|live| self.is_parent_container(live))
     }
 
     pub(super) fn is_parent_container(&self, live: &Live) -> bool {

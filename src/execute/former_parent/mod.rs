@@ -129,13 +129,13 @@ impl ParentRelease<'_> {
     /// Deletes the parent, removes its record, or determines a narrower record, as `aim` says.
     pub async fn carry_out_aim(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let aim = self.aim;
-        let seen_to = match aim {
+        let outcome = match aim {
             ParentAim::Narrow => self.determine_narrower_record(sink).await,
             ParentAim::RemoveRecord | ParentAim::Delete => {
                 self.delete_parent_or_record_with_retries(sink).await
             }
         };
-        seen_to.map_err(|error| match error {
+        outcome.map_err(|error| match error {
             ReleaseError::Request(error) if aim != ParentAim::Delete => ReleaseError::Unwritten(error),
             error => error,
         })

@@ -81,11 +81,10 @@ impl ParentRelease<'_> {
         &self,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, ReleaseError> {
-        let found = self
-            .remaining
+        self.remaining
             .list_and_await_deletions(&ParentDisposition::Goes, sink)
-            .await;
-        found.map_err(ReleaseError::NotListedWithoutParent)
+            .await
+            .map_err(ReleaseError::NotListedWithoutParent)
     }
 
     async fn widen_record(

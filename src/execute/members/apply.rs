@@ -262,21 +262,15 @@ impl Execution<'_> {
             .send_replacing_unusable_api_versions(object, live_membership, &mut lock)
             .await
         {
-            Err(error) if self.is_resolved_by_migration(&error, live_membership) => {
-                self.migrate_and_renew_lock(object, live_membership, &mut lock)
-                    .await?;
-                return self
-                    .send_with_conflict_retries(object, live_membership, lock.as_ref())
-                    .await;
-            }
-            // The object may be invalid only because it keeps fields of its former owner. If a dry run shows that it is
-            // valid without them, they are migrated.
+            // The object may also be invalid only because it keeps fields of its former owner. If a dry run shows that
+            // it is valid without them, they are migrated.
             Err(error)
-                if !has_to_migrate_first
-                    && self
-                        .predict_migration_after_refusal(object, live_membership, &mut None, &error)
-                        .await
-                        .is_some() =>
+                if self.is_resolved_by_migration(&error, live_membership)
+                    || (!has_to_migrate_first
+                        && self
+                            .predict_migration_after_refusal(object, live_membership, &mut None, &error)
+                            .await
+                            .is_some()) =>
             {
                 self.migrate_and_renew_lock(object, live_membership, &mut lock)
                     .await?;

@@ -102,14 +102,20 @@ impl<'a, A> Postponed<'a, A> {
 
     /// Returns the number of probes that are under way.
     pub(super) fn count_probes_under_way(&self) -> usize {
-        let probes = self.queues.values().filter_map(|queue| queue.probe);
-        probes.filter(|id| !self.resumed.contains_key(id)).count()
+        self.queues
+            .values()
+            .filter_map(|queue| queue.probe)
+            .filter(|id| !self.resumed.contains_key(id))
+            .count()
     }
 
     /// Returns the time at which the next probe begins; `None` if no webhook waits for its next probe.
     pub(super) fn next_probe_time(&self) -> Option<Instant> {
-        let queues = self.queues.iter().filter(|(_, queue)| queue.probe.is_none());
-        queues.map(|(name, queue)| self.next_probe_of(name, queue)).min()
+        self.queues
+            .iter()
+            .filter(|(_, queue)| queue.probe.is_none())
+            .map(|(name, queue)| self.next_probe_of(name, queue))
+            .min()
     }
 
     fn next_probe_of(&self, name: &String, queue: &Queue<A>) -> Instant {

@@ -265,11 +265,11 @@ fn read_owner_uids_of_manifest(object: &DesiredObject) -> Vec<String> {
     }
     let metadata = object.object.metadata();
     let owners = metadata.get(FIELD).and_then(|owners| owners.as_array());
-    let uids = owners
+    owners
         .into_iter()
         .flatten()
-        .filter_map(|owner| owner["uid"].as_str());
-    uids.map(str::to_owned).collect()
+        .filter_map(|owner| Some(owner["uid"].as_str()?.to_owned()))
+        .collect()
 }
 
 /// Returns the UIDs of all objects that are deleted, each with the pruned object that it is deleted with: the pruned

@@ -136,8 +136,10 @@ impl<'l> LeavingObjects<'l> {
                 }
             }
         }
-        let prunes = self.objects[..self.prune_count].iter();
-        prunes.map(|live| Rank::for_wave(prune_wave_of(live))).collect()
+        self.objects[..self.prune_count]
+            .iter()
+            .map(|live| Rank::for_wave(prune_wave_of(live)))
+            .collect()
     }
 
     /// Returns an edge from each object in a container to the container, because deleting the container deletes its objects.
@@ -188,8 +190,11 @@ impl<'l> LeavingObjects<'l> {
 }
 
 fn index_by_key<'l>(objects: &[&'l Live]) -> HashMap<&'l ObjectKey, usize> {
-    let indexes = objects.iter().enumerate();
-    indexes.map(|(index, live)| (&live.key, index)).collect()
+    objects
+        .iter()
+        .enumerate()
+        .map(|(index, live)| (&live.key, index))
+        .collect()
 }
 
 /// Returns the index of the object's wave in the order of pruning, which is the reverse of [`Wave::ALL`].
@@ -202,9 +207,10 @@ impl Plan {
     /// to follow the applies has none.
     pub fn describe_prune_times(&self, policy: &Policy) -> HashMap<&str, String> {
         let last: HashSet<&str> = self.last_prunes.iter().flatten().map(|live| &*live.uid).collect();
-        let prunes = self.all_prunes();
-        let times = prunes.map(|live| (&*live.uid, self.describe_prune_time(live, &last, policy)));
-        times.filter(|(_, time)| !time.is_empty()).collect()
+        self.all_prunes()
+            .map(|live| (&*live.uid, self.describe_prune_time(live, &last, policy)))
+            .filter(|(_, time)| !time.is_empty())
+            .collect()
     }
 
     /// Returns the time of one prune; empty if it only has to follow the applies. `last` are the UIDs of the last

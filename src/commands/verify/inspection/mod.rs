@@ -367,10 +367,10 @@ fn is_orphan(live: &Live, known_ids: &BTreeSet<String>) -> bool {
 
 /// Returns the ids of these sets. An object with a copy of another set's id is not a parent.
 fn collect_ids_of_eligible_parents(sets: &[ExaminedSet]) -> BTreeSet<String> {
-    let parents = sets
-        .iter()
-        .filter(|set| set.eligibility != ParentEligibility::Forbidden);
-    parents.map(|set| set.found.id.to_string()).collect()
+    sets.iter()
+        .filter(|set| set.eligibility != ParentEligibility::Forbidden)
+        .map(|set| set.found.id.to_string())
+        .collect()
 }
 
 /// Returns the selector for a list of the metadata of objects with these labels.
