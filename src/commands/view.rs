@@ -114,8 +114,10 @@ async fn wait_until_all_are_current(
         };
         let targets = list_targets_without_manifests(&shown.set.members);
         let mut sink = |event: Event| reporter.take_event(event);
-        let waited = interrupt.run_until_stop_at_once(waiting.run(targets, &mut sink));
-        let outcome = waited.await.unwrap_or(Outcome::Interrupted);
+        let outcome = interrupt
+            .run_until_stop_at_once(waiting.run(targets, &mut sink))
+            .await
+            .unwrap_or(Outcome::Interrupted);
         if outcome == Outcome::Interrupted {
             return Err(Error::interrupted());
         }

@@ -131,11 +131,12 @@ impl Execution<'_> {
 
     /// Reads the object; `None` if it does not exist or is not being deleted.
     async fn read_if_terminating(&self, object: &DesiredObject) -> Result<Option<Live>, Message> {
-        let read = read::read_object(self.server, &object.resource, &object.key).await;
-        let found = read.map_err(|error| {
-            Message::new(format!("not created again: cannot read it: {}", error.kind))
-                .with_hint(RECREATION_HINT)
-        })?;
+        let found = read::read_object(self.server, &object.resource, &object.key)
+            .await
+            .map_err(|error| {
+                Message::new(format!("not created again: cannot read it: {}", error.kind))
+                    .with_hint(RECREATION_HINT)
+            })?;
         let live = found.and_then(|found| Live::from_object(&found, &object.resource));
         Ok(live.filter(|live| live.presence == Presence::Terminating))
     }

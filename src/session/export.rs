@@ -161,9 +161,9 @@ impl ExportSource<'_> {
     /// `None` otherwise, because the next run creates such a parent itself.
     async fn export_parent_if_needed(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
-        let read = read::read_object(&self.cluster.server, self.parent_resource, key).await;
-        let object =
-            read.map_err(|error| error.to_error_while_reading(format_args!("the set's parent {key}")))?;
+        let object = read::read_object(&self.cluster.server, self.parent_resource, key)
+            .await
+            .map_err(|error| error.to_error_while_reading(format_args!("the set's parent {key}")))?;
         let exported = object.map(|object| export(&object, self.field_manager, None, None));
         let needed = exported
             .filter(|exported| exported.fields == ExportedFields::Applied || run.taken_in.contains(key));

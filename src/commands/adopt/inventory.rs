@@ -319,6 +319,7 @@ async fn read_whole(
         namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
     };
-    let read = read::read_object(&cluster.server, resource, &key).await;
-    read.map_err(|error| error.to_error_while_reading(&key))
+    read::read_object(&cluster.server, resource, &key)
+        .await
+        .map_err(|error| error.to_error_while_reading(&key))
 }

@@ -287,7 +287,7 @@ fn delete_request_for_purpose(live: &Live, dry_run: DryRun, purpose: DeletePurpo
 pub enum DeleteAttempt {
     /// The object was deleted, is kept, or could not be deleted; a webhook that cannot be called yet is one reason.
     Ended(Box<MemberReply>),
-    /// Nothing was deleted: the object has changed since it was read. This is how it was read again.
+    /// Nothing was deleted, because the object has changed. Holds the object as it was read again.
     Changed(Box<Live>),
 }
 

@@ -89,9 +89,8 @@ impl DeleteResults {
 
 impl Execution<'_> {
     /// Reads owner references again, removes those because of which the garbage collector would delete kept objects,
-    /// and deletes these waves.
-    /// `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is called once, with the
-    /// objects that have lost owner references; with `None` if nothing is deleted.
+    /// and deletes the waves. `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is
+    /// called once, with the objects that have lost owner references; with `None` if nothing is deleted.
     pub(super) async fn remove_owner_references_and_delete(
         &self,
         waves: &Waves<'_>,

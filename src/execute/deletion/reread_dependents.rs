@@ -77,8 +77,7 @@ impl Execution<'_> {
     ) -> Result<Dependents, OwnerReferencesUnread> {
         let namespaces = DependentNamespaces::for_prunes(self.plan);
         unlabeled.retain(|(key, _)| namespaces.may_hold_dependents(key.namespace.as_deref()));
-        let finding = read::find_existing(self.server, &unlabeled, self.writing.concurrency);
-        let others = finding
+        let others = read::find_existing(self.server, &unlabeled, self.writing.concurrency)
             .await
             .map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })?;
         let (members, parent, container_owners) = try_join3(
@@ -128,18 +127,18 @@ impl Execution<'_> {
         let known = self.state.places.resources.iter();
         places.add_resources_of_new_kinds(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
         places.add_resources_of_new_kinds(resources);
-        let members = list_labeled_objects(
+        list_labeled_objects(
             self.server,
             self.set,
             &places,
             self.writing.concurrency,
             METADATA_LIST,
         )
-        .await;
-        members.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
+        .await
+        .map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }
 
-    /// Reads the parent, if it is in one of these namespaces: it may be a dependent of a prune, too.
+    /// Reads the parent, if it is in one of the namespaces: it may be a dependent of a prune, too.
     async fn read_parent_if_in(
         &self,
         namespaces: &DependentNamespaces<'_>,
@@ -151,12 +150,13 @@ impl Execution<'_> {
         else {
             return Ok(None);
         };
-        let answer = read::read_parent(self.server, resource, key).await;
-        let read = answer.map_err(|error| OwnerReferencesUnread::Parent {
-            parent: key.clone(),
-            error,
-        })?;
-        Ok(read.map(|parent| Dependent::from_parent(key, resource, &parent)))
+        let parent = read::read_parent(self.server, resource, key)
+            .await
+            .map_err(|error| OwnerReferencesUnread::Parent {
+                parent: key.clone(),
+                error,
+            })?;
+        Ok(parent.map(|parent| Dependent::from_parent(key, resource, &parent)))
     }
 
     /// Reads the owners of namespaces and CRDs that contain the parent, a desired object or a kept object.
@@ -170,9 +170,9 @@ impl Execution<'_> {
             self.desired,
             self.plan,
         );
-        let owners =
-            read::read_owners_of_namespaces_and_crds(self.server, &containers, &BTreeMap::new()).await;
-        owners.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
+        read::read_owners_of_namespaces_and_crds(self.server, &containers, &BTreeMap::new())
+            .await
+            .map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }
 }
 

@@ -47,13 +47,15 @@ impl Execution<'_> {
         let resources: Vec<_> = resources.into_values().collect();
         let reduce =
             |resource: &Resource, definition| CrdVersion::reduce_definition(definition, &resource.version);
-        let read = read::read_crds_by_kind(self.server, &resources, reduce, self.writing.concurrency).await;
-        let mut definitions = read.unwrap_or_else(|error| {
-            sink(Event::Warning(error.to_string()));
-            Definitions::default()
-        });
-        let changed = applied.filter_map(|crd| Some((kind_defined_by_crd(crd)?, crd.object.value())));
-        definitions.extend(changed);
+        let mut definitions =
+            read::read_crds_by_kind(self.server, &resources, reduce, self.writing.concurrency)
+                .await
+                .unwrap_or_else(|error| {
+                    sink(Event::Warning(error.to_string()));
+                    Definitions::default()
+                });
+        let changed_by_run = applied.filter_map(|crd| Some((kind_defined_by_crd(crd)?, crd.object.value())));
+        definitions.extend(changed_by_run);
         definitions
     }
 
@@ -139,8 +141,10 @@ impl Execution<'_> {
         let definition = if is_built_in(&manifest.resource.api_version(), &manifest.resource.kind) {
             None
         } else {
-            let read = read::read_crd_if_allowed(self.server, &manifest.resource).await;
-            read.ok().flatten()
+            read::read_crd_if_allowed(self.server, &manifest.resource)
+                .await
+                .ok()
+                .flatten()
         };
         let definition = definition
             .as_ref()

@@ -114,9 +114,9 @@ impl Execution<'_> {
         }
         let live = live.as_ref()?;
         if is_of_version {
-            let metadata = &live["metadata"];
-            let rewritten = self.managed_fields_in_usable_versions(object, metadata).await;
-            rewritten.ok()??;
+            self.managed_fields_in_usable_versions(object, &live["metadata"])
+                .await
+                .ok()??;
         } else {
             ownership::migrated_managed_fields(
                 &live["metadata"],

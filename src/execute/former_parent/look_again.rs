@@ -23,8 +23,9 @@ impl ParentRelease<'_> {
         let concurrency = new_parent.writing.concurrency;
         for targets in joined.list_recorded_scopes_after_move(&self.remaining.places) {
             let (server, new_set) = (new_parent.server, new_parent.set);
-            let listed = list_labeled_objects(server, new_set, &targets, concurrency, METADATA_LIST).await;
-            let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
+            let members = list_labeled_objects(server, new_set, &targets, concurrency, METADATA_LIST)
+                .await
+                .map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
             if let Some(live) = members
                 .iter()
                 .find(|live| old_set.is_parent_among_owners(&live.owners))
@@ -32,8 +33,10 @@ impl ParentRelease<'_> {
                 return Ok(Some(live.key.clone()));
             }
         }
-        let found = new_parent.read().await;
-        let found = found.map_err(|error| ReleaseError::NewSetNotListed(ListError::Request(error)))?;
+        let found = new_parent
+            .read()
+            .await
+            .map_err(|error| ReleaseError::NewSetNotListed(ListError::Request(error)))?;
         let is_owned = found.is_some_and(|found| old_set.is_parent_among_owners(&found.owners));
         Ok(is_owned.then(|| new_parent.set.parent.clone()))
     }

@@ -156,8 +156,11 @@ impl ParentRelease<'_> {
         let listing = self
             .remaining
             .list_and_await_deletions(&ParentDisposition::Goes, sink);
-        let listed = self.writing.work_while_renewing(self.known, listing).await;
-        let found = listed.map_err(|unlisted| ParentWriteError::NotListed(unlisted.error))?;
+        let found = self
+            .writing
+            .work_while_renewing(self.known, listing)
+            .await
+            .map_err(|unlisted| ParentWriteError::NotListed(unlisted.error))?;
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
         }
@@ -228,8 +231,11 @@ impl ParentRelease<'_> {
         let disposition =
             decide_parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
         let listing = self.remaining.list_and_await_deletions(&disposition, sink);
-        let listed = self.writing.work_while_renewing(self.known, listing).await;
-        let mut found = listed.map_err(ReleaseError::RemainingNotListed)?;
+        let mut found = self
+            .writing
+            .work_while_renewing(self.known, listing)
+            .await
+            .map_err(ReleaseError::RemainingNotListed)?;
         if interrupt.is_requested() {
             let left = describe_members_not_gone(&found.remains, set, self.remaining.appliers);
             if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {

@@ -124,8 +124,9 @@ impl RemainingLister<'_> {
 
     async fn list(&self, parent: &ParentDisposition) -> Result<RemainingList, RemainingNotListed> {
         let (places, concurrency) = (&self.places, self.concurrency);
-        let listed = list_labeled_objects(self.server, self.set, places, concurrency, self.accept).await;
-        let mut found = listed.map_err(|(place, error)| RemainingNotListed { place, error })?;
+        let mut found = list_labeled_objects(self.server, self.set, places, concurrency, self.accept)
+            .await
+            .map_err(|(place, error)| RemainingNotListed { place, error })?;
         found.retain(|live| {
             !self
                 .parent_containers

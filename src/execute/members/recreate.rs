@@ -259,10 +259,10 @@ impl Execution<'_> {
         }
         let plan = self.plan.with_only_delete_of(&live);
         let deletion = Execution { plan: &plan, ..*self };
-        let reread = deletion
+        let dependents = deletion
             .reread_dependents(Some(self.parent_resource), self.list_desired_not_yet_members())
-            .await;
-        let dependents = reread.map_err(|unread| NotRecreated::in_this_run(unread.to_string()))?;
+            .await
+            .map_err(|unread| NotRecreated::in_this_run(unread.to_string()))?;
         let old = ObjectToRecreate {
             live,
             claims: claims_after_recreation(object, &found),

@@ -20,8 +20,10 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Record, ParentWriteError> {
         let parent = &self.set.parent;
-        let listed = self.list_unlabeled_outside_record(places, new_record).await;
-        let found = listed.map_err(|(_, error)| ParentWriteError::NotListed(error))?;
+        let found = self
+            .list_unlabeled_outside_record(places, new_record)
+            .await
+            .map_err(|(_, error)| ParentWriteError::NotListed(error))?;
         if !found.is_empty() {
             let consequence = format!(
                 "what leads there stays recorded until no such object is left; see `kubectl applyset verify {}`",

@@ -291,8 +291,8 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep a container because of the objects with a keep annotation in it.
     ///
-    /// An annotated object that the run deletes anyway is no reason. Nor is one whose owners are all deleted: the
-    /// garbage collector deletes it, whether the container is kept or not.
+    /// An annotated object that the run deletes anyway is not a reason. Neither is an object whose owners are all
+    /// deleted: the garbage collector deletes it, whether the container is kept or not.
     fn reason_to_keep_for_annotated<'h>(
         &self,
         container: &Live,

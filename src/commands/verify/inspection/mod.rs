@@ -120,9 +120,9 @@ impl Inspection<'_> {
             return Err(read::forbidden_parent_kind(&resource.kind));
         }
         let identity = read::parent_identity(self.cluster, &resource, &reference.name);
-        let read = read::read_parent_candidate(&self.cluster.server, &resource, &identity).await;
-        let parent =
-            read.map_err(|error| error.to_error_while_reading(format_args!("the set's parent {identity}")))?;
+        let parent = read::read_parent_candidate(&self.cluster.server, &resource, &identity)
+            .await
+            .map_err(|error| error.to_error_while_reading(format_args!("the set's parent {identity}")))?;
         let mut sets: Vec<ExaminedSet> = parent
             .into_iter()
             .map(|parent| ExaminedSet::new(parent, kind))

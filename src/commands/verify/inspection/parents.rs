@@ -35,13 +35,15 @@ impl Inspection<'_> {
         };
         let own_namespace = BTreeSet::from([self.cluster.namespace.clone()]);
         let server = &self.cluster.server;
-        let listing =
+        let listed =
             read::list_visible_everywhere(server, &kinds, &own_namespace, options, |item, resource| {
                 ParentCandidate::from_object(item, resource, server.now())
-            });
-        let found = listing.await.found.into_iter();
-        let others = found.filter(|parent| sets.iter().all(|set| set.parent.identity != parent.identity));
-        others
+            })
+            .await;
+        listed
+            .found
+            .into_iter()
+            .filter(|parent| sets.iter().all(|set| set.parent.identity != parent.identity))
             .map(|parent| ExaminedSet::new(parent, ParentEligibility::Permitted))
             .collect()
     }
