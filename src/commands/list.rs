@@ -49,12 +49,11 @@ async fn read_and_print_sets(
     let mut warnings = Vec::new();
     let kinds = read::find_served_parent_kinds(&cluster, custom, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
-    let namespace = namespace.as_deref();
     let mut parents = Vec::new();
     let mut unread = Vec::new();
     let lists = kinds
         .iter()
-        .map(|kind| read::list_parents(&server, slice::from_ref(kind), namespace));
+        .map(|kind| read::list_parents(&server, slice::from_ref(kind), namespace.as_deref()));
     for listed in join_all(lists).await {
         // If the user may not list one kind, the sets with parents of other kinds are still shown.
         match listed {

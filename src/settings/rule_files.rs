@@ -103,8 +103,11 @@ fn read_rule_file(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
 
 /// Returns the error that a file of rules is invalid, with the line if it is known.
 fn invalid_rules(file: &str, line: Option<usize>, error: &impl fmt::Display, hint: &str) -> Error {
-    let line = line.map_or_else(String::new, |line| format!(":{line}"));
-    Error::usage(format!("{file}{line}: {error}"), hint)
+    let place = match line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    };
+    Error::usage(format!("{place}: {error}"), hint)
 }
 
 fn describe_cause(error: &io::Error) -> String {

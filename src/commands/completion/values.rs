@@ -69,7 +69,6 @@ impl ValueLookup {
             return Vec::new();
         };
         let typed = typed.to_owned();
-        let quoting = self.quoting;
         let suggestions = run_with_time_limit(move || match source {
             ValueSource::Sets => within_runtime(find_sets(&shared, &typed)),
             ValueSource::Namespaces => within_runtime(find_namespaces(&shared)),
@@ -77,12 +76,14 @@ impl ValueLookup {
             ValueSource::Clusters => read_kubeconfig_names(&shared, |names| names.clusters),
             ValueSource::Users => read_kubeconfig_names(&shared, |names| names.users),
         });
-        let suggestions = suggestions.unwrap_or_default().into_iter();
-        let to_candidate = |suggestion: Suggestion| {
-            let candidate = quoting.to_candidate(&suggestion.name)?;
-            Some(candidate.help(suggestion.help.map(Into::into)))
-        };
-        suggestions.filter_map(to_candidate).collect()
+        suggestions
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|suggestion| {
+                let candidate = self.quoting.to_candidate(&suggestion.name)?;
+                Some(candidate.help(suggestion.help.map(Into::into)))
+            })
+            .collect()
     }
 }
 

@@ -86,11 +86,13 @@ pub async fn is_field_conflict_after_change(
     if !is_field_conflict(error) {
         return false;
     }
-    let Ok(now) = read::read_metadata(server, &object.resource, &object.key).await else {
+    let Ok(live) = read::read_metadata(server, &object.resource, &object.key).await else {
         return false;
     };
-    let now = now.map(|live| Seen::from_uid_and_version(&live));
-    now.is_none_or(|now| now.uid != seen.uid || now.resource_version != seen.resource_version)
+    live.is_none_or(|live| {
+        let now = Seen::from_uid_and_version(&live);
+        now.uid != seen.uid || now.resource_version != seen.resource_version
+    })
 }
 
 fn is_field_conflict(error: &ApiError) -> bool {
