@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::KubercError;
 use super::PluginPolicy;
-use super::error::KubercError;
 use crate::find_program;
 
 const GROUP: &str = "kubectl.config.k8s.io/";
