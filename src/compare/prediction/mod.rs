@@ -9,7 +9,6 @@
 //! So a prediction is shown, and never decides what is written.
 
 mod given_up_fields;
-mod item_order;
 mod merge;
 mod owners;
 

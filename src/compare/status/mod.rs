@@ -7,12 +7,9 @@
 
 mod built_in_kinds;
 mod conventions;
-mod current_once_written;
 mod newest_pods;
 mod object;
 mod pod;
-
-mod pod_trouble;
 mod rules;
 mod workloads;
 
@@ -33,11 +30,12 @@ use crate::model::identity::GroupKind;
 use crate::model::resource::Subresource;
 use object::{ObjectView, in_progress_if_too_few};
 
-pub use current_once_written::WriteOutcome;
+pub use built_in_kinds::WriteOutcome;
 pub use newest_pods::NewestPods;
-pub use pod::{ContainerInstance, Crash, find_crashed_container as crash_of_pod};
-
-pub use pod_trouble::{Outlook, PodFailureRule, PodTrouble, Sighting, troubles_of_pod};
+pub use pod::{
+    ContainerInstance, Crash, Outlook, PodFailureRule, PodTrouble, Sighting,
+    find_crashed_container as crash_of_pod, troubles_of_pod,
+};
 use rules::Certainty;
 pub use rules::{Origin, RuleSet};
 

@@ -1,10 +1,40 @@
-//! The status of Pods, and the crashes of their containers.
+//! The status of Pods: what keeps a Pod from becoming ready, whether it recovers by itself, and which container has
+//! crashed.
+//!
+//! docs/decisions/reading.md has the reasons for the grace periods.
 
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::object::ObjectView;
-use super::pod_trouble::{container_statuses, troubles_of_pod};
 use super::{Readiness, State};
+use crate::model::text::counted;
+
+/// How long a trouble lasts before it counts as one that stays.
+const GRACE: Duration = Duration::from_mins(1);
+/// The longest pause between two tries of the kubelet to start a container.
+const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
+
+/// Reasons that every container has for a while before it starts; they are no trouble.
+const REASONS_BEFORE_START: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+/// Reasons for a container whose image the kubelet does not have, and tries again to get.
+const IMAGE_REASONS: [&str; 6] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+];
+/// Reasons for a container that the kubelet cannot create, and tries again to create.
+const CREATION_REASONS: [&str; 3] = [
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "PreCreateHookError",
+];
 
 pub(super) fn judge(object: ObjectView) -> Readiness {
     match object.text("/status/phase") {
@@ -29,6 +59,176 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
 
 fn reason_for_not_ready(pod: &Value) -> Option<String> {
     troubles_of_pod(pod).next().map(|trouble| trouble.reason)
+}
+
+fn is_crash_looping(object: ObjectView) -> bool {
+    let containers = object.array("/status/containerStatuses").iter();
+    let mut reasons = containers.map(|container| ObjectView(container).text("/state/waiting/reason"));
+    reasons.any(|reason| reason == Some("CrashLoopBackOff"))
+}
+
+fn describe_failure(object: ObjectView) -> String {
+    match (object.text("/status/reason"), object.text("/status/message")) {
+        (None, None) => "it has failed".to_owned(),
+        (Some(only), None) | (None, Some(only)) => only.to_owned(),
+        (Some(reason), Some(message)) => format!("{reason}: {message}"),
+    }
+}
+
+/// One reason why a Pod is not ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodTrouble {
+    /// The name of the container; empty if the Pod has no node.
+    container: String,
+    cause: TroubleCause,
+    /// The reason in words: `container app: ErrImagePull: no such image`.
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TroubleCause {
+    /// The container crashes again and again.
+    CrashLoop {
+        restarts: u32,
+        /// The start of the instance that crashed last.
+        started: Option<Timestamp>,
+    },
+    /// The kubelet cannot start the container, and tries again: `image`, or the reason itself.
+    NotStarted(String),
+    /// The name of the image is invalid, so there is nothing to try again.
+    InvalidImageName,
+    /// No node fits.
+    Unschedulable,
+    /// The container waits for another reason.
+    Other(String),
+}
+
+/// When a Pod that is in trouble counts as failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PodFailureRule {
+    /// The number of restarts.
+    pub restarts: NonZeroU32,
+    /// The begin of the wait, by the server's clock. What crashed before may be repaired by this run.
+    pub began: Timestamp,
+}
+
+/// How long a wait has seen a trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    /// The time since the trouble was first seen.
+    pub lasts_for: Duration,
+    /// The age of the Pod when the trouble was first seen.
+    pub age_of_pod: Duration,
+}
+
+/// What is to be expected of a Pod in trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outlook {
+    /// It may recover by itself.
+    MayRecover,
+    /// It does not recover by itself.
+    Failed,
+    /// It recovers only if the cluster gets another node.
+    NeedsNode,
+}
+
+impl PodTrouble {
+    /// Returns a text that is the same as long as the trouble is: the reason has times and counts that change.
+    pub fn key(&self) -> String {
+        let cause = match &self.cause {
+            TroubleCause::CrashLoop { .. } => "crash loop",
+            TroubleCause::InvalidImageName => "invalid image name",
+            TroubleCause::Unschedulable => "unschedulable",
+            TroubleCause::NotStarted(reason) | TroubleCause::Other(reason) => reason,
+        };
+        format!("{} {cause}", self.container)
+    }
+
+    /// Returns whether the Pod recovers by itself.
+    pub fn outlook(&self, rule: PodFailureRule, sighting: Sighting) -> Outlook {
+        let lasts = |grace: Duration| sighting.lasts_for >= grace;
+        match &self.cause {
+            TroubleCause::CrashLoop { restarts, started } => {
+                // An instance that was started during the wait has seen all that the run has written.
+                let is_of_this_wait = started.is_some_and(|started| started >= rule.began);
+                if *restarts >= rule.restarts.get() && is_of_this_wait {
+                    Outlook::Failed
+                } else {
+                    Outlook::MayRecover
+                }
+            }
+            // The kubelet pauses between two tries for about as long as it has tried, at most five minutes.
+            TroubleCause::NotStarted(_) if lasts(sighting.age_of_pod.clamp(GRACE, LONGEST_BACK_OFF)) => {
+                Outlook::Failed
+            }
+            TroubleCause::InvalidImageName => Outlook::Failed,
+            TroubleCause::Unschedulable if lasts(GRACE) => Outlook::NeedsNode,
+            TroubleCause::NotStarted(_) | TroubleCause::Unschedulable | TroubleCause::Other(_) => {
+                Outlook::MayRecover
+            }
+        }
+    }
+
+    /// Returns whether a container crashes again and again.
+    pub fn is_crash_loop(&self) -> bool {
+        matches!(self.cause, TroubleCause::CrashLoop { .. })
+    }
+}
+
+/// Returns everything that keeps a Pod from becoming ready: the containers that cannot be started, and a node that is
+/// missing. Empty if no cause is known.
+pub fn troubles_of_pod(pod: &Value) -> impl Iterator<Item = PodTrouble> {
+    let view = ObjectView(pod);
+    let containers = container_statuses(view).filter_map(trouble_of_container);
+    let scheduled = view.condition("PodScheduled");
+    let unschedulable =
+        scheduled.filter(|scheduled| scheduled.status == "False" && scheduled.reason == "Unschedulable");
+    containers.chain(unschedulable.map(|scheduled| PodTrouble {
+        container: String::new(),
+        cause: TroubleCause::Unschedulable,
+        reason: scheduled.to_string(),
+    }))
+}
+
+fn container_statuses(pod: ObjectView<'_>) -> impl Iterator<Item = &Value> {
+    ["/status/initContainerStatuses", "/status/containerStatuses"]
+        .into_iter()
+        .flat_map(move |pointer| pod.array(pointer))
+}
+
+/// Returns why a container cannot be started; `None` if it is not waiting, or for a usual reason.
+fn trouble_of_container(status: &Value) -> Option<PodTrouble> {
+    let view = ObjectView(status);
+    let waiting = status.pointer("/state/waiting")?;
+    let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
+    let name = status["name"].as_str().unwrap_or_default();
+    let cause = match reason {
+        "" => return None,
+        reason if REASONS_BEFORE_START.contains(&reason) => return None,
+        "CrashLoopBackOff" => {
+            let started = view.text("/lastState/terminated/startedAt");
+            TroubleCause::CrashLoop {
+                restarts: u32::try_from(view.number_or_zero("/restartCount")).unwrap_or_default(),
+                started: started.and_then(|started| started.parse().ok()),
+            }
+        }
+        "InvalidImageName" => TroubleCause::InvalidImageName,
+        reason if IMAGE_REASONS.contains(&reason) => TroubleCause::NotStarted("image".to_owned()),
+        reason if CREATION_REASONS.contains(&reason) => TroubleCause::NotStarted(reason.to_owned()),
+        reason => TroubleCause::Other(reason.to_owned()),
+    };
+    let after = match &cause {
+        TroubleCause::CrashLoop { restarts, .. } if *restarts > 0 => {
+            format!(" after {}", counted(*restarts as usize, "restart"))
+        }
+        _ => String::new(),
+    };
+    let colon = if message.is_empty() { "" } else { ": " };
+    Some(PodTrouble {
+        container: name.to_owned(),
+        cause,
+        reason: format!("container {name}: {reason}{after}{colon}{message}"),
+    })
 }
 
 /// A container of a Pod that has crashed.
@@ -71,16 +271,95 @@ pub fn find_crashed_container(pod: &Value) -> Option<Crash> {
         })
 }
 
-fn is_crash_looping(object: ObjectView) -> bool {
-    let containers = object.array("/status/containerStatuses").iter();
-    let mut reasons = containers.map(|container| ObjectView(container).text("/state/waiting/reason"));
-    reasons.any(|reason| reason == Some("CrashLoopBackOff"))
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
-fn describe_failure(object: ObjectView) -> String {
-    match (object.text("/status/reason"), object.text("/status/message")) {
-        (None, None) => "it has failed".to_owned(),
-        (Some(only), None) | (None, Some(only)) => only.to_owned(),
-        (Some(reason), Some(message)) => format!("{reason}: {message}"),
+    use super::*;
+
+    const BEFORE: &str = "2026-01-01T00:00:00Z";
+    const BEGAN: &str = "2026-01-01T00:10:00Z";
+    const AFTER: &str = "2026-01-01T00:11:00Z";
+
+    fn waiting(reason: &str) -> Value {
+        json!({"status": {"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": reason}}}]}})
+    }
+
+    fn crash_loop(restarts: u32, started: &str) -> Value {
+        let container = json!({
+            "name": "app", "restartCount": restarts,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"exitCode": 1, "startedAt": started}},
+        });
+        json!({"status": {"initContainerStatuses": [container]}})
+    }
+
+    fn unschedulable() -> Value {
+        json!({"status": {"conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node fits"},
+        ]}})
+    }
+
+    #[test]
+    fn only_what_does_not_recover_has_failed() {
+        use Outlook::{Failed, MayRecover, NeedsNode};
+        let rule = PodFailureRule {
+            restarts: NonZeroU32::new(5).expect("not zero"),
+            began: BEGAN.parse().expect("a time"),
+        };
+        // The Pod, how long the trouble was seen, the age of the Pod before, and the outlook.
+        let table = [
+            (crash_loop(1, AFTER), 200, 0, MayRecover),
+            (crash_loop(4, AFTER), 200, 0, MayRecover),
+            (crash_loop(5, AFTER), 0, 0, Failed),
+            (crash_loop(5, BEGAN), 0, 0, Failed),
+            // It has not started again since the run wrote what may repair it.
+            (crash_loop(500, BEFORE), 200, 9000, MayRecover),
+            (crash_loop(500, ""), 200, 9000, MayRecover),
+            (crash_loop(500, AFTER), 0, 9000, Failed),
+            (waiting("ErrImagePull"), 0, 0, MayRecover),
+            (waiting("ImagePullBackOff"), 59, 0, MayRecover),
+            (waiting("ImagePullBackOff"), 60, 59, Failed),
+            (waiting("ImagePullBackOff"), 60, 61, MayRecover),
+            (waiting("ImagePullBackOff"), 299, 9000, MayRecover),
+            (waiting("ImagePullBackOff"), 300, 9000, Failed),
+            (waiting("CreateContainerConfigError"), 59, 0, MayRecover),
+            (waiting("CreateContainerConfigError"), 60, 0, Failed),
+            (waiting("InvalidImageName"), 0, 9000, Failed),
+            (waiting("RunContainerError"), 9000, 0, MayRecover),
+            (waiting("SomethingNew"), 9000, 0, MayRecover),
+            (unschedulable(), 59, 9000, MayRecover),
+            (unschedulable(), 60, 9000, NeedsNode),
+        ];
+        for (pod, lasts_for, age_of_pod, expected) in table {
+            let sighting = Sighting {
+                lasts_for: Duration::from_secs(lasts_for),
+                age_of_pod: Duration::from_secs(age_of_pod),
+            };
+            let troubles: Vec<PodTrouble> = troubles_of_pod(&pod).collect();
+            assert_eq!(troubles.len(), 1, "{pod}");
+            let outlook = troubles[0].outlook(rule, sighting);
+            assert_eq!(outlook, expected, "{pod} {sighting:?}");
+        }
+    }
+
+    #[test]
+    fn a_trouble_keeps_its_key_while_its_reason_changes() {
+        let key = |pod: &Value| {
+            troubles_of_pod(pod)
+                .map(|trouble| trouble.key())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(key(&waiting("ErrImagePull")), key(&waiting("ImagePullBackOff")));
+        assert_eq!(key(&crash_loop(1, AFTER)), key(&crash_loop(2, BEGAN)));
+        assert_ne!(key(&crash_loop(1, AFTER)), key(&waiting("ErrImagePull")));
+        for pod in [
+            waiting("ContainerCreating"),
+            waiting("PodInitializing"),
+            waiting(""),
+            json!({}),
+        ] {
+            assert_eq!(troubles_of_pod(&pod).count(), 0, "{pod}");
+        }
     }
 }
