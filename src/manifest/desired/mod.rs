@@ -8,7 +8,6 @@ mod dependencies;
 mod digest;
 mod empty_values;
 mod error;
-mod ignored_order_annotations;
 mod string_data;
 
 use std::collections::hash_map::Entry;
@@ -232,7 +231,9 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
     if errors.is_empty() {
         desired
             .warnings
-            .extend(ignored_order_annotations::warning(&desired.members));
+            .extend(dependencies::warning_of_ignored_order_annotations(
+                &desired.members,
+            ));
         Ok(desired)
     } else {
         Err(error::to_error(errors))
