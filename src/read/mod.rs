@@ -24,7 +24,6 @@ mod namespaces;
 mod orphans;
 mod other_sets;
 mod owners_of_containers;
-mod page;
 mod parent;
 mod parent_kinds;
 mod permissions;
@@ -60,10 +59,12 @@ pub use namespaces::{list_namespace_names, read_namespaces};
 pub use other_sets::find_parents_of_sets;
 pub use owners_of_containers::read_owners_of_namespaces_and_crds;
 pub use parent::{
-    LiveParent, list_custom_parent_kinds, list_parents, read_crd_if_allowed, read_live_parent, read_parent,
+    LiveParent, METADATA, list_parents, parse_parent_answer, read_crd_if_allowed, read_live_parent,
+    read_parent,
 };
-pub use parent::{METADATA, parse_parent_answer};
-pub use parent_kinds::{find_served_parent_kinds, position_of_unread_built_in_kind};
+pub use parent_kinds::{
+    find_served_parent_kinds, list_custom_parent_kinds, position_of_unread_built_in_kind,
+};
 pub use permissions::{Administrator, ask_whether_administrator, find_missing_permissions, user_name};
 pub use served_version::list_in_served_version;
 pub use single_objects::{find_existing, read_metadata, read_metadata_of_each, read_object};

@@ -20,7 +20,6 @@ use crate::model::applyset::{
 };
 use crate::model::containers::NamespaceState;
 use crate::model::history_annotation::History;
-use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::resource::{Resource, Scope};
@@ -171,17 +170,6 @@ pub async fn list_parents(
     }
     found.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
     Ok(found)
-}
-
-/// Lists the kinds whose CRDs have the label that permits their objects to be parents.
-pub async fn list_custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
-    let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
-    let definitions = Resource::crd_resource();
-    list(server, &definitions, None, &selector, |item| {
-        let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
-        Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
-    })
-    .await
 }
 
 impl ObjectMetadata {

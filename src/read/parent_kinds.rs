@@ -4,12 +4,27 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::cluster::Cluster;
-use super::list::ListError;
+use super::list::{ListError, Selector, WHOLE_OBJECTS, list};
+use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::model::applyset::IS_PARENT_TYPE_LABEL;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::{Origin, Resource};
+
+/// Lists the kinds whose CRDs have the label that permits their objects to be parents.
+pub async fn list_custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
+    let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
+    let definitions = Resource::crd_resource();
+    list(server, &definitions, None, &selector, |item| {
+        let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
+        Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
+    })
+    .await
+}
 
 /// Returns the served kinds that may be parents: Secrets, ConfigMaps, and the kinds in `custom`, whose CRDs are labeled
 /// for it. Warns of kinds that may have objects and cannot be listed: without the warning, the sets with such parents

@@ -2,6 +2,8 @@
 //!
 //! The caller chooses the collection, and reduces each item to what it keeps.
 
+mod page;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,13 +11,13 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::live::read_owners;
-use super::page::parse_page;
 use super::single_objects::lacks_uid_or_version;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, encode_query};
 use crate::error::{Error, ErrorKind};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
+use page::parse_page;
 
 /// Limit of objects in the first page: the default of client-go's pager.
 const FIRST_PAGE: usize = 500;
