@@ -27,9 +27,12 @@ pub struct ManifestErrors(pub Vec<ManifestError>);
 
 impl From<ManifestErrors> for Error {
     fn from(errors: ManifestErrors) -> Self {
-        let messages = errors.0.iter();
-        let messages = messages.map(|error| Message::new(error.to_string()).with_hint(error.hint()));
-        Self::from_messages(ErrorKind::Usage, messages.collect())
+        let messages = errors
+            .0
+            .iter()
+            .map(|error| Message::new(error.to_string()).with_hint(error.hint()))
+            .collect();
+        Self::from_messages(ErrorKind::Usage, messages)
     }
 }
 

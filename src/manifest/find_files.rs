@@ -69,12 +69,6 @@ fn find_path_or_matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
 /// Returns the existing paths that a translated pattern matches, in the order of their names. `glob::glob` would leave
 /// out names that are not UTF-8, and paths that it cannot look at.
 fn find_matches(pattern: &Path) -> Result<Vec<PathBuf>, Problem> {
-    let is_absent = |error: &io::Error| {
-        matches!(
-            error.kind(),
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-        )
-    };
     let mut found = vec![PathBuf::from(".")];
     for component in pattern.components() {
         let name = component.as_os_str().to_string_lossy();
@@ -91,19 +85,28 @@ fn find_matches(pattern: &Path) -> Result<Vec<PathBuf>, Problem> {
                 Err(error) if is_absent(&error) => continue,
                 entries => entries?.collect::<Result<Vec<_>, _>>()?,
             };
-            let entries = entries
+            let paths = entries
                 .iter()
-                .filter(|entry| name.matches(&entry.file_name().to_string_lossy()));
-            matching.extend(entries.map(fs::DirEntry::path));
+                .filter(|entry| name.matches(&entry.file_name().to_string_lossy()))
+                .map(fs::DirEntry::path);
+            matching.extend(paths);
         }
         matching.sort();
         found = matching;
     }
     found.retain(|path| !fs::symlink_metadata(path).is_err_and(|error| is_absent(&error)));
-    let found = found
+    let without_dot = found
         .iter()
         .map(|path| path.strip_prefix(".").unwrap_or(path).to_owned());
-    Ok(found.collect())
+    Ok(without_dot.collect())
+}
+
+/// Returns whether the error says that a path does not exist.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// Translates a pattern of kubectl (Go's `filepath.Match`) to one of the crate `glob` that matches the same files. If a

@@ -70,8 +70,11 @@ pub(super) fn find_reason_to_withhold_message(argument: &str) -> Option<Withheld
             {
                 add_single_line_texts(field, &mut quoted);
             }
-            let quoted = quoted.iter().map(|name| directory.join(name));
-            for file in quoted.filter(|path| path.is_file()) {
+            for file in quoted
+                .iter()
+                .map(|name| directory.join(name))
+                .filter(|path| path.is_file())
+            {
                 match regular_file::read(&file, STREAM_LIMIT) {
                     Err(_) => return Some(Withheld::Unreadable),
                     Ok(text) if mentions_secret(&String::from_utf8_lossy(&text)) => {

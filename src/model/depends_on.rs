@@ -43,8 +43,9 @@ impl Dependencies {
                 Some(key) if dependencies.objects.contains(&key) => {}
                 Some(key) => dependencies.objects.push(key),
                 None => {
-                    let fault = || MalformedReference(reference.to_owned());
-                    dependencies.fault.get_or_insert_with(fault);
+                    dependencies
+                        .fault
+                        .get_or_insert_with(|| MalformedReference(reference.to_owned()));
                 }
             }
         }
@@ -70,18 +71,18 @@ fn parse_reference(reference: &str) -> Option<ObjectKey> {
         [group, "namespaces", namespace, kind, name] => (*group, Some(*namespace), *kind, *name),
         _ => return None,
     };
-    let is_path_segment = |part: &str| !part.contains(is_forbidden_in_path) && part != "." && part != "..";
-    let is_valid_part = |part: &str| !part.is_empty() && is_path_segment(part);
-    // The group may be empty.
-    let is_valid = is_valid_part(kind)
-        && is_valid_part(name)
-        && namespace.is_none_or(is_valid_part)
-        && is_path_segment(group);
+    let may_be_segments = [kind, name].into_iter().chain(namespace).all(may_be_path_segment);
+    let is_valid = may_be_segments && (group.is_empty() || may_be_path_segment(group));
     is_valid.then(|| ObjectKey {
         group_kind: GroupKind::new(group, kind),
         namespace: namespace.map(str::to_owned),
         name: name.to_owned(),
     })
+}
+
+/// Returns whether the text may be a segment of a request's path.
+fn may_be_path_segment(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && !text.contains(is_forbidden_in_path)
 }
 
 /// Returns whether the character must not be in a name that becomes a segment of a request's path.

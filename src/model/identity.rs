@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::model::text::shell_word;
 
@@ -38,6 +39,15 @@ impl GroupKind {
     /// Returns the kind `CustomResourceDefinition`.
     pub fn custom_resource_definition() -> Self {
         Self::new("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
+
+    /// Returns the kind that a CRD defines; `None` if the object lacks the fields of a CRD.
+    pub fn defined_by_crd(definition: &Value) -> Option<Self> {
+        let spec = &definition["spec"];
+        Some(Self::new(
+            spec["group"].as_str()?,
+            spec["names"]["kind"].as_str()?,
+        ))
     }
 
     /// Writes the name of an object of this kind as kubectl prints it: `deployment.apps/web`.

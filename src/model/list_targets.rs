@@ -59,8 +59,9 @@ impl ListTargets {
     /// Adds the resources whose group-kinds are not among the targets yet.
     pub fn add_resources_of_new_kinds(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
         let mut known = self.group_kinds();
-        let resources = resources.into_iter();
-        let new = resources.filter(|resource| known.insert(resource.group_kind()));
+        let new = resources
+            .into_iter()
+            .filter(|resource| known.insert(resource.group_kind()));
         self.resources.extend(new);
     }
 

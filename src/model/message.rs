@@ -213,9 +213,11 @@ pub fn recreate_flag<'k>(kinds: impl IntoIterator<Item = &'k GroupKind>) -> Stri
 /// most one for the others.
 pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
     let hints = [false, true].into_iter().filter_map(|loses_data| {
-        let kinds = kinds.iter().filter(|kind| kind.loses_data == loses_data);
-        let kinds: Vec<&RecreatableKind> = kinds.collect();
-        match kinds.as_slice() {
+        let alike: Vec<&RecreatableKind> = kinds
+            .iter()
+            .filter(|kind| kind.loses_data == loses_data)
+            .collect();
+        match alike.as_slice() {
             [] => None,
             [kind] => Some(kind.hint()),
             kinds => Some(format!(

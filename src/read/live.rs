@@ -78,10 +78,8 @@ fn deletes_persistent_volume_claims(object: &Value) -> bool {
 /// Reads the kind that the object defines; `None` if it lacks the fields of a CRD. Objects of other kinds may have
 /// these fields, too, such as a `CompositeResourceDefinition` of Crossplane.
 fn read_defined_kind(object: &Value) -> Option<GroupKind> {
-    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-    let kind = text("/spec/names/kind")?;
-    text("/spec/scope")?;
-    Some(GroupKind::new(text("/spec/group")?, kind))
+    object["spec"]["scope"].as_str()?;
+    GroupKind::defined_by_crd(object)
 }
 
 /// Lists what the deletion of an object waits for: its finalizers and, for a namespace, the conditions in which the

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::cluster::Cluster;
 use super::list::{ListError, Selector, WHOLE_OBJECTS, list};
 use crate::cluster::apiserver::ApiServer;
@@ -19,11 +17,7 @@ use crate::model::resource::{Origin, Resource};
 pub async fn list_custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
     let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
     let definitions = Resource::crd_resource();
-    list(server, &definitions, None, &selector, |item| {
-        let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
-        Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
-    })
-    .await
+    list(server, &definitions, None, &selector, GroupKind::defined_by_crd).await
 }
 
 /// Returns the served kinds that may be parents: Secrets, ConfigMaps, and the kinds in `custom`, whose CRDs are labeled

@@ -150,8 +150,10 @@ fn has_name_and_namespace_of(object: &Value, key: &ObjectKey) -> bool {
 /// Returns whether an object of a deletable kind lacks the UID or the resourceVersion, which a delete sends as
 /// preconditions. Objects that cannot be deleted, such as the metrics of Pods, may lack a UID.
 pub(super) fn lacks_uid_or_version(object: &Value, resource: &Resource) -> bool {
-    let lacks = |field: &str| object["metadata"][field].as_str().is_none_or(str::is_empty);
-    resource.supports("delete") && (lacks("uid") || lacks("resourceVersion"))
+    resource.supports("delete")
+        && ["uid", "resourceVersion"]
+            .iter()
+            .any(|field| object["metadata"][field].as_str().is_none_or(str::is_empty))
 }
 
 #[cfg(test)]

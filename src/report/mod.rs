@@ -150,12 +150,12 @@ pub fn print_exported_manifests(manifests: &[ManifestText], file: &str, style: S
 
 /// Returns the key of an object; `None` if the value lacks a kind, an API version or a name.
 fn object_key(object: &Value) -> Option<ObjectKey> {
-    let text = |pointer| object.pointer(pointer)?.as_str();
-    let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
+    let gvk = GroupVersionKind::from_api_version(object["apiVersion"].as_str()?, object["kind"].as_str()?);
+    let metadata = &object["metadata"];
     Some(ObjectKey {
         group_kind: gvk.group_kind(),
-        namespace: text("/metadata/namespace").map(str::to_owned),
-        name: text("/metadata/name")?.to_owned(),
+        namespace: metadata["namespace"].as_str().map(str::to_owned),
+        name: metadata["name"].as_str()?.to_owned(),
     })
 }
 

@@ -28,8 +28,9 @@ pub(super) fn print_line(line: &Line, colors: Colors) {
 /// Writes texts to standard output one after the other, without other output between them.
 fn write_stdout(texts: &[&str]) {
     with_stdout(|stdout| {
-        let mut texts = texts.iter();
-        texts.try_for_each(|text| stdout.write_all(text.as_bytes()))
+        texts
+            .iter()
+            .try_for_each(|text| stdout.write_all(text.as_bytes()))
     });
 }
 

@@ -15,8 +15,8 @@ use kube::config::{ExecAuthCluster, ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Login;
 use super::kuberc::{Denial, PluginPolicy};
+use super::{Login, unless_empty};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
 
@@ -233,16 +233,15 @@ fn parse_json_or_yaml_answer(answer: &[u8], version: &str) -> Result<PluginCrede
         });
     }
     let status = credential.status.ok_or(ExecFault::Nothing)?;
-    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let certificate = match (
-        given(status.client_certificate_data),
-        given(status.client_key_data),
+        unless_empty(status.client_certificate_data),
+        unless_empty(status.client_key_data),
     ) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
         _ => return Err(ExecFault::Nothing),
     };
-    let token = given(status.token);
+    let token = unless_empty(status.token);
     if token.is_none() && certificate.is_none() {
         return Err(ExecFault::Nothing);
     }

@@ -377,6 +377,11 @@ impl Endpoint {
     }
 }
 
+/// Returns a text of a file or a program; `None` if it is empty, which means the same as a missing text.
+fn unless_empty(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
 /// Removes the user name and the password from an address.
 fn without_user_and_password(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, host)| host)

@@ -198,11 +198,10 @@ impl Discovery {
 
     /// Finds the resource of a manifest, with exactly this version and this kind.
     pub fn find_resource(&self, gvk: &GroupVersionKind) -> Lookup<'_> {
-        let in_group = || {
-            self.of_kind(&gvk.kind)
-                .filter(|resource| resource.group == gvk.group)
-        };
-        if let Some(resource) = in_group().find(|resource| resource.version == gvk.version) {
+        if let Some(resource) = self
+            .versions_of(&gvk.group, &gvk.kind)
+            .find(|resource| resource.version == gvk.version)
+        {
             return Lookup::Found(resource);
         }
         let failure = self
@@ -212,7 +211,10 @@ impl Discovery {
         if let Some(failure) = failure {
             return Lookup::GroupFailed(failure);
         }
-        let mut served_versions: Vec<String> = in_group().map(|resource| resource.version.clone()).collect();
+        let mut served_versions: Vec<String> = self
+            .versions_of(&gvk.group, &gvk.kind)
+            .map(|resource| resource.version.clone())
+            .collect();
         served_versions.dedup();
         let others = self
             .resources
@@ -226,8 +228,8 @@ impl Discovery {
 
     /// Finds the resource of a recorded group-kind, in the version that the server prefers.
     pub fn find_preferred(&self, group_kind: &GroupKind) -> KindLookup<'_> {
-        self.of_kind(&group_kind.kind)
-            .find(|resource| resource.group == group_kind.group)
+        self.versions_of(&group_kind.group, &group_kind.kind)
+            .next()
             .map_or_else(
                 || self.absent_unless_group_failed(&group_kind.group),
                 KindLookup::Found,
@@ -298,6 +300,11 @@ impl Discovery {
             });
         }
         Self::from_parts(resources, self.failures.clone())
+    }
+
+    /// Returns all resources of the kind of this group, in any version, by preference.
+    fn versions_of(&self, group: &str, kind: &str) -> impl Iterator<Item = &Resource> {
+        self.of_kind(kind).filter(move |resource| resource.group == group)
     }
 
     /// Returns all resources of the kind, in any group and version, by preference.

@@ -82,7 +82,6 @@ pub(super) fn interpretations(argument: &str) -> Vec<Interpretation<'_>> {
 
 /// Returns whether the text is a version as Kubernetes writes them: `v1`, `v2beta1`.
 fn is_version(text: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some(rest) = text.strip_prefix('v') else {
         return false;
     };
@@ -90,6 +89,10 @@ fn is_version(text: &str) -> bool {
         Some((major, minor)) => is_number(major) && is_number(minor),
         None => is_number(rest),
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl Interpretation<'_> {

@@ -249,8 +249,8 @@ impl IgnoredPlace<'_> {
     }
 
     fn merged_fields(&self, desired: Option<&Value>, live: &Map<String, Value>) -> Map<String, Value> {
-        let desired = desired.and_then(Value::as_object);
-        let names: BTreeSet<&str> = desired
+        let desired_fields = desired.and_then(Value::as_object);
+        let names: BTreeSet<&str> = desired_fields
             .into_iter()
             .flat_map(Map::keys)
             .map(String::as_str)
@@ -260,8 +260,8 @@ impl IgnoredPlace<'_> {
             .into_iter()
             .filter_map(|name| {
                 let below = self.below(&format!("f:{name}"));
-                let value =
-                    below.merged_value(desired.and_then(|desired| desired.get(name)), live.get(name))?;
+                let desired = desired_fields.and_then(|fields| fields.get(name));
+                let value = below.merged_value(desired, live.get(name))?;
                 Some((name.to_owned(), value))
             })
             .collect()
@@ -359,13 +359,17 @@ pub(super) fn order_so_that_indexes_stay_valid<'p>(
     pointers: &'p [Pointer],
     object: &Value,
 ) -> Vec<&'p Pointer> {
-    let index = |pointer: &Pointer| parse_index(pointer.segments().last()?);
     let (mut present, mut ordered): (Vec<_>, Vec<_>) =
         pointers.iter().partition(|pointer| pointer.is_field_of(object));
-    present.sort_by_key(|pointer| Reverse((pointer.segments().len(), index(pointer))));
-    ordered.sort_by_key(|pointer| index(pointer));
+    present.sort_by_key(|pointer| Reverse((pointer.segments().len(), last_index(pointer))));
+    ordered.sort_by_key(|pointer| last_index(pointer));
     ordered.extend(present);
     ordered
+}
+
+/// Returns the index at the end of a pointer to a list item; `None` for a pointer that ends with another segment.
+fn last_index(pointer: &Pointer) -> Option<usize> {
+    parse_index(pointer.segments().last()?)
 }
 
 /// Removes the field to which the segments lead, and the mappings and lists that become empty by that.
@@ -427,8 +431,8 @@ fn desired_lacks_owned_field(
 ) -> bool {
     match live {
         Value::Object(fields) if !fields.is_empty() => fields.iter().any(|(name, value)| {
-            let desired = desired.and_then(|desired| desired.get(name));
-            desired_lacks_owned_field(&entries.field(name), value, desired)
+            let below = desired.and_then(|desired| desired.get(name));
+            desired_lacks_owned_field(&entries.field(name), value, below)
         }),
         _ => desired.is_none() && entries.have_owner(),
     }

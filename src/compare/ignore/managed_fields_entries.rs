@@ -176,6 +176,8 @@ pub(super) fn is_same_item(desired: &Value, live: &Value, names: &[String]) -> b
     if names.is_empty() {
         return desired == live;
     }
-    let is_same = |name: &String| desired.get(name).is_none_or(|key| live.get(name) == Some(key));
-    names.iter().all(is_same) && names.iter().any(|name| desired.get(name).is_some())
+    names
+        .iter()
+        .all(|name| desired.get(name).is_none_or(|key| live.get(name) == Some(key)))
+        && names.iter().any(|name| desired.get(name).is_some())
 }

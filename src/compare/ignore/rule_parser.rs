@@ -240,8 +240,8 @@ fn invalid_pattern(item: &Node, field: &'static str, error: &regex::Error) -> Ig
     let reason = message
         .lines()
         .rev()
-        .find_map(|line| line.strip_prefix("error: "));
-    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        .find_map(|line| line.strip_prefix("error: "))
+        .map_or_else(String::new, |reason| format!(": {reason}"));
     let fault = IgnoreFault::Pattern {
         field,
         pattern,

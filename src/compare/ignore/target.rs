@@ -43,8 +43,9 @@ impl RuleTarget {
         }
         let metadata = object.object.metadata();
         let matches = |selector: &Option<LabelSelector>, field| {
-            let selector = selector.as_ref();
-            selector.is_none_or(|selector| selector.matches(&string_pairs(&metadata, field)))
+            selector
+                .as_ref()
+                .is_none_or(|selector| selector.matches(&string_pairs(&metadata, field)))
         };
         matches(&self.labels, "labels") && matches(&self.annotations, "annotations")
     }

@@ -79,17 +79,19 @@ fn trees(entries: &[Value]) -> Vec<&Tree> {
     trees.collect()
 }
 
+/// Returns the nodes to which a key of these trees leads.
+fn nodes_at(key: &str, trees: &[&Tree]) -> Vec<Tree> {
+    let nodes = trees.iter().filter_map(|tree| tree.get(key)?.as_object());
+    nodes.cloned().collect()
+}
+
 /// Removes the fields that are in one of the trees `moved` and in none of the trees `kept`.
 fn remove_moved_fields(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
     let mut keys: Vec<&String> = moved.iter().flat_map(|tree| tree.keys()).collect();
     keys.sort();
     keys.dedup();
     for key in keys.into_iter().filter(|key| *key != ".") {
-        let below = |trees: &[&'_ Tree]| -> Vec<Tree> {
-            let nodes = trees.iter().filter_map(|tree| tree.get(key)?.as_object());
-            nodes.cloned().collect()
-        };
-        let (moved, kept) = (below(moved), below(kept));
+        let (moved, kept) = (nodes_at(key, moved), nodes_at(key, kept));
         // An empty node owns the value as a whole, with all that is in it.
         if kept.iter().any(Map::is_empty) {
             continue;

@@ -190,13 +190,16 @@ impl Merge {
         if live != Some(desired) {
             self.changed.push(self.path.clone());
         }
-        let value = match live {
-            Some(live) => Some(place.as_server_writes_it(desired, live)),
-            None => Some(desired.clone()),
+        let written = match live {
+            Some(live) => place.as_server_writes_it(desired, live),
+            None => desired.clone(),
         };
         // An empty value over another one is not stored, so it cannot be told from a default.
-        let value = value.filter(|value| live == Some(value) || !place.is_left_out(value));
-        Merged { value, owned }
+        let is_stored = live == Some(&written) || !place.is_left_out(&written);
+        Merged {
+            value: is_stored.then_some(written),
+            owned,
+        }
     }
 
     /// Notes that the value is added, if there is no live map or list. Returns the live one.

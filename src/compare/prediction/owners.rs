@@ -138,9 +138,10 @@ fn without_unowned_fields(mut fields: Fields) -> Fields {
 
 /// Returns whether a field set has this path itself, and not only fields below it.
 fn owns(fields: &Value, path: &Path) -> bool {
-    let node = path.iter().try_fold(fields, |node, key| node.get(key));
-    let node = node.and_then(Value::as_object);
-    node.is_some_and(|node| node.is_empty() || node.contains_key("."))
+    path.iter()
+        .try_fold(fields, |node, key| node.get(key))
+        .and_then(Value::as_object)
+        .is_some_and(|node| node.is_empty() || node.contains_key("."))
 }
 
 /// Changes a field set at a path with `remove`, and removes the nodes that become empty on the way.
@@ -179,8 +180,11 @@ fn server_path_element(key: &str) -> String {
     match (ItemKey::parse(key), key.strip_prefix("f:")) {
         (_, Some(name)) => format!(".{name}"),
         (Some(ItemKey::Fields(keys)), None) => {
-            let keys = keys.iter().map(|(name, value)| format!("{name}={value}"));
-            format!("[{}]", keys.collect::<Vec<_>>().join(","))
+            let pairs: Vec<String> = keys
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            format!("[{}]", pairs.join(","))
         }
         (Some(ItemKey::Value(value)), None) => format!("[={value}]"),
         (Some(ItemKey::Position(position)), None) => format!("[{position}]"),

@@ -116,8 +116,11 @@ pub fn build_dependency_graph_if_annotated(
             namespace: None,
             name: namespace.clone(),
         });
-        let dependencies = member.depends_on.iter().chain(&namespace);
-        let dependencies = dependencies.filter_map(|key| indexes.get(key));
+        let dependencies = member
+            .depends_on
+            .iter()
+            .chain(&namespace)
+            .filter_map(|key| indexes.get(key));
         for earlier in dependencies.chain(crds.get(&member.key.group_kind)) {
             graph.add_edge(*earlier, index);
         }
@@ -130,9 +133,7 @@ pub fn kind_defined_by_crd(object: &DesiredObject) -> Option<GroupKind> {
     if object.key.group_kind != GroupKind::custom_resource_definition() {
         return None;
     }
-    let value = object.object.value();
-    let text = |pointer| value.pointer(pointer).and_then(Value::as_str);
-    Some(GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?))
+    GroupKind::defined_by_crd(&object.object.value())
 }
 
 /// Annotations of other tools whose value is a number. Zero is the default, and asks for no order.

@@ -40,13 +40,17 @@ pub(super) fn unknown_kind_message(
     definition: Option<&KeptReason>,
 ) -> Message {
     let hint = if !served_versions.is_empty() {
-        let in_version = |version| GroupVersionKind {
-            version,
-            ..kind.clone()
-        };
-        let versions = served_versions.into_iter().map(in_version);
-        let versions: Vec<String> = versions.map(|kind| kind.api_version()).collect();
-        format!("use apiVersion {}", versions.join(" and "))
+        let api_versions: Vec<String> = served_versions
+            .into_iter()
+            .map(|version| {
+                let served = GroupVersionKind {
+                    version,
+                    ..kind.clone()
+                };
+                served.api_version()
+            })
+            .collect();
+        format!("use apiVersion {}", api_versions.join(" and "))
     } else if let Some(reason) = definition {
         format!("fix its CustomResourceDefinition first: {reason}")
     } else if !similar.is_empty() {

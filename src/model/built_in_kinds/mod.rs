@@ -71,11 +71,11 @@ impl<'a> TypeMeta<'a> {
     /// lists that are owned as one value.
     pub fn list_keys_with_defaults(self, name: &str) -> Option<Vec<(&'static str, Option<Value>)>> {
         let keys = self.find_fact("list-keys", name).filter(|keys| *keys != "no")?;
-        let keys = keys.split(',').map(|key| match key.split_once(':') {
+        let with_defaults = keys.split(',').map(|key| match key.split_once(':') {
             Some((name, default)) => (name, serde_json::from_str(default).ok()),
             None => (key, None),
         });
-        Some(keys.collect())
+        Some(with_defaults.collect())
     }
 
     /// Returns whether each item of lists of this name is owned as one value.

@@ -122,8 +122,11 @@ pub(super) async fn list_and_compare_members(
     )
     .await?;
     listed.extend(listed_definitions);
-    let is_desired = |key: &ObjectKey| comparing.wanted.contains_key(key);
-    unique_by_uid(&mut listed, |listed| &listed.live, is_desired);
+    unique_by_uid(
+        &mut listed,
+        |listed| &listed.live,
+        |key| comparing.wanted.contains_key(key),
+    );
     Ok(Compared::new(listed, named))
 }
 

@@ -97,16 +97,16 @@ pub(super) fn check_namespaces_exist_or_are_created(
 /// parent is in it.
 fn missing_namespaces_error(namespaces: &BTreeMap<&str, Option<&DesiredObject>>) -> Error {
     let messages = namespaces.iter().map(|(namespace, wanted_by)| {
-        let wanted_by = wanted_by.map_or_else(
-            || "the set's parent".to_owned(),
-            |object| format!("{}: {}", object.position, object.key),
-        );
-        Message::new(format!("{wanted_by}: namespaces \"{namespace}\" not found"))
+        let subject = match wanted_by {
+            Some(object) => format!("{}: {}", object.position, object.key),
+            None => "the set's parent".to_owned(),
+        };
+        Message::new(format!("{subject}: namespaces \"{namespace}\" not found"))
     });
-    let commands = namespaces
+    let commands: Vec<String> = namespaces
         .keys()
-        .map(|name| format!("`kubectl create namespace {name}`"));
-    let commands: Vec<String> = commands.collect();
+        .map(|name| format!("`kubectl create namespace {name}`"))
+        .collect();
     let noun = if commands.len() == 1 {
         "Namespace"
     } else {

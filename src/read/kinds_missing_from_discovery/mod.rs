@@ -283,11 +283,10 @@ pub(super) async fn await_kind_named_by_argument(
             });
         }
         let aggregated = aggregated.unwrap_or_default();
-        let silent = aggregated
+        let silent_api = aggregated
             .iter()
-            .filter(|api| !api.is_known_to_discovery(discovery));
-        let api = silent.into_iter().find(|api| api.may_serve_argument(argument));
-        Ok(api.map_or(Outlook::Settled(None), |api| {
+            .find(|api| !api.is_known_to_discovery(discovery) && api.may_serve_argument(argument));
+        Ok(silent_api.map_or(Outlook::Settled(None), |api| {
             Outlook::Expecting(AwaitedKind::from_api(api))
         }))
     })
@@ -299,9 +298,11 @@ async fn read_all_evidence(
     server: &ApiServer,
     discovery: &Discovery,
 ) -> Result<Evidence, UndeterminedKindError> {
-    let is_unlisted = |name: &str| !discovery.has_resource_of_definition(name);
-    let evidence = read_evidence(server, discovery, is_unlisted).await;
-    evidence.map_err(|error| unread_evidence_error(&"of every CustomResourceDefinition", &error))
+    read_evidence(server, discovery, |name| {
+        !discovery.has_resource_of_definition(name)
+    })
+    .await
+    .map_err(|error| unread_evidence_error(&"of every CustomResourceDefinition", &error))
 }
 
 /// The error about a kind, or a phrase for all kinds, whose definitions or APIServices could not be read.

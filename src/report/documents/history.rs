@@ -143,13 +143,13 @@ fn format_with_messages(mut rows: Vec<Vec<String>>, messages: &[&str], table_wid
         rows = short_rows;
         room = table_width.saturating_sub(3 + MIN_MESSAGE_WIDTH);
     }
-    let lines = format_table(rows, room, &DISPENSABLE);
-    let width = widest(lines.iter().map(String::as_str));
-    let lines = lines.iter().zip(messages).map(|(line, message)| {
-        let line = format!("{line:width$}   {message}");
-        fit(line.trim_end(), table_width)
-    });
-    lines.collect()
+    let table = format_table(rows, room, &DISPENSABLE);
+    let width = widest(table.iter().map(String::as_str));
+    table
+        .iter()
+        .zip(messages)
+        .map(|(row, message)| fit(format!("{row:width$}   {message}").trim_end(), table_width))
+        .collect()
 }
 
 impl Listing for HistoryDocument {

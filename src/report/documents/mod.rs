@@ -166,8 +166,9 @@ impl ErrorDocument {
             RunEnd::Interrupted(resume, exit) => (Some(resume), exit),
             RunEnd::Complete => (None, Exit::Failed),
         };
-        let failures = failures.iter().map(ToString::to_string);
         let messages: Vec<String> = failures
+            .iter()
+            .map(ToString::to_string)
             .chain(interrupted.map(|_| INTERRUPTED.to_owned()))
             .collect();
         (!messages.is_empty()).then(|| Self {

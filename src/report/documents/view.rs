@@ -269,13 +269,17 @@ fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<S
     align_columns(&rows)
 }
 
-fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
-    let summary = &document.summary;
-    let or_none = |names: Option<&[String]>| match names {
+/// Joins names; `None` if they are not known.
+fn names_or_none(names: Option<&[String]>) -> String {
+    match names {
         None => UNKNOWN.to_owned(),
         Some([]) => "none".to_owned(),
         Some(names) => names.join(", "),
-    };
+    }
+}
+
+fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
+    let summary = &document.summary;
     let mut set = summary.set.reference();
     if let Some(namespace) = &summary.set.namespace {
         set.extend([" in namespace ", namespace]);
@@ -286,8 +290,8 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
         ("Set", set),
         ("Id", summary.set.id.clone().unwrap_or_default()),
         ("Tooling", summary.set.tooling.clone().unwrap_or_default()),
-        ("Kinds", or_none(summary.group_kinds.as_deref())),
-        ("Namespaces", or_none(summary.namespaces.as_deref())),
+        ("Kinds", names_or_none(summary.group_kinds.as_deref())),
+        ("Namespaces", names_or_none(summary.namespaces.as_deref())),
         ("Status", status.join("; ")),
         ("Members", describe_member_counts(document)),
     ];

@@ -67,8 +67,10 @@ fn texts_beside_name(entry: &Entry, room: usize) -> [String; 2] {
         (Some(_), Some(change)) => change,
         (Some(outcome), None) if entry.effect == Effect::Renamed => format!("-> {}", outcome.subject.name),
         (Some(outcome), None) => {
-            let position = outcome.source.as_ref();
-            let position = position.map_or_else(String::new, ToString::to_string);
+            let position = outcome
+                .source
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string);
             let shown = cut_beginning(&position, room);
             return [position, shown];
         }

@@ -147,12 +147,12 @@ fn join(path: &str, key: &str) -> String {
 /// the items between the common beginning and the common end as removed and added.
 fn add_changed_items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
     if let Some(field) = naming_field(before, after) {
-        let name = |item: &Value| format_value(&item[field]);
-        let names: BTreeSet<String> = before.iter().map(name).collect();
-        let added = after.iter().filter(|item| !names.contains(&name(item)));
-        for name in before.iter().chain(added).map(name) {
+        let name_of = |item: &Value| format_value(&item[field]);
+        let names: BTreeSet<String> = before.iter().map(name_of).collect();
+        let added = after.iter().filter(|item| !names.contains(&name_of(item)));
+        for name in before.iter().chain(added).map(name_of) {
             let [before, after] =
-                [before, after].map(|items| items.iter().find(|item| format_value(&item[field]) == name));
+                [before, after].map(|items| items.iter().find(|item| name_of(item) == name));
             add_changed_fields(&format!("{path}[{name}]"), before, after, found);
         }
         return;

@@ -67,20 +67,22 @@ pub(in crate::report) fn consequence_row(refusal: &Refusal) -> Option<PlanRow> {
 
 /// Returns the text of [`consequence_row`]; it ends with a colon if details follow.
 pub(super) fn consequence_text(refusal: &Refusal) -> String {
-    let objects = |objects: &[ObjectKey]| counted(objects.len(), "object");
     match refusal {
         Refusal::PrunesStorage { .. } => DATA_IS_LOST.to_owned(),
         Refusal::HoldsOthers { lost, .. } if lost.is_empty() => {
             "also deletes what could not be listed:".to_owned()
         }
-        Refusal::HoldsOthers { lost, .. } => format!("also deletes {} not in the set:", objects(lost)),
-        Refusal::HoldsDesired { desired, .. } => format!("holds {} of the manifests", objects(desired)),
+        Refusal::HoldsOthers { lost, .. } => format!("also deletes {} not in the set:", count_objects(lost)),
+        Refusal::HoldsDesired { desired, .. } => format!("holds {} of the manifests", count_objects(desired)),
         Refusal::PrunesParent { .. } => "is the parent of another set, whose members are kept".to_owned(),
         Refusal::OwnsDependents { dependents, .. } => {
-            format!("owns {}, which stay without this owner:", objects(dependents))
+            format!(
+                "owns {}, which stay without this owner:",
+                count_objects(dependents)
+            )
         }
         Refusal::OwnsUndetachable { dependents, .. } => {
-            format!("owns {} that must stay", objects(dependents))
+            format!("owns {} that must stay", count_objects(dependents))
         }
         Refusal::EmptyManifests { objects } if objects.is_empty() => {
             "no objects in the manifests: check the paths given to -f".to_owned()
@@ -106,10 +108,17 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
             objects: outside,
             ..
         } => {
-            format!("inventory {inventory} lists {} elsewhere:", objects(outside))
+            format!(
+                "inventory {inventory} lists {} elsewhere:",
+                count_objects(outside)
+            )
         }
         other => other.to_string(),
     }
+}
+
+fn count_objects(objects: &[ObjectKey]) -> String {
+    counted(objects.len(), "object")
 }
 
 /// Formats the first of these objects, and the number of the others. Objects in `omitted_namespace` are named without

@@ -70,8 +70,10 @@ impl<'a> PlanView<'a> {
         objects: impl Iterator<Item = (&'a ObjectOutcome, Option<&'a Comparison>, Option<&'a Refusal>)>,
         losses: &[Refusal],
     ) -> Self {
-        let losses = losses.iter().filter_map(|loss| Some((loss.object()?, loss)));
-        let losses: BTreeMap<&ObjectKey, &Refusal> = losses.collect();
+        let losses: BTreeMap<&ObjectKey, &Refusal> = losses
+            .iter()
+            .filter_map(|loss| Some((loss.object()?, loss)))
+            .collect();
         let mut view = Self::default();
         for (outcome, object, refusal) in objects {
             let loss = losses.get(&outcome.subject.key()).copied();

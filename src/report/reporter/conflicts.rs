@@ -80,12 +80,7 @@ impl FieldConflicts {
         let names: BTreeSet<&str> = owners
             .map(|owner| owner.split('"').nth(1).unwrap_or(owner))
             .collect();
-        let is_plain = |name: &&str| {
-            let mut bytes = name.bytes();
-            bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._/-:".contains(&byte))
-                && parse_boolean(name).is_err()
-        };
-        if !names.iter().all(is_plain) {
+        if !names.iter().all(|name| is_read_as_name(name)) {
             return String::new();
         }
         format!("={}", names.into_iter().collect::<Vec<_>>().join(","))
@@ -108,6 +103,13 @@ impl FieldConflicts {
         let more = (more > 0).then(|| format!("# and the same for {}", counted(more, "more object")));
         text.lines().map(str::to_owned).chain(more).collect()
     }
+}
+
+/// Returns whether the shell and the flag `--force-conflicts` read the text as the name of a manager.
+fn is_read_as_name(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._/-:".contains(&byte))
+        && parse_boolean(text).is_err()
 }
 
 /// Returns the lines of one conflict.

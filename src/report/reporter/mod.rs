@@ -174,13 +174,13 @@ impl Reporter {
         for outcome in self.without_result.take_not_done(&not_done) {
             let key = outcome.subject.key();
             let path = outcome.subject.resource.path_of(&key);
-            // A parent may be a planned object too. Its last write, of the beginning or the end of the run, is then no
-            // write of the object.
-            let is_done = |write: &WriteResult| {
-                *write == WriteResult::Done && self.parents.iter().any(|parent| parent.key() == key)
-            };
-            let last_write = server.and_then(|server| server.result_of_last_write(&path));
-            let error = match last_write.filter(|write| !is_done(write)) {
+            // A parent may be a planned object, too. Then its last write was that of the beginning or the end of the
+            // run, and not a write of the object.
+            let is_parent = self.parents.iter().any(|parent| parent.key() == key);
+            let last_write = server
+                .and_then(|server| server.result_of_last_write(&path))
+                .filter(|write| !(is_parent && *write == WriteResult::Done));
+            let error = match last_write {
                 None => {
                     self.report_not_sent(outcome, &not_done);
                     continue;

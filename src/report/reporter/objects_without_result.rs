@@ -27,8 +27,10 @@ impl ObjectsWithoutResult {
 
     /// Removes an object that was reported, and returns its planned outcome.
     pub(super) fn remove(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
-        let is_reported = |planned: &ObjectOutcome| planned.subject.has_key_of(&outcome.subject);
-        let index = self.0.iter().position(is_reported)?;
+        let index = self
+            .0
+            .iter()
+            .position(|planned| planned.subject.has_key_of(&outcome.subject))?;
         self.remove_at(index)
     }
 

@@ -64,8 +64,11 @@ impl MessagesSoFar {
     /// Prints the warnings about objects, equal ones as one line, and the other warnings that were given more than
     /// once.
     pub(super) fn print_warnings(&self, colors: Colors) {
-        let repeated = self.warnings.iter().filter(|(_, count)| **count > 1);
-        let repeated = repeated.map(|(text, count)| format!("{text} ({count} times)"));
+        let repeated = self
+            .warnings
+            .iter()
+            .filter(|(_, count)| **count > 1)
+            .map(|(text, count)| format!("{text} ({count} times)"));
         for line in self.warnings_of_objects().chain(repeated) {
             print_message(Label::Warning, &line.into(), colors);
         }

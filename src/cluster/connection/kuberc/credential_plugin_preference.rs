@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::KubercError;
-use super::PluginPolicy;
+use super::{KubercError, PluginPolicy};
+use crate::cluster::connection::unless_empty;
 use crate::find_program;
 
 const GROUP: &str = "kubectl.config.k8s.io/";
@@ -128,8 +128,7 @@ impl Preference {
 
 impl AllowlistEntry {
     fn into_valid_command(self, entry_number: usize) -> Result<String, String> {
-        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let command = match (given(self.name), given(self.command)) {
+        let command = match (unless_empty(self.name), unless_empty(self.command)) {
             (Some(name), Some(command)) if name != command => {
                 return Err(format!(
                     "both `name` and `command` were supplied with different values in allowlist entry #{entry_number}"

@@ -46,8 +46,7 @@ pub(super) enum DefinitionState {
 impl Definition {
     /// Reads a `CustomResourceDefinition` of the server; `None` for any other object.
     pub fn from_object(object: &Value) -> Option<Self> {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let spec = &object["spec"];
+        let (metadata, spec) = (&object["metadata"], &object["spec"]);
         let versions = spec["versions"].as_array()?;
         let names = [&spec["names"]["plural"], &spec["names"]["singular"]];
         let short_names = spec["names"]["shortNames"].as_array();
@@ -56,7 +55,7 @@ impl Definition {
             .into_iter()
             .flatten()
             .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
-        let state = if text("/metadata/deletionTimestamp").is_some() {
+        let state = if metadata["deletionTimestamp"].is_string() {
             DefinitionState::Terminating
         } else if !is_established {
             DefinitionState::NotEstablished
@@ -66,8 +65,8 @@ impl Definition {
             DefinitionState::NoVersionServed
         };
         Some(Self {
-            name: text("/metadata/name")?.to_owned(),
-            kind: GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?),
+            name: metadata["name"].as_str()?.to_owned(),
+            kind: GroupKind::defined_by_crd(object)?,
             names: lower_case(names),
             short_names: lower_case(short_names.into_iter().flatten()),
             versions: versions
@@ -105,18 +104,16 @@ impl Definition {
 
     /// Judges the kind of this definition, which discovery does not list.
     pub fn judge_missing_kind(&self) -> MissingKind {
-        let kept = |reason: fn(String) -> KeptReason| {
-            MissingKind::Kept(KeptKind {
-                kind: Some(self.kind.clone()),
-                reason: reason(self.name.clone()),
-            })
+        let reason: fn(String) -> KeptReason = match self.state {
+            DefinitionState::Served => return MissingKind::Expected(self.expected_reason()),
+            DefinitionState::NoVersionServed => KeptReason::NoVersionServed,
+            DefinitionState::NotEstablished => KeptReason::NotEstablished,
+            DefinitionState::Terminating => KeptReason::DefinitionTerminating,
         };
-        match self.state {
-            DefinitionState::Served => MissingKind::Expected(self.expected_reason()),
-            DefinitionState::NoVersionServed => kept(KeptReason::NoVersionServed),
-            DefinitionState::NotEstablished => kept(KeptReason::NotEstablished),
-            DefinitionState::Terminating => kept(KeptReason::DefinitionTerminating),
-        }
+        MissingKind::Kept(KeptKind {
+            kind: Some(self.kind.clone()),
+            reason: reason(self.name.clone()),
+        })
     }
 
     /// Returns whether the server serves the kind, or is about to.
@@ -136,8 +133,11 @@ impl Definition {
 }
 
 fn lower_case<'v>(names: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
-    let names = names.into_iter().filter_map(Value::as_str);
-    names.map(str::to_lowercase).collect()
+    names
+        .into_iter()
+        .filter_map(Value::as_str)
+        .map(str::to_lowercase)
+        .collect()
 }
 
 /// An APIService that delegates a group-version to another API server. A local APIService is no evidence for a kind: it
@@ -155,12 +155,12 @@ pub struct AggregatedApi {
 impl AggregatedApi {
     /// Reads an APIService; `None` for a local one.
     pub fn from_object(object: &Value) -> Option<Self> {
-        let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);
-        object.pointer("/spec/service")?.as_object()?;
+        let spec = &object["spec"];
+        spec["service"].as_object()?;
         Some(Self {
-            name: text("/metadata/name")?,
-            group: text("/spec/group")?,
-            version: text("/spec/version")?,
+            name: object["metadata"]["name"].as_str()?.to_owned(),
+            group: spec["group"].as_str()?.to_owned(),
+            version: spec["version"].as_str()?.to_owned(),
         })
     }
 

@@ -58,18 +58,12 @@ pub enum ExpectedReason {
 
 /// Judges a kind that `discovery` does not list. The evidence must be younger than the discovery.
 pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> MissingKind {
-    let hidden = |Forbidden(permission): &Forbidden, kind: Option<GroupKind>| {
-        MissingKind::Kept(KeptKind {
-            kind,
-            reason: KeptReason::Forbidden(permission),
-        })
-    };
     // The deprecated form of the record names the resource, in lower case.
     let names_kind = entry.kind.starts_with(|first: char| first.is_ascii_uppercase());
     let kind = names_kind.then(|| entry.clone());
     let definitions = match &evidence.definitions {
         Ok(definitions) => definitions,
-        Err(forbidden) => return hidden(forbidden, kind),
+        Err(forbidden) => return kept_without_permission(forbidden, kind),
     };
     if let Some(definition) = definitions
         .iter()
@@ -80,13 +74,22 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
     }
     let aggregated = match &evidence.aggregated {
         Ok(aggregated) => aggregated,
-        Err(forbidden) => return hidden(forbidden, kind),
+        Err(forbidden) => return kept_without_permission(forbidden, kind),
     };
     let mut apis = aggregated.iter();
     match apis.find(|api| api.group == entry.group && !api.is_known_to_discovery(discovery)) {
         Some(api) => MissingKind::Expected(ExpectedReason::Aggregated(api.name.clone())),
         None => MissingKind::Gone,
     }
+}
+
+/// Returns the judgement that a kind is kept because the user lacks this permission; `kind` is `None` if the record
+/// names only the resource.
+fn kept_without_permission(Forbidden(permission): &Forbidden, kind: Option<GroupKind>) -> MissingKind {
+    MissingKind::Kept(KeptKind {
+        kind,
+        reason: KeptReason::Forbidden(permission),
+    })
 }
 
 impl KeptReason {

@@ -119,18 +119,19 @@ fn count_values(value: &Value) -> usize {
 /// Returns how many macros are inside one another at most. The list that a macro goes through is evaluated once, so it
 /// does not count as inside the macro.
 fn deepest_nesting_of_macros(expression: &IdedExpr) -> u32 {
-    let deepest = |expressions: &[&IdedExpr]| {
-        let inside = expressions.iter().map(|inner| deepest_nesting_of_macros(inner));
-        inside.max().unwrap_or_default()
-    };
     match &expression.expr {
         Expr::Comprehension(of) => {
-            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]);
+            let inside = deepest_nesting_in_any(&[&of.loop_cond, &of.loop_step, &of.result]);
             let copies = u32::from(collects_values_of_other_variable(&of.loop_step, &of.iter_var));
             (inside + 1 + copies).max(deepest_nesting_of_macros(&of.iter_range))
         }
-        other => deepest(&children(other)),
+        other => deepest_nesting_in_any(&children(other)),
     }
+}
+
+fn deepest_nesting_in_any(expressions: &[&IdedExpr]) -> u32 {
+    let depths = expressions.iter().map(|inner| deepest_nesting_of_macros(inner));
+    depths.max().unwrap_or_default()
 }
 
 /// Returns whether a macro such as `map` collects a value for each item that is not a part of the item, but of another

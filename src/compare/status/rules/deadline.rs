@@ -22,23 +22,24 @@ impl Slowness {
         deadline: Duration,
         evaluate: impl FnOnce() -> Evaluation + Send + 'static,
     ) -> Evaluation {
-        let too_long = || {
-            Evaluation::Unclear(format!(
-                "it takes longer than {} for an object of this kind; use fewer macros and comparisons of lists",
-                format_duration(deadline)
-            ))
-        };
         if self.has_been_too_slow.load(Ordering::Relaxed) {
-            return too_long();
+            return too_slow(deadline);
         }
         let (sender, receiver) = mpsc::channel();
         // After the deadline the receiver is gone, and sending fails, which is no error here.
         std::thread::spawn(move || drop(sender.send(evaluate())));
         receiver.recv_timeout(deadline).unwrap_or_else(|_| {
             self.has_been_too_slow.store(true, Ordering::Relaxed);
-            too_long()
+            too_slow(deadline)
         })
     }
+}
+
+fn too_slow(deadline: Duration) -> Evaluation {
+    Evaluation::Unclear(format!(
+        "it takes longer than {} for an object of this kind; use fewer macros and comparisons of lists",
+        format_duration(deadline)
+    ))
 }
 
 #[cfg(test)]

@@ -195,12 +195,6 @@ impl RuleSet {
 
 impl KindRule {
     fn judge(&self, object: &Value) -> RuleVerdict {
-        let to_verdict = |state, reason, certainty| RuleVerdict {
-            state,
-            reason,
-            certainty,
-            origin: self.origin.clone(),
-        };
         let clauses = [
             ("inProgress", self.in_progress.as_ref(), State::InProgress),
             ("failed", self.failed.as_ref(), State::Failed),
@@ -211,18 +205,27 @@ impl KindRule {
             match clause.evaluate(object) {
                 Evaluation::Yes => {
                     let reason = format!("its rule says {name}: {}", clause.display_text());
-                    return to_verdict(state, reason, Certainty::Clear);
+                    return self.verdict(state, reason, Certainty::Clear);
                 }
                 Evaluation::No => {}
                 // The later expressions are not tried: an object that lacks a field of `failed` could otherwise count
                 // as Current.
                 Evaluation::Unclear(why) => {
                     let reason = format!("{why}, in its rule {name}: {}", clause.display_text());
-                    return to_verdict(State::InProgress, reason, Certainty::Unclear);
+                    return self.verdict(State::InProgress, reason, Certainty::Unclear);
                 }
             }
         }
         let reason = format!("its rule is not current yet: {}", self.current.display_text());
-        to_verdict(State::InProgress, reason, Certainty::Clear)
+        self.verdict(State::InProgress, reason, Certainty::Clear)
+    }
+
+    fn verdict(&self, state: State, reason: String, certainty: Certainty) -> RuleVerdict {
+        RuleVerdict {
+            state,
+            reason,
+            certainty,
+            origin: self.origin.clone(),
+        }
     }
 }
