@@ -36,7 +36,7 @@ pub mod internals {
     pub use crate::cluster::connection::{Connection, ConnectionOptions};
     pub use crate::cluster::discovery::fetch as fetch_discovery;
     pub use crate::compare::changes::{CrdVersion, Verdict, compare};
-    pub use crate::compare::ignore::{Purpose, body_with_live_values, may_be_ignored};
+    pub use crate::compare::ignore::{BodyPurpose, body_with_live_values, may_be_ignored};
     pub use crate::compare::prediction::predict_apply;
     pub use crate::manifest::{Recursion, Source, read_with_standard_input};
     pub use crate::model::applyset::parent::{

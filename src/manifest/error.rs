@@ -40,7 +40,7 @@ impl From<ManifestErrors> for Error {
 #[derive(Debug)]
 pub struct ManifestError {
     /// The source, or a line of it.
-    pub place: Place,
+    pub place: FaultPlace,
     /// The fault.
     pub problem: Problem,
 }
@@ -55,15 +55,15 @@ impl ManifestError {
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Source(source) => write!(f, "{source}: {}", self.problem),
-            Place::Line(position) => write!(f, "{position}: {}", self.problem),
+            FaultPlace::Source(source) => write!(f, "{source}: {}", self.problem),
+            FaultPlace::Line(position) => write!(f, "{position}: {}", self.problem),
         }
     }
 }
 
 /// A whole source, or one line of it.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum FaultPlace {
     /// The source could not be read at all.
     Source(Source),
     /// A line of a source.

@@ -7,7 +7,7 @@ use std::{io, panic, thread};
 use kubernetes_yaml::{Budget, Errors, Node, Part};
 
 use super::error::Fault;
-use super::{MAX_FAULTS, Manifest, ManifestError, Place, Position, Problem, Source};
+use super::{FaultPlace, MAX_FAULTS, Manifest, ManifestError, Position, Problem, Source};
 use super::{check_without_cluster, list, source};
 
 /// How many threads read at most. More threads would not read faster, because they wait for memory.
@@ -51,7 +51,7 @@ impl ReadManifests {
                 })
             }
             Err(problem) => {
-                let place = Place::Source(source);
+                let place = FaultPlace::Source(source);
                 let errors = vec![ManifestError { place, problem }];
                 let manifests = Vec::new();
                 Self { manifests, errors }
@@ -74,7 +74,7 @@ impl ReadManifests {
                 Ok(manifest) => reading.manifests.push(manifest),
                 Err(faults) => reading.add_errors_up_to_limit(faults.into_iter().map(|(line, problem)| {
                     let source = Arc::clone(source);
-                    let place = Place::Line(Position { source, line });
+                    let place = FaultPlace::Line(Position { source, line });
                     ManifestError { place, problem }
                 })),
             }

@@ -14,7 +14,7 @@ use super::kinds_missing_from_discovery::{KindWait, PAUSE, determine_missing_kin
 use super::list::{ListError, Selector, list};
 use super::parent::{METADATA, crd_path};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::cluster::discovery::{self, Discovery, KindLookup, Lookup, MissingKind};
+use crate::cluster::discovery::{self, Discovery, KindLookup, MissingKind, ResourceLookup};
 use crate::model::identity::GroupVersionKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::{Resource, Scope};
@@ -163,7 +163,7 @@ fn find_other_version(discovery: &Discovery, resource: &Resource) -> Option<Serv
         ..found.gvk()
     };
     Some(match discovery.find_resource(&gvk) {
-        Lookup::UnknownKind { .. } => ServedVersion::As(found.clone()),
+        ResourceLookup::UnknownKind { .. } => ServedVersion::As(found.clone()),
         _ => ServedVersion::AlsoAs(found.clone()),
     })
 }

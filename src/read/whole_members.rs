@@ -11,7 +11,7 @@ use super::error::unknowable_kind;
 use super::list::{Selector, WHOLE_OBJECTS};
 use super::list_collections::{list_collections, unique_by_uid};
 use super::single_objects::read_object;
-use crate::cluster::discovery::{Discovery, KindLookup, Lookup};
+use crate::cluster::discovery::{Discovery, KindLookup, ResourceLookup};
 use crate::compare::ownership::{APPLIERS, applied_api_version};
 use crate::error::Error;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
@@ -119,7 +119,7 @@ async fn reread_in_applied_versions(
         };
         let gvk = GroupVersionKind::from_api_version(version, &key.group_kind.kind);
         match cluster.discovery.find_resource(&gvk) {
-            Lookup::Found(resource) => read_whole_object(cluster, key, resource).await,
+            ResourceLookup::Found(resource) => read_whole_object(cluster, key, resource).await,
             _ => Ok(Some((key, listed))),
         }
     });

@@ -2,7 +2,7 @@
 //! leaves them as they are, also by force.
 
 use kubectl_applyset::internals::{
-    Object, Pointer, Purpose, Verdict, body_with_live_values, compare, may_be_ignored,
+    BodyPurpose, Object, Pointer, Verdict, body_with_live_values, compare, may_be_ignored,
 };
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,7 @@ impl Case<'_> {
         let pointers = self.pointers();
         let manifest = Object::from(&self.manifest);
         let body = |purpose, live: &Value| body_with_live_values(&manifest, &pointers, live, US, purpose);
-        let sent = body(Purpose::Send, &live);
+        let sent = body(BodyPurpose::Send, &live);
         let mut metadata = sent.metadata();
         for field in ["uid", "resourceVersion"] {
             metadata.insert(field.to_owned(), live["metadata"][field].clone());
@@ -91,7 +91,7 @@ impl Case<'_> {
             }
         }
         // The next run has nothing to do.
-        let compared = body(Purpose::Compare, &now).value();
+        let compared = body(BodyPurpose::Compare, &now).value();
         match compare(
             &compared,
             &now,

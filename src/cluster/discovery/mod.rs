@@ -68,7 +68,7 @@ impl fmt::Display for FailedVersion {
 
 /// The result of a lookup of a kind in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup<'a> {
+pub enum ResourceLookup<'a> {
     /// The kind is served in this version, or will be.
     Found(&'a Resource),
     /// The kind is not served in this version.
@@ -197,19 +197,19 @@ impl Discovery {
     }
 
     /// Finds the resource of a manifest, with exactly this version and this kind.
-    pub fn find_resource(&self, gvk: &GroupVersionKind) -> Lookup<'_> {
+    pub fn find_resource(&self, gvk: &GroupVersionKind) -> ResourceLookup<'_> {
         if let Some(resource) = self
             .versions_of(&gvk.group, &gvk.kind)
             .find(|resource| resource.version == gvk.version)
         {
-            return Lookup::Found(resource);
+            return ResourceLookup::Found(resource);
         }
         let failure = self
             .failures
             .iter()
             .find(|failed| failed.group == gvk.group && failed.version == gvk.version);
         if let Some(failure) = failure {
-            return Lookup::GroupFailed(failure);
+            return ResourceLookup::GroupFailed(failure);
         }
         let mut served_versions: Vec<String> = self
             .versions_of(&gvk.group, &gvk.kind)
@@ -220,7 +220,7 @@ impl Discovery {
             .resources
             .iter()
             .filter(|resource| resource.group != gvk.group || resource.kind != gvk.kind);
-        Lookup::UnknownKind {
+        ResourceLookup::UnknownKind {
             served_versions,
             similar: similar_kinds::find_similar(gvk, others),
         }

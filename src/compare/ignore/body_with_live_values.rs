@@ -17,7 +17,7 @@ use crate::model::pointer::{Pointer, parse_index};
 
 /// The use of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum BodyPurpose {
     /// The body is compared with the live object. It has the parts of ignored fields that our manager owns now, so that
     /// ignored fields make no difference.
     Compare,
@@ -38,7 +38,7 @@ pub fn body_with_live_values(
     ignored: &[Pointer],
     live: &Value,
     manager: &str,
-    purpose: Purpose,
+    purpose: BodyPurpose,
 ) -> Object {
     let manifest = object.value();
     let mut body = manifest.clone();
@@ -77,7 +77,7 @@ struct IgnoredPlace<'a> {
     entries: ManagedFieldsEntries<'a>,
     /// The place is part of a value that is owned as a whole.
     is_atomic: bool,
-    purpose: Purpose,
+    purpose: BodyPurpose,
 }
 
 impl IgnoredPlace<'_> {
@@ -113,7 +113,7 @@ impl IgnoredPlace<'_> {
     /// Returns whether another manager owns the value here as a whole, and the body is to be compared. That manager
     /// wrote an ignored part of the value, and so became the only owner of all of it.
     fn is_compared_and_owned_by_other(&self) -> bool {
-        self.purpose == Purpose::Compare
+        self.purpose == BodyPurpose::Compare
             && self.entries.any_owns_whole_value()
             && self.entries.ours().is_none()
     }
@@ -229,11 +229,11 @@ impl IgnoredPlace<'_> {
             return Some(live.clone());
         }
         match self.purpose {
-            Purpose::Compare => self.part_we_own(live),
-            Purpose::Send if self.entries.others_own_whole_value() => None,
-            Purpose::Send if desired.is_none() && !self.entries.we_own_something() => None,
-            Purpose::Send if !self.entries.have_parts() => Some(live.clone()),
-            Purpose::Send => match live {
+            BodyPurpose::Compare => self.part_we_own(live),
+            BodyPurpose::Send if self.entries.others_own_whole_value() => None,
+            BodyPurpose::Send if desired.is_none() && !self.entries.we_own_something() => None,
+            BodyPurpose::Send if !self.entries.have_parts() => Some(live.clone()),
+            BodyPurpose::Send => match live {
                 Value::Object(live) => self.merged_mapping(desired, live),
                 Value::Array(live) => self.merged_list(desired, live),
                 other => Some(other.clone()),

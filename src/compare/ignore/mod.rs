@@ -13,7 +13,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use body_with_live_values::{Purpose, body_with_live_values};
+pub use body_with_live_values::{BodyPurpose, body_with_live_values};
 pub(in crate::compare) use managed_fields_entries::ManagedFieldsEntries;
 pub use rule_parser::{IgnoreFileError, may_be_ignored};
 
@@ -30,7 +30,7 @@ pub fn desired_body_with_live_values(
     object: &DesiredObject,
     live: &Value,
     manager: &str,
-    purpose: Purpose,
+    purpose: BodyPurpose,
 ) -> Object {
     if object.ignored.is_empty() {
         return object.object.clone();
@@ -53,7 +53,8 @@ pub fn ignored_fields_lost_by_recreation(
     let mut reset = object.ignored.clone();
     reset.retain(|pointer| {
         let ignored = std::slice::from_ref(pointer);
-        let with_live_value = body_with_live_values(&object.object, ignored, live, manager, Purpose::Send);
+        let with_live_value =
+            body_with_live_values(&object.object, ignored, live, manager, BodyPurpose::Send);
         with_live_value.value() != manifest
             || body_with_live_values::manifest_lacks_owned_field(live, &manifest, pointer.segments())
     });

@@ -24,14 +24,14 @@ fn live(mut object: Value, ours: &Value, theirs: &Value, updated: &Value) -> Val
 }
 
 fn sent(manifest: &Value, live: &Value, ignored: &[&str]) -> Value {
-    body_for(manifest, live, ignored, Purpose::Send)
+    body_for(manifest, live, ignored, BodyPurpose::Send)
 }
 
 fn compared(manifest: &Value, live: &Value, ignored: &[&str]) -> Value {
-    body_for(manifest, live, ignored, Purpose::Compare)
+    body_for(manifest, live, ignored, BodyPurpose::Compare)
 }
 
-fn body_for(manifest: &Value, live: &Value, ignored: &[&str], purpose: Purpose) -> Value {
+fn body_for(manifest: &Value, live: &Value, ignored: &[&str], purpose: BodyPurpose) -> Value {
     let object = Object::from(manifest);
     let mut body = body_with_live_values(&object, &pointers(ignored), live, "ours", purpose).value();
     if body["metadata"]
@@ -139,7 +139,7 @@ fn what_left_the_manifest_and_is_ours_stays() {
         json!({"spec": {"replicas": 5, "other": 1, "list": [{"name": "x"}, {"name": "a", "by": "others"}]}});
     let none = json!({});
     let kept = live(object.clone(), &ours, &none, &none);
-    for purpose in [Purpose::Send, Purpose::Compare] {
+    for purpose in [BodyPurpose::Send, BodyPurpose::Compare] {
         let replicas = body_for(&json!({}), &kept, &["/spec/replicas", "/spec/other"], purpose);
         assert_eq!(replicas, json!({"spec": {"replicas": 5}}));
         let item = body_for(&json!({}), &kept, &["/spec/list/1"], purpose);
@@ -216,7 +216,7 @@ fn inside_of_one_value_a_field_is_always_as_it_is_live() {
     let manifest = json!({"spec": {"args": ["a", "b", "c"], "selector": {"app": "mine"}}});
     for (ours, theirs) in [(&leaf, &none), (&none, &leaf)] {
         let live = live(object.clone(), ours, theirs, &none);
-        for purpose in [Purpose::Send, Purpose::Compare] {
+        for purpose in [BodyPurpose::Send, BodyPurpose::Compare] {
             let body = |ignored: &[&str]| body_for(&manifest, &live, ignored, purpose);
             assert_eq!(body(&["/spec/args/1"])["spec"]["args"], json!(["a", "x", "c"]));
             assert_eq!(body(&["/spec/args/2"])["spec"]["args"], json!(["a", "b"]));

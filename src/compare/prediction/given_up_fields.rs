@@ -4,13 +4,17 @@
 use serde_json::Value;
 
 use super::merge::{Fields, Path};
-use super::owners::Owners;
+use super::owners::FieldOwners;
 use crate::compare::changes::DeclaredOrKey;
 use crate::compare::field_paths::{child_mut, is_empty_map_or_list, remove_child};
 use crate::compare::typed_place::TypedPlace;
 
 /// Removes the fields and items from the merged object, and returns their paths.
-pub(super) fn remove<'p>(object: &mut Value, owners: &'p Owners<'_>, place: TypedPlace<'p>) -> Vec<Path> {
+pub(super) fn remove<'p>(
+    object: &mut Value,
+    owners: &'p FieldOwners<'_>,
+    place: TypedPlace<'p>,
+) -> Vec<Path> {
     let mut removal = Removal {
         path: Vec::new(),
         removed: Vec::new(),

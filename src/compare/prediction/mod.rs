@@ -26,7 +26,7 @@ use super::typed_place::TypedPlace;
 use crate::model::built_in_kinds::TypeMeta;
 use merge::{Fields, Merge, Path};
 pub use owners::PredictedConflict;
-use owners::{Owners, managed_fields_before_first_apply};
+use owners::{FieldOwners, managed_fields_before_first_apply};
 
 /// An object as an apply would leave it if no field were in conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub fn predict_apply(
     let desired = without_ignored_status(manifest, definition);
     let (object, applied) = merge.merge_fields(&live_fields, &desired, place, &before);
     let mut object = Value::Object(object);
-    let owners = Owners::new(&metadata, manager, applied);
+    let owners = FieldOwners::new(&metadata, manager, applied);
     let removed = given_up_fields::remove(&mut object, &owners, place);
     object["metadata"]["managedFields"] =
         owners.managed_fields_after_apply(api_version, &merge.changed, &removed);

@@ -21,7 +21,7 @@ pub struct PredictedConflict {
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// The managers of an object, before and after our manager has applied it.
-pub(super) struct Owners<'a> {
+pub(super) struct FieldOwners<'a> {
     manager: &'a str,
     /// managedFields before the apply.
     before: &'a [Value],
@@ -31,7 +31,7 @@ pub(super) struct Owners<'a> {
     applied: Fields,
 }
 
-impl<'a> Owners<'a> {
+impl<'a> FieldOwners<'a> {
     /// `applied` is the field set of the whole manifest.
     pub(super) fn new(metadata: &'a Value, manager: &'a str, applied: Fields) -> Self {
         let last = apply_entry(metadata, manager);

@@ -37,7 +37,7 @@ pub use pod::{
     find_crashed_container as crash_of_pod, troubles_of_pod,
 };
 use rules::Certainty;
-pub use rules::{Origin, RuleSet};
+pub use rules::{RuleOrigin, RuleSet};
 
 /// The states of kstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,7 +68,7 @@ pub struct Readiness {
     /// The reason: the rest of a sentence about the object (`it is bound`), or the message of a condition.
     pub reason: String,
     /// The rule that decided.
-    pub rule: Rule,
+    pub rule: DecidingRule,
     /// The generation of the object that the state is about.
     pub about: Generation,
 }
@@ -84,7 +84,7 @@ pub enum Generation {
 
 /// The rule that decided the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rule {
+pub enum DecidingRule {
     /// A rule for all kinds: deletion, generations, existence.
     Generic,
     /// An annotation that exempts the object.
@@ -94,12 +94,12 @@ pub enum Rule {
     /// The conventions of controllers.
     Conventions,
     /// A CEL rule.
-    Expression(Origin),
+    Expression(RuleOrigin),
     /// Nothing reports the health of the object.
     Nothing,
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for DecidingRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Generic => f.write_str("rule for all kinds"),
@@ -117,12 +117,12 @@ impl Readiness {
         Self {
             state,
             reason: reason.into(),
-            rule: Rule::Generic,
+            rule: DecidingRule::Generic,
             about: Generation::Latest,
         }
     }
 
-    fn with_rule(self, rule: Rule) -> Self {
+    fn with_rule(self, rule: DecidingRule) -> Self {
         Self { rule, ..self }
     }
 
@@ -230,8 +230,10 @@ impl StatusRules {
     pub fn judge(&self, object: &Value, group_kind: &GroupKind, around: Surroundings) -> Readiness {
         let object = ObjectView(object);
         let mut readiness = self.judge_by_first_rule(object, group_kind, around);
-        if matches!(readiness.rule, Rule::Conventions | Rule::Expression(_))
-            && !reports_observed_generation(object)
+        if matches!(
+            readiness.rule,
+            DecidingRule::Conventions | DecidingRule::Expression(_)
+        ) && !reports_observed_generation(object)
         {
             readiness.about = Generation::Unknown;
         }
@@ -253,13 +255,14 @@ impl StatusRules {
             && !is_built_in
             && let Some(reason) = conventions::reason_for_suspension_by_manifest(object)
         {
-            return Readiness::current(reason).with_rule(Rule::Conventions);
+            return Readiness::current(reason).with_rule(DecidingRule::Conventions);
         }
         if let Some(readiness) = judge_generation(object) {
             return readiness;
         }
         if let Some(verdict) = own.and_then(|own| own.judge(object.0, group_kind)) {
-            return Readiness::new(verdict.state, verdict.reason).with_rule(Rule::Expression(verdict.origin));
+            return Readiness::new(verdict.state, verdict.reason)
+                .with_rule(DecidingRule::Expression(verdict.origin));
         }
         if let Some(readiness) = judge_kstatus_conditions(object) {
             return readiness;
@@ -268,8 +271,8 @@ impl StatusRules {
             let of_kind = built_in_kinds::judge(object, group_kind, self.jobs)
                 .or_else(|| judge_ready_condition(object));
             return of_kind.map_or_else(
-                || Readiness::current("it exists").with_rule(Rule::Nothing),
-                |readiness| readiness.with_rule(Rule::Kstatus),
+                || Readiness::current("it exists").with_rule(DecidingRule::Nothing),
+                |readiness| readiness.with_rule(DecidingRule::Kstatus),
             );
         }
         self.judge_custom_kind(object, group_kind, around)
@@ -300,23 +303,23 @@ impl StatusRules {
                 _ if conventions::has_no_status(object.0) => "it has no status yet".to_owned(),
                 _ => verdict.reason,
             };
-            return Readiness::new(verdict.state, reason).with_rule(Rule::Expression(verdict.origin));
+            return Readiness::new(verdict.state, reason).with_rule(DecidingRule::Expression(verdict.origin));
         }
         if let Some((state, reason)) = conventional {
-            return Readiness::new(state, reason).with_rule(Rule::Conventions);
+            return Readiness::new(state, reason).with_rule(DecidingRule::Conventions);
         }
         if conventions::has_no_status(object.0) && around.subresource == Subresource::Listed {
             // An object without a known age counts as old, so that a wait for it ends.
             let is_young = age_in_seconds(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
             if around.others == OthersOfKind::Report {
                 let reason = "it has no status yet, as others of its kind have";
-                return Readiness::in_progress(reason).with_rule(Rule::Conventions);
+                return Readiness::in_progress(reason).with_rule(DecidingRule::Conventions);
             }
             if is_young {
-                return Readiness::in_progress("it has no status yet").with_rule(Rule::Conventions);
+                return Readiness::in_progress("it has no status yet").with_rule(DecidingRule::Conventions);
             }
         }
-        Readiness::current("nothing reports its health").with_rule(Rule::Nothing)
+        Readiness::current("nothing reports its health").with_rule(DecidingRule::Nothing)
     }
 }
 
@@ -349,7 +352,7 @@ fn judge_exemption(object: ObjectView) -> Option<Readiness> {
         found.is_some_and(|found| value.is_none_or(|value| value == found))
     })?;
     let reason = format!("its annotation {name} exempts it");
-    Some(Readiness::current(reason).with_rule(Rule::Annotation(name)))
+    Some(Readiness::current(reason).with_rule(DecidingRule::Annotation(name)))
 }
 
 /// Compares the generation with the one that the controller has observed; `None` if the controller is not behind, or

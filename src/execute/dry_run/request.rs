@@ -8,7 +8,7 @@ use super::answer::{have_same_version, parse_object};
 use super::by_merge::merged_with_manifest;
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::diff;
-use crate::compare::ignore::{self, Purpose};
+use crate::compare::ignore::{self, BodyPurpose};
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::execute::Execution;
 use crate::execute::members::apply_with_live_fields::with_managed_fields_migrated;
@@ -140,7 +140,8 @@ impl Execution<'_> {
         let former = self.migration_from_former_owners(live_membership);
         let migrated = with_managed_fields_migrated(live.clone(), &former);
         let manifest =
-            ignore::desired_body_with_live_values(object, &migrated, former.manager, Purpose::Send).value();
+            ignore::desired_body_with_live_values(object, &migrated, former.manager, BodyPurpose::Send)
+                .value();
         let mut applied = merged_with_manifest(live, &manifest);
         ownership::replace_own_entry_and_keep_former(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, ApiServer, Status};
-use crate::compare::ignore::{self, Purpose};
+use crate::compare::ignore::{self, BodyPurpose};
 use crate::compare::ownership::{self, OwnershipMigration};
 use crate::execute::Execution;
 use crate::execute::members::apply_as_read::with_version_of_no_object;
@@ -36,7 +36,8 @@ impl ApplyWithLiveFields {
     /// Returns the apply of an object over the live one; `None` if the manifest alone can be sent, because an apply of
     /// it by `manager` would neither remove ApplySet metadata nor change ignored fields.
     pub fn from_live_if_needed(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
-        let with_ignored_fields = ignore::desired_body_with_live_values(object, live, manager, Purpose::Send);
+        let with_ignored_fields =
+            ignore::desired_body_with_live_values(object, live, manager, BodyPurpose::Send);
         let with_metadata =
             ownership::with_live_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
         let body = with_metadata.or_else(|| (!object.ignored.is_empty()).then_some(with_ignored_fields))?;

@@ -20,7 +20,7 @@ pub use empty_values::remove_meaningless_metadata;
 use error::{InvalidObject, unknown_kind_message};
 use serde_json::{Map, Value};
 
-use crate::cluster::discovery::{Discovery, KeptReason, Lookup, MissingKind};
+use crate::cluster::discovery::{Discovery, KeptReason, MissingKind, ResourceLookup};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
 use crate::model::applyset::parent::is_applyset_key;
@@ -124,7 +124,7 @@ impl Desired {
     pub fn replace_not_yet_served_resources(&mut self, discovery: &Discovery) {
         let objects = self.members.iter_mut().chain(&mut self.parent);
         for object in objects.filter(|object| object.resource.origin == Origin::NotYetServed) {
-            if let Lookup::Found(resource) = discovery.find_resource(&object.resource.gvk()) {
+            if let ResourceLookup::Found(resource) = discovery.find_resource(&object.resource.gvk()) {
                 object.resource = Arc::new(resource.clone());
             }
         }
@@ -270,8 +270,8 @@ impl Desired {
 /// applied; an object of an unknown kind counts as namespaced.
 fn to_hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionContext) -> HookManifest {
     let is_cluster_scoped = match context.discovery.find_resource(&manifest.gvk) {
-        Lookup::Found(resource) => resource.scope == Scope::Cluster,
-        Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
+        ResourceLookup::Found(resource) => resource.scope == Scope::Cluster,
+        ResourceLookup::UnknownKind { .. } | ResourceLookup::GroupFailed(_) => false,
     };
     let namespace = manifest.namespace.unwrap_or_else(|| context.namespace.to_owned());
     HookManifest {
@@ -312,8 +312,8 @@ fn refuse_applyset_keys_unless_parent(
 /// Returns whether the server serves this kind with all [`VERBS_OF_MEMBERS`].
 pub fn is_served_with_member_verbs(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
     match discovery.find_resource(gvk) {
-        Lookup::Found(resource) => VERBS_OF_MEMBERS.into_iter().all(|verb| resource.supports(verb)),
-        Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
+        ResourceLookup::Found(resource) => VERBS_OF_MEMBERS.into_iter().all(|verb| resource.supports(verb)),
+        ResourceLookup::UnknownKind { .. } | ResourceLookup::GroupFailed(_) => false,
     }
 }
 
@@ -346,8 +346,8 @@ fn find_resource_with_member_verbs(
         );
     }
     let resource = match discovery.find_resource(&manifest.gvk) {
-        Lookup::Found(resource) => resource,
-        Lookup::UnknownKind {
+        ResourceLookup::Found(resource) => resource,
+        ResourceLookup::UnknownKind {
             served_versions,
             similar,
         } => {
@@ -358,7 +358,7 @@ fn find_resource_with_member_verbs(
                 definition,
             )));
         }
-        Lookup::GroupFailed(failure) => {
+        ResourceLookup::GroupFailed(failure) => {
             return Err(Error::for_undiscoverable_kind(format!(
                 "{position}: cannot determine whether the server has kind {kind}: {failure}"
             )));

@@ -10,7 +10,7 @@ use super::definitions_to_compare::NeededCrds;
 use super::{ReadSettings, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
-use crate::compare::ignore::{self, Purpose};
+use crate::compare::ignore::{self, BodyPurpose};
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration, ReplicasPath};
 use crate::compare::status::{self, OthersOfKind};
 use crate::error::Error;
@@ -171,11 +171,11 @@ impl Comparing<'_> {
         let version =
             definition.and_then(|definition| CrdVersion::from_definition(definition, &resource.version));
         let body = |purpose| build_body_over_live(member, item, field_manager, purpose);
-        let manifest = body(Purpose::Compare).value();
+        let manifest = body(BodyPurpose::Compare).value();
         let verdict = changes::compare(&manifest, item, field_manager, version.as_ref());
         let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
         let with_live_fields = is_sent.then(|| WithLiveFields {
-            object: body(Purpose::Send),
+            object: body(BodyPurpose::Send),
             seen: Seen::from_uid_and_version(item),
         });
         (verdict, with_live_fields)
@@ -275,7 +275,7 @@ impl Compared {
 }
 
 /// Returns the body of an object that is compared with the live one, or sent over it.
-fn build_body_over_live(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
+fn build_body_over_live(member: &DesiredObject, live: &Value, manager: &str, purpose: BodyPurpose) -> Object {
     let settled = ignore::desired_body_with_live_values(member, live, manager, purpose);
     ownership::with_live_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
 }

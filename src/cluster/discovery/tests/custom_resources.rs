@@ -46,9 +46,9 @@ fn definitions_among_the_manifests_bring_their_kinds() {
     assert_eq!(widgets.singular, "widget");
     assert!(matches!(
         after.find_resource(&gvk("new.example.com/v1beta1", "Widget")),
-        Lookup::Found(_)
+        ResourceLookup::Found(_)
     ));
-    let Lookup::UnknownKind { served_versions, .. } =
+    let ResourceLookup::UnknownKind { served_versions, .. } =
         after.find_resource(&gvk("new.example.com/v1alpha1", "Widget"))
     else {
         panic!("v1alpha1 is not served");
@@ -62,7 +62,7 @@ fn definitions_among_the_manifests_bring_their_kinds() {
     assert_eq!(listable(&after), listable(&before));
     assert!(matches!(
         before.find_resource(&gvk("new.example.com/v1", "Widget")),
-        Lookup::UnknownKind { .. }
+        ResourceLookup::UnknownKind { .. }
     ));
 }
 

@@ -87,7 +87,7 @@ fn manifests_find_exactly_their_version() {
         ("events.k8s.io/v1", "Event", "events"),
     ] {
         let wanted = gvk(api_version, kind);
-        let Lookup::Found(found) = discovery.find_resource(&wanted) else {
+        let ResourceLookup::Found(found) = discovery.find_resource(&wanted) else {
             panic!("{api_version} {kind} is served");
         };
         assert_eq!((found.gvk(), found.plural.as_str()), (wanted, plural));
@@ -115,7 +115,7 @@ fn unknown_kinds_come_with_suggestions() {
         ("v1", "Widget", &[], &[]),
         ("", "", &[], &[]),
     ] {
-        let Lookup::UnknownKind {
+        let ResourceLookup::UnknownKind {
             served_versions: served,
             similar: mut found,
         } = discovery.find_resource(&gvk(api_version, kind))
@@ -147,7 +147,7 @@ fn the_likeliest_kind_is_named_first() {
         ],
         Vec::new(),
     );
-    let Lookup::UnknownKind { similar, .. } = discovery.find_resource(&gvk("a/v1", "Widget")) else {
+    let ResourceLookup::UnknownKind { similar, .. } = discovery.find_resource(&gvk("a/v1", "Widget")) else {
         panic!("the kind is not served");
     };
     assert_eq!(similar, ["WIDGET in a/v1", "Widget in b/v1", "Widget in c/v1"]);
@@ -157,13 +157,13 @@ fn the_likeliest_kind_is_named_first() {
 fn a_version_that_could_not_be_read_is_not_unknown() {
     let discovery = sample();
     let lookup = discovery.find_resource(&gvk("metrics.k8s.io/v1beta1", "PodMetrics"));
-    let Lookup::GroupFailed(failure) = lookup else {
+    let ResourceLookup::GroupFailed(failure) = lookup else {
         panic!("the version is stale, not {lookup:?}");
     };
     assert_eq!(failure.version, "v1beta1");
     assert!(matches!(
         discovery.find_resource(&gvk("metrics.k8s.io/v1", "PodMetrics")),
-        Lookup::UnknownKind { .. }
+        ResourceLookup::UnknownKind { .. }
     ));
 }
 
@@ -269,7 +269,7 @@ fn a_kind_of_two_resources_is_the_one_that_can_be_listed() {
         summary(discovery.find_preferred(&GroupKind::new("g", "Project"))),
         "g/v1 projects"
     );
-    let Lookup::Found(found) = discovery.find_resource(&gvk("g/v1", "Project")) else {
+    let ResourceLookup::Found(found) = discovery.find_resource(&gvk("g/v1", "Project")) else {
         panic!("the kind is served");
     };
     assert_eq!(found.plural, "projects");

@@ -40,7 +40,7 @@ pub struct RuleSet {
 struct KindRule {
     /// `None` for all kinds of the group that have no rule of their own.
     kind: Option<String>,
-    origin: Origin,
+    origin: RuleOrigin,
     in_progress: Option<Clause>,
     failed: Option<Clause>,
     current: Clause,
@@ -48,14 +48,14 @@ struct KindRule {
 
 /// The source of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum RuleOrigin {
     /// The program, with the kind and group that the rule is for.
     BuiltIn(String),
     /// A file, with the line of the rule.
     File(Arc<str>, usize),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for RuleOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn(target) => write!(f, "built-in rule {target}"),
@@ -105,7 +105,7 @@ pub(super) struct RuleVerdict {
     /// The expression that decided, as the rest of a sentence about the object.
     pub(super) reason: String,
     pub(super) certainty: Certainty,
-    pub(super) origin: Origin,
+    pub(super) origin: RuleOrigin,
 }
 
 /// How far the verdict of a rule can be relied on: not if an expression could not be evaluated.
@@ -122,7 +122,7 @@ impl RuleSet {
         static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
             let read = rule_parser::read(
                 BUILT_IN,
-                |_, target| Origin::BuiltIn(target.to_owned()),
+                |_, target| RuleOrigin::BuiltIn(target.to_owned()),
                 rule_parser::Compilation::WhenNeeded,
             );
             debug_assert!(read.is_ok(), "{read:?}");
@@ -136,7 +136,7 @@ impl RuleSet {
         let name: Arc<str> = name.into();
         rule_parser::read(
             text,
-            |line, _| Origin::File(Arc::clone(&name), line),
+            |line, _| RuleOrigin::File(Arc::clone(&name), line),
             rule_parser::Compilation::Now,
         )
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kubernetes_yaml::Node;
 
 use super::expression::ExpressionError;
-use super::{Clause, KindRule, Origin, RuleSet};
+use super::{Clause, KindRule, RuleOrigin, RuleSet};
 use crate::compare::rule_file::{self, Fault, RuleFormat, error_at};
 
 /// A fault in a file of status rules, with its line.
@@ -63,7 +63,7 @@ pub(super) enum Compilation {
 /// Reads a rule file. `origin` makes the origin of a rule of its line and its target (`Certificate.cert-manager.io`).
 pub(super) fn read(
     text: &str,
-    origin: impl Fn(usize, &str) -> Origin,
+    origin: impl Fn(usize, &str) -> RuleOrigin,
     compilation: Compilation,
 ) -> Result<RuleSet, RuleFileError> {
     let mut rules = RuleSet::default();
@@ -86,7 +86,7 @@ const FIELDS: [&str; 5] = ["apiVersion", "kind", "current", "inProgress", "faile
 /// Reads a rule, and returns the API group that it is for with it.
 fn read_rule(
     item: &Node,
-    origin: &impl Fn(usize, &str) -> Origin,
+    origin: &impl Fn(usize, &str) -> RuleOrigin,
     compilation: Compilation,
 ) -> Result<(String, KindRule), RuleFileError> {
     rule_file::check_no_unknown_field(
