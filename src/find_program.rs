@@ -3,7 +3,7 @@
 //! The rules are those of `LookPath` in Go's `os/exec`, which kubectl uses. A name with a path separator is the path of
 //! the file. A name without one is looked up in `PATH`. If it is found through an entry of `PATH` that is empty or
 //! relative, the result is an error (Go's `ErrDot`): Rust's `Command` would run a program of the current directory
-//! instead, which somebody else may have put there. On Windows, the system's own lookup begins with the current
+//! instead, which another user may have put there. On Windows, the system's own lookup begins with the current
 //! directory; this one does not.
 
 use std::ffi::OsStr;

@@ -17,7 +17,7 @@ pub const SMALL: u64 = 1 << 20;
 ///
 /// # Errors
 ///
-/// The file cannot be opened, or is not a regular file: to open a FIFO would block until somebody writes to it.
+/// The file cannot be opened, or is not a regular file: to open a FIFO would block until another program writes to it.
 pub fn open(path: &Path) -> io::Result<File> {
     if fs::metadata(path)?.is_file() {
         File::open(path)

@@ -14,7 +14,7 @@ use super::source::{STREAM_LIMIT, message_without_url_secrets};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
 
-/// Why a kustomization cannot be rendered, and what to type next.
+/// The reason why a kustomization cannot be rendered, and what to type next.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct KustomizeError {
@@ -123,7 +123,7 @@ fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
     Ok((status, rendered, String::from_utf8_lossy(&message).into_owned()))
 }
 
-/// How many bytes are read of a program's standard error, and of a file that may be a kustomization.
+/// The number of bytes that are read of a program's standard error, and of a file that may be a kustomization.
 const TEXT_LIMIT: u64 = 64 << 10;
 
 /// Divides a rendered text into its documents. kustomize writes `---` on a line of its own between

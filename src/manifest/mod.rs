@@ -38,8 +38,8 @@ pub use self::source::Source;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// How many faults a report prints. Readers collect one more at most, so that the report can say that there are others
-/// ([`Problem::More`]). Without the limit a short text could hold millions of faults.
+/// The number of faults that a report prints. Readers collect one more at most, so that the report can say that there
+/// are others ([`Problem::More`]). Without the limit a short text could hold millions of faults.
 pub const MAX_FAULTS: usize = 100;
 
 /// A line of a source. Displays as `web/deploy.yaml:12` or `standard input:3`, and in the output

@@ -10,7 +10,7 @@ use super::error::Fault;
 use super::{FaultPlace, MAX_FAULTS, Manifest, ManifestError, Position, Problem, Source};
 use super::{check_without_cluster, list, source};
 
-/// How many threads read at most. More threads would not read faster, because they wait for memory.
+/// The limit of threads that read. More threads would not read faster, because they wait for memory.
 const MAX_THREADS: usize = 8;
 
 /// A source, and how to get its text.

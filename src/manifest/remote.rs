@@ -21,21 +21,21 @@ use crate::cluster::apiserver::USER_AGENT;
 use crate::cluster::proxy::{InvalidProxy, Proxy};
 use crate::model::text::format_os_error;
 
-/// How often one URL is tried (`defaultHttpGetAttempts` of kubectl).
+/// The number of attempts at one URL (`defaultHttpGetAttempts` of kubectl).
 const MAX_ATTEMPTS: u32 = 3;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many redirects are followed.
+/// The limit of redirects that are followed.
 const MAX_REDIRECTS: u32 = 10;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a server may be silent.
+/// The time for which a server may be silent.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a URL may take, with its redirects and repeated attempts.
+/// The time limit of a URL, with its redirects and repeated attempts.
 const URL_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Why a URL yields no manifest.
+/// The reason why a URL yields no manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// The text is not a URL.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::error::Problem;
 use super::{kustomize, remote};
 
-/// How many bytes are read of one source. Without the limit a source without an end would fill the memory. Ten thousand
+/// The limit of one source in bytes. Without the limit a source without an end would fill the memory. Ten thousand
 /// Deployments have 14 MB.
 pub(super) const STREAM_LIMIT: u64 = 256 << 20;
 

@@ -52,7 +52,7 @@ pub struct NamespaceState {
     pub uid: Option<String>,
     /// The id of the set that the namespace is a member of.
     pub part_of: Option<String>,
-    /// Whether the namespace is being deleted, and its contents with it.
+    /// The state of the namespace: present, or being deleted, and its contents with it.
     pub presence: Presence,
     /// The UIDs of the namespace's owners.
     pub owners: Vec<String>,

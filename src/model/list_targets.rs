@@ -30,7 +30,7 @@ pub struct ListTarget {
     pub namespace: Option<String>,
 }
 
-/// Whether a LIST of a namespaced resource is for one namespace or for the whole cluster.
+/// The reach of a LIST of a namespaced resource: one namespace, or the whole cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// One namespace.

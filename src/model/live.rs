@@ -21,7 +21,7 @@ pub struct Live {
     pub uid: String,
     /// `metadata.resourceVersion`.
     pub resource_version: String,
-    /// Whether the object is being deleted.
+    /// The state of the object: present, or being deleted.
     pub presence: Presence,
     /// The reasons why the object is still terminating: its finalizers, and for a namespace the messages of its
     /// conditions. Empty if the object is not being deleted.
@@ -46,13 +46,13 @@ pub struct Live {
     pub owners: Vec<OwnerReference>,
     /// The label or annotation by which the user asks not to delete the object, as `key: value`.
     pub keep_annotation: Option<String>,
-    /// When a run prunes the object: with its kind, or after all other objects.
+    /// The time at which a run prunes the object: with its kind, or after all other objects.
     pub prune_order: PruneOrder,
     /// The objects that this object depends on according to its annotation.
     pub dependencies: Dependencies,
 }
 
-/// Whether an object is being deleted.
+/// The state of an object that exists: present, or being deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
     /// The object is not being deleted.

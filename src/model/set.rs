@@ -47,7 +47,7 @@ pub struct ParentObject {
     /// `metadata.resourceVersion`. Every write of the parent carries it, and fails with a conflict if another program
     /// has written the parent since it was read.
     pub resource_version: String,
-    /// Whether the parent is being deleted.
+    /// The state of the parent: present, or being deleted.
     pub presence: Presence,
     /// The ApplySet labels and annotations of the parent.
     pub reading: Reading,

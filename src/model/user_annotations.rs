@@ -50,7 +50,7 @@ pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&st
 /// The entry of Argo CD's options that asks to prune the object last, in lower case.
 const PRUNE_LAST: &str = "prunelast=true";
 
-/// When a run prunes an object.
+/// The time at which a run prunes an object, relative to other prunes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PruneOrder {
     /// In the wave of the object's kind.

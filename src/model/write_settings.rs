@@ -24,18 +24,18 @@ pub struct WriteSettings {
     pub dry_run: DryRun,
     /// The concurrency limit: the greatest number of concurrent requests.
     pub concurrency: usize,
-    /// How long the run waits for webhooks to start that the server cannot call yet.
+    /// The time limit of the wait for webhooks to start that the server cannot call yet.
     pub webhook_patience: WebhookPatience,
-    /// How long the run waits for the end of an object that it has deleted in order to recreate it; `None` if only the
+    /// The time limit of the wait for the end of an object that was deleted in order to recreate it; `None` if only the
     /// time limit of the whole run counts.
     pub deletion_patience: Option<Duration>,
-    /// Whether the run may begin while another one is under way.
+    /// The permission to begin while another run is under way.
     pub exclusive: Exclusive,
     /// The message for the history of the set; `None` if the user has given none.
     pub message: Option<String>,
 }
 
-/// Whether a run may begin while another run of the set is under way.
+/// The permission of a run to begin while another run of the set is under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Exclusive {
     /// The run may begin at once.
@@ -45,7 +45,8 @@ pub enum Exclusive {
     Within(Duration),
 }
 
-/// How long a run repeats a write that failed because the server could not call a webhook, which may be starting.
+/// The times for which a run repeats a write that failed because the server could not call a webhook, which may be
+/// starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebhookPatience {
     /// The time in a step of the run that later steps wait for. It always has a limit: the workload of the webhook may
@@ -64,7 +65,7 @@ impl WebhookPatience {
     };
 }
 
-/// How long a run waits for webhooks if the command line has no time limit.
+/// The time for which a run waits for webhooks if the command line has no time limit.
 pub const WEBHOOK_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Default for WebhookPatience {

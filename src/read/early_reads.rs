@@ -41,7 +41,7 @@ pub struct EarlyReads {
     pub(super) namespaces: Option<Box<EarlyNamespaces>>,
     /// The number of requests that the run had sent when these reads and discovery were done.
     requests_sent: u64,
-    /// When these reads began; `None` if nothing was read.
+    /// The time at which these reads began; `None` if nothing was read.
     pub(super) started_at: Option<Instant>,
 }
 

@@ -120,7 +120,7 @@ pub async fn list_labeled_objects(
 
 /// Keeps one entry for each object, by its UID. Two groups can serve one object, as the core group and `events.k8s.io`
 /// do with Events, so a search may find it under two keys. The entry with a key that `is_preferred` is kept, else the
-/// one with the first key in order. So whoever counts members counts objects.
+/// one with the first key in order. So a count of members is a count of objects.
 pub fn unique_by_uid<T>(
     found: &mut Vec<T>,
     live: for<'t> fn(&'t T) -> &'t Live,

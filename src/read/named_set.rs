@@ -37,7 +37,7 @@ pub struct NamedSet {
     early_parent: Cell<Option<Box<ParentAnswer>>>,
     /// The answer of the early read of namespaces, until it is used.
     early_namespaces: Cell<Option<Box<EarlyNamespaces>>>,
-    /// When the early reads began.
+    /// The time at which the early reads began.
     early_reads_started_at: Option<Instant>,
 }
 

@@ -48,7 +48,7 @@ pub async fn list_namespace_names(server: &ApiServer) -> Result<Vec<String>, Lis
     .await
 }
 
-/// The state of a namespace that the user may not read: it is assumed to exist, and to be no member of a set.
+/// The state of a namespace that the user may not read: it is assumed to exist, and not to be a member of a set.
 const ASSUMED_PRESENT: NamespaceState = NamespaceState {
     uid: None,
     part_of: None,

@@ -31,7 +31,7 @@ enum ServedVersion {
     Unchanged,
 }
 
-/// What a 404 for an object proves to be missing.
+/// The thing that a 404 for an object proves to be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// The object. The server knows its kind.

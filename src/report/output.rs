@@ -197,7 +197,7 @@ pub fn has_lost_output() -> bool {
     LOST_OUTPUT.load(Ordering::Relaxed)
 }
 
-/// Whether a write has failed. A static, because output is printed from several threads, and the failure is reported
+/// True once a write has failed. A static, because output is printed from several threads, and the failure is reported
 /// once.
 static LOST_OUTPUT: AtomicBool = AtomicBool::new(false);
 

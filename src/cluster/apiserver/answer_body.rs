@@ -27,7 +27,7 @@ pub const MAX_VALUES_PER_ANSWER: usize = 1_000_000;
 #[derive(Clone)]
 pub(super) struct AnswerMemoryBudget(Arc<Semaphore>);
 
-/// What an answer holds, which decides how large it may be.
+/// The content of an answer, which decides how large the answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// One object, or a text.

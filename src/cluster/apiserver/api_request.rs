@@ -21,7 +21,7 @@ pub struct ApiRequest {
     pub path: String,
     /// The `Accept` header.
     pub accept: String,
-    /// What the answer holds.
+    /// The content of the answer.
     pub answer: Content,
     /// The `Content-Type` header, for requests with a body.
     pub content_type: Option<&'static str>,
@@ -105,7 +105,7 @@ fn is_dry_run_delete(delete_body: &[u8]) -> bool {
         .is_some_and(|stages| !stages.is_empty())
 }
 
-/// What a request may change.
+/// The effect that a request may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestEffect {
     Objects,

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 const SHORTEST_PROBE: Duration = Duration::from_secs(10);
 /// The longest time limit of a probe, whatever the time limit of a request.
 const LONGEST_PROBE: Duration = Duration::from_mins(2);
-/// How long an open breaker lets no request through. The first request after that starts another probe.
+/// The time for which an open breaker lets no request through. The first request after that starts another probe.
 const OPEN_TIME: Duration = Duration::from_secs(10);
-/// How long requests are repeated while the server answers each of them that it has no capacity (429). Other clients
-/// may fill its queue for that long.
+/// The time for which requests are repeated while the server answers each of them that it has no capacity (429). Other
+/// clients may fill its queue for that long.
 const LONGEST_WAIT_FOR_CAPACITY: Duration = Duration::from_mins(1);
 
 /// What is known about the server.
@@ -32,7 +32,7 @@ struct ServerActivity {
     fastest_answer: Option<Duration>,
     /// A request has used up its attempts while the server was away, and no request was answered since.
     is_away: bool,
-    /// When the server first answered that it has no capacity, since it last accepted a request.
+    /// The time at which the server first answered that it has no capacity, since it last accepted a request.
     full_since: Option<Instant>,
     state: BreakerState,
 }
@@ -50,7 +50,7 @@ enum BreakerState {
     OpenSince(Instant),
 }
 
-/// What to do with a request that is to be sent.
+/// The treatment of a request that is to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Send the request.

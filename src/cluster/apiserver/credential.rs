@@ -10,14 +10,14 @@ use http::HeaderValue;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
-/// How long before its end a token is renewed, so that it is still valid when the server reads the request.
+/// The time before its end at which a token is renewed, so that it is still valid when the server reads the request.
 const LEEWAY: Duration = Duration::from_secs(10);
 
 /// A bearer token with its expiry.
 #[derive(Clone)]
 pub struct Token {
     header: HeaderValue,
-    /// When the token expires; `None` if it does not.
+    /// The time at which the token expires; `None` if it does not.
     until: Option<SystemTime>,
 }
 

@@ -70,7 +70,7 @@ pub struct ApiServer {
     throttled_answers: Arc<AtomicU64>,
     /// The number of requests that wait to be sent again after an answer with 429.
     throttled_requests: Sender<usize>,
-    /// Whether the run is to stop, so that a request is not sent again after a long pause.
+    /// True if the run is to stop, so that a request is not sent again after a long pause.
     waits_no_more: Sender<bool>,
     breaker: Breaker,
     clock: ServerClock,
@@ -246,7 +246,7 @@ impl ApiServer {
     /// time, and a caller that creates or writes a parent reads it again if the answer is that it
     /// was written already. A request that exceeds its time limit is not repeated: the user chose
     /// the limit. A write that a webhook could not judge is not repeated either: the caller may wait for the
-    /// webhook, and looks again at what has changed meanwhile. Once the server no longer answers at all,
+    /// webhook, and looks again at what has changed. Once the server no longer answers at all,
     /// requests fail without being sent until it does.
     pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
         let mut attempts = FailedAttemptCounter::default();

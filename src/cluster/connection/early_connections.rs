@@ -17,7 +17,7 @@ use tower::{Service, ServiceExt as _};
 
 use crate::cluster::apiserver::ConnectionOpener;
 
-/// How long an unused connection is kept. Some load balancers close idle connections after half a minute.
+/// The time for which an unused connection is kept. Some load balancers close idle connections after half a minute.
 const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
 /// A connector that first returns the connections that were opened early, and then opens new ones.

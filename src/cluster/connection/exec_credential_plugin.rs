@@ -31,7 +31,7 @@ pub(super) struct PluginCredentials {
     pub(super) token: Option<String>,
     /// Certificate and key, both PEM.
     pub(super) certificate: Option<(String, String)>,
-    /// When the credentials expire, if the program says so.
+    /// The time at which the credentials expire, if the program says so.
     pub(super) until: Option<SystemTime>,
 }
 

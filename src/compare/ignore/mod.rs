@@ -147,7 +147,7 @@ fn pointer_with_string_data_as_data(pointer: &Pointer, object: &DesiredObject) -
     }
 }
 
-/// What a rule was found to apply to.
+/// The objects and fields that a rule was found to apply to.
 struct RuleUsage {
     /// The rule matches an object.
     matches_object: bool,

@@ -83,14 +83,14 @@ pub(super) fn literal_to_regex(text: &str) -> Option<String> {
     flux_pattern_to_regex(&regex::escape(text))
 }
 
-/// How many bytes the compiled expressions of one file may take together.
+/// The limit in bytes of the compiled expressions of one file together.
 pub const MAX_BYTES_OF_EXPRESSIONS: usize = 10 << 20;
 
-/// How many bytes the text of an expression may have. The limit on compiled expressions does not bound the memory that
+/// The limit of the text of an expression in bytes. The limit on compiled expressions does not bound the memory that
 /// parsing the text takes.
 pub const LONGEST_EXPRESSION: usize = 1024;
 
-/// How many bytes an expression counts for at least.
+/// The number of bytes that an expression counts for at least.
 const SMALLEST_SIZE: usize = 4 << 10;
 
 /// Compiles the expressions of one file, which share a limit.

@@ -47,7 +47,7 @@ impl Removal {
                 .collect();
             let name = key.strip_prefix("f:");
             let is_declared = name.is_some_and(|name| place.membership(name) != DeclaredOrKey::Key);
-            // A declared field belongs to whoever owns something below it; a free key and an item do not.
+            // A declared field belongs to each manager that owns something below it; a free key and an item do not.
             let is_owned = |node: &Fields| is_declared || node.is_empty() || node.contains_key(".");
             // An object keeps its metadata, and an item its keys.
             let stays = key == "f:metadata" && self.path.is_empty() || self.is_key_of_item(name);
@@ -61,7 +61,7 @@ impl Removal {
                 let place = name.map_or_else(|| place.item(), |name| place.below(name));
                 let was_empty = is_empty_map_or_list(child);
                 self.remove_below(child, node, &below, place);
-                // What loses all its parts is null, and a built-in kind has no nulls.
+                // The server makes a value that loses all its parts null, and leaves nulls out of built-in kinds.
                 if !was_empty && is_empty_map_or_list(child) {
                     *child = Value::Null;
                     if place.is_of_built_in_kind() {

@@ -114,7 +114,7 @@ fn judge_crd(object: ObjectView) -> Readiness {
     }
 }
 
-/// What a write did with an object.
+/// The effect of a write on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// The object did not exist before.

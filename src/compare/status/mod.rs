@@ -169,7 +169,7 @@ pub enum JobGoal {
     Completed,
 }
 
-/// What the run knows about an object that the object itself does not show.
+/// Facts about an object that the object itself does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Surroundings {
     /// Whether other objects of the kind report a status.

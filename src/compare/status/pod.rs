@@ -13,7 +13,7 @@ use super::object::ObjectView;
 use super::{Readiness, State};
 use crate::model::text::counted;
 
-/// How long a trouble lasts before it counts as one that stays.
+/// The time that a trouble lasts before it counts as one that stays.
 const GRACE: Duration = Duration::from_mins(1);
 /// The longest pause between two tries of the kubelet to start a container.
 const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
@@ -103,16 +103,16 @@ enum TroubleCause {
     Other(String),
 }
 
-/// When a Pod that is in trouble counts as failed.
+/// The conditions under which a Pod whose container crashes counts as failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodFailureRule {
-    /// The number of restarts.
+    /// The number of restarts of the container.
     pub restarts: NonZeroU32,
     /// The begin of the wait, by the server's clock. What crashed before may be repaired by this run.
     pub began: Timestamp,
 }
 
-/// How long a wait has seen a trouble.
+/// The time for which a wait has seen a trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sighting {
     /// The time since the trouble was first seen.
@@ -121,7 +121,7 @@ pub struct Sighting {
     pub age_of_pod: Duration,
 }
 
-/// What is to be expected of a Pod in trouble.
+/// The expectation for a Pod in trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
     /// It may recover by itself.

@@ -15,7 +15,7 @@ use crate::model::applyset::record::is_dns_label;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// How many bytes an object may have: the API server refuses larger requests (`MaxRequestBodyBytes` in
+/// The limit of an object in bytes: the API server refuses larger requests (`MaxRequestBodyBytes` in
 /// `k8s.io/apiserver/pkg/server/config.go`).
 pub(super) const LARGEST_OBJECT: usize = 3 << 20;
 

@@ -1,6 +1,6 @@
 //! The order between objects of the manifests: by the annotation `config.kubernetes.io/depends-on`, and because a
-//! namespace has to exist before its objects, and a CRD before the objects of its kind. Annotations of other tools that order objects are ignored,
-//! with a warning.
+//! namespace has to exist before its objects, and a CRD before the objects of its kind. Other tools have annotations of
+//! their own that order objects. These are ignored, with a warning.
 
 use std::collections::{BTreeMap, HashMap};
 

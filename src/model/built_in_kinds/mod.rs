@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// How field managers own a map or a list (`x-kubernetes-map-type`, `x-kubernetes-list-type`).
+/// The way in which field managers own a map or a list (`x-kubernetes-map-type`, `x-kubernetes-list-type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
     /// As one value: one manager owns the whole map or list.

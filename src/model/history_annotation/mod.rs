@@ -54,7 +54,7 @@ pub struct Run {
     /// The time at which the run ended, by the server's clock, RFC 3339 in UTC. For a run that is under way or was
     /// abandoned, the time at which it began.
     pub time: String,
-    /// How the run ended, or that it is under way.
+    /// The end of the run, or that it is under way.
     pub result: RunResult,
     /// The number of objects by outcome.
     #[serde(flatten)]
@@ -121,7 +121,7 @@ impl Display for RunOperation {
     }
 }
 
-/// How a run ended, or that it is under way.
+/// The end of a run, or that it is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunResult {

@@ -29,9 +29,9 @@ use crate::read::{NamedSet, unique_by_uid};
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) members: Vec<Live>,
-    /// How each member compares with its manifest, by the index of the manifest in `Desired::members`.
+    /// The result of comparing each member with its manifest, by the index of the manifest in `Desired::members`.
     pub(super) comparisons: BTreeMap<usize, Verdict>,
-    /// What to send for members that changed and have ignored fields.
+    /// The bodies to send for members that changed and have ignored fields.
     pub(super) with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
     /// Numbers of replicas that an apply would remove.
     pub(super) scaled: ScaledMembers,
@@ -39,7 +39,7 @@ pub(super) struct Compared {
     pub(super) current_dependencies: BTreeSet<ObjectKey>,
 }
 
-/// What the status of a member shows to objects that depend on it.
+/// The status of a member, as far as objects that depend on it need it.
 struct StatusForDependents {
     /// Whether the member is Current; `None` if no object depends on it.
     currentness: Option<dependencies::Currentness>,
@@ -62,7 +62,7 @@ struct Listed {
     live: Live,
     /// The index of the manifest in `Desired::members`, and how the member compares with it.
     compared: Option<(usize, Verdict)>,
-    /// What to send if the member changed and has ignored fields.
+    /// The body to send if the member changed and has ignored fields.
     with_live_fields: Option<Box<WithLiveFields>>,
     signs: StatusForDependents,
     scaled: Option<Box<DroppedReplicas>>,

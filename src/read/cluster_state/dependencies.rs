@@ -113,7 +113,7 @@ async fn read_whether_current<'k>(
         .await
 }
 
-/// Whether an object that others depend on is Current, as far as that is known before it is known whether other objects
+/// The status of an object that others depend on, as far as it can be judged before it is known whether other objects
 /// of its kind report a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Currentness {

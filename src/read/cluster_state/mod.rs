@@ -98,7 +98,7 @@ pub struct ClusterState {
     pub former_tooling: Option<Tooling>,
     /// The number of objects that are probably members, and that the user may not delete.
     pub likely_members_left: usize,
-    /// What to send for changed members with ignored fields, as a write over the version that was listed.
+    /// The bodies to send for changed members with ignored fields, as a write over the version that was listed.
     pub with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
     /// Notes for the user.
     pub notes: Vec<String>,

@@ -231,7 +231,7 @@ async fn read_crds_of_kinds(
     Ok(definitions)
 }
 
-/// Finds those of these kinds that a definition keeps from being served, each with the reason. Leaves out kinds whose
+/// Finds the kinds among these that a definition keeps from being served, each with the reason. Leaves out kinds whose
 /// definitions name no reason, and all kinds if the user may not read definitions.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ const FIRST_PAGE: usize = 500;
 const LATER_PAGES: usize = 2_000;
 /// Bytes that a page should not exceed: memory holds a whole page of each list that is read at the same time.
 const PAGE_BYTES: usize = 8 << 20;
-/// How often a list is read from its beginning, because its continue token expired the times before.
+/// The number of attempts to read a list from its beginning: its continue token may expire on the way.
 const MOST_STARTS: usize = 3;
 /// Limit of pages of one list. With `PAGE_BYTES` each, they hold more than the largest etcd (8 GiB). If a broken server
 /// never ends a list, the run gives up within a minute or two.

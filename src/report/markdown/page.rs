@@ -37,7 +37,7 @@ pub(super) struct Item {
     pub(super) counted: Counted,
 }
 
-/// How the last line counts items that were left out.
+/// The way in which the last line counts items that were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
     /// `2 messages`

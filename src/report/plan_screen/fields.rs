@@ -58,7 +58,7 @@ pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
 }
 
 /// Returns the live object without the finalizers that the predicted one lacks. When an object is recreated, these are
-/// gone with the old object, so they are no change of the new one.
+/// gone with the old object, so they are not a change of the new one.
 pub(super) fn without_lost_finalizers(live: &Value, predicted: &Value) -> Value {
     let mut live = live.clone();
     let new = predicted["metadata"]["finalizers"].as_array();

@@ -77,7 +77,7 @@ const COUNTED: [Effect; 5] = [
     Effect::Failed,
 ];
 
-/// How many objects a plan or a run changes, and in which way. A renamed object counts as pruned and as created.
+/// The numbers of objects that a plan or a run changes, by effect. A renamed object counts as pruned and as created.
 pub(in crate::report) struct EffectCounts {
     /// The effects with a count above 0.
     pub(in crate::report) effects: Vec<(usize, Effect)>,

@@ -43,7 +43,7 @@ pub(super) struct Entry<'a> {
     ownership: Option<&'a OwnershipChange>,
     /// The refusal that stops the change.
     pub(super) refusal: Option<&'a Refusal>,
-    /// What is lost with the object, whether that is refused or allowed.
+    /// The loss that the change means, whether it is refused or allowed.
     pub(super) loss: Option<Cow<'static, str>>,
 }
 

@@ -31,7 +31,7 @@ pub struct Question {
     pub colors: Colors,
 }
 
-/// Whether a question waits for its answer. The thread that handles signals reads it, to report what an interrupt
+/// True while a question waits for its answer. The thread that handles signals reads it, to report what an interrupt
 /// leaves.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
 

@@ -147,7 +147,7 @@ fn count_data_losses(question: &Question) -> usize {
 }
 
 /// Returns the answer that confirms. For a loss of data, or if all members are deleted, that is the name of the set, so
-/// that nobody confirms by reflex; otherwise it is `yes`.
+/// that users do not confirm by reflex; otherwise it is `yes`.
 pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
     let is_grave = question.refusals.iter().any(|refusal| {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })

@@ -67,7 +67,7 @@ impl ObjectsWithoutResult {
     }
 }
 
-/// What a run that ended early leaves.
+/// The objects that a run that ended early leaves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// Objects to which no request was sent.

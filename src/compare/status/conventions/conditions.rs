@@ -140,7 +140,7 @@ fn sums_up_details(words: &[String]) -> bool {
     matches!(words, [word] if SUMMARIES.contains(&word.as_str()))
 }
 
-/// What else its list of conditions says about a condition.
+/// The context of a condition in its list of conditions.
 #[derive(Debug, Clone, Copy)]
 struct ConditionContext {
     role: ConditionRole,

@@ -25,7 +25,7 @@ struct Sign {
     reason_is: ReasonIs,
 }
 
-/// How much the reason of a sign tells.
+/// The extent to which the reason of a sign explains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReasonIs {
     /// The reason is an explanation.

@@ -6,29 +6,29 @@ use serde_json::Value;
 
 use super::expression::ExpressionError;
 
-/// How many macros may be inside one another.
+/// The limit of macros inside one another.
 pub(super) const MAX_NESTED_MACROS: u32 = 3;
-/// How many brackets may be open at once. The parser calls itself for each.
+/// The limit of brackets that are open at once. The parser calls itself for each.
 pub(super) const MAX_BRACKETS: usize = 64;
-/// How many operations may be inside one another.
+/// The limit of operations inside one another.
 pub(super) const MAX_LEVELS: usize = 32;
-/// How many additions may be inside macros: each may double a list or a string.
+/// The limit of additions inside macros: each may double a list or a string.
 pub(super) const MAX_ADDITIONS: usize = 8;
-/// How many bytes a pattern of `matches` may have. The compiled pattern takes many times as much memory.
+/// The limit of a pattern of `matches` in bytes. The compiled pattern takes many times as much memory.
 pub(super) const LONGEST_PATTERN: usize = 1024;
-/// How many values may be searched without a deadline. A comparison of two of them is over in no time.
+/// The limit of values that are searched without a deadline. A comparison of two of them takes almost no time.
 const MAX_VALUES_OF_FAST_SEARCH: usize = 100;
-/// How many steps an evaluation may take: nodes of the object to the power of the nesting.
+/// The limit of steps of an evaluation: nodes of the object to the power of the nesting.
 const MAX_STEPS: usize = 50_000_000;
 
 /// The properties of an expression that determine its cost for an object.
 #[derive(Debug)]
 pub(super) struct Cost {
-    /// How many macros are inside one another.
+    /// The number of macros inside one another.
     nesting: u32,
-    /// How many items the lists and maps in the expression have.
+    /// The number of items in the lists and maps of the expression.
     items: usize,
-    /// How many additions are inside macros.
+    /// The number of additions inside macros.
     additions: usize,
     /// The expression compiles regular expressions, which takes longer than their length shows.
     has_pattern: bool,

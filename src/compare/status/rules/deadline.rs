@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::expression::Evaluation;
 use crate::model::text::format_duration;
 
-/// Whether an expression has taken too long for an object. It is then not evaluated in a thread again, so that slow
-/// threads do not take all processors.
+/// The memory of an expression that has taken too long for an object. The expression is then not evaluated in a thread
+/// again, so that slow threads do not take all processors.
 #[derive(Debug, Default)]
 pub(super) struct Slowness {
     has_been_too_slow: AtomicBool,
@@ -26,7 +26,7 @@ impl Slowness {
             return too_slow(deadline);
         }
         let (sender, receiver) = mpsc::channel();
-        // After the deadline the receiver is gone, and sending fails, which is no error here.
+        // After the deadline the receiver is gone, and sending fails, which does not matter.
         std::thread::spawn(move || drop(sender.send(evaluate())));
         receiver.recv_timeout(deadline).unwrap_or_else(|_| {
             self.has_been_too_slow.store(true, Ordering::Relaxed);

@@ -18,9 +18,9 @@ use super::cost::{
 use super::deadline::Slowness;
 use super::inputs::{Inputs, add_set_functions, to_cel, value_of_variable};
 
-/// How many bytes an expression may have.
+/// The limit of an expression in bytes.
 const LONGEST: usize = 4096;
-/// How long an evaluation may take for one object. Only evaluations that may take long are run with this deadline.
+/// The time limit of an evaluation for one object. Only evaluations that may take long are run with this deadline.
 const DEADLINE: Duration = Duration::from_secs(1);
 /// The bytes of stack for the parser, which may take 20 KiB for an operation, and more for a bracket.
 const PARSER_STACK: usize = 128 << 20;

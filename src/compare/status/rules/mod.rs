@@ -108,9 +108,10 @@ pub(super) struct RuleVerdict {
     pub(super) origin: RuleOrigin,
 }
 
-/// How far the verdict of a rule can be relied on: not if an expression could not be evaluated.
+/// The certainty of the verdict of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Certainty {
+    /// The expressions have decided.
     Clear,
     /// One expression could not be evaluated: most often, the object lacks a field of the expression.
     Unclear,
