@@ -191,6 +191,9 @@ pub struct Diff {
     /// The manifests.
     #[command(flatten)]
     pub manifests: ManifestFlags,
+    /// Show only what differs from these; repeatable
+    #[arg(long, value_name = "FILE", help_heading = MANIFESTS, value_hint = ValueHint::AnyPath, conflicts_with_all = ["plan", "out"])]
+    pub base: Vec<String>,
     /// Compare with what a saved plan applied
     #[arg(
         long,

@@ -49,6 +49,9 @@ Examples:
   # Preview as a user who may only read
   kubectl applyset diff web -n shop -f manifests/ --dry-run=client
 
+  # Preview what a pull request changes, and list the drift apart
+  kubectl applyset diff web -n shop -f manifests/ --base main/
+
   # Save the plan for review, then apply exactly that
   kubectl applyset diff web -n shop -f manifests/ --out plan.json
   kubectl applyset apply --plan plan.json

@@ -8,7 +8,7 @@ use crate::model::applyset::Record;
 use crate::model::live::Live;
 
 /// Everything that one run does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The widened record, which is written before the first member: the old and the new record together.
     pub record_during: Record,

@@ -233,7 +233,7 @@ fn estimate_list_count(manifests: &[Manifest]) -> usize {
 }
 
 /// Returns the result of a blocking task, or passes its panic on.
-fn unwrap_joined<T>(joined: Result<T, JoinError>) -> T {
+pub(super) fn unwrap_joined<T>(joined: Result<T, JoinError>) -> T {
     match joined {
         Ok(returned) => returned,
         Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),

@@ -5,8 +5,10 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use super::ApplyOptions;
+use super::sources::read_sources;
 use crate::cli::{Diff, DiffDryRun, GlobalFlags};
 use crate::error::Error;
+use crate::manifest::Source;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::report::{DiffLayout, DifferenceKind, ExternalDiff};
@@ -16,6 +18,8 @@ use crate::report::{DiffLayout, DifferenceKind, ExternalDiff};
 pub struct DiffOptions {
     /// The options of `apply` for the same plan, with a dry run.
     pub apply: ApplyOptions,
+    /// The sources of `--base`, whose objects the others are compared with; empty without the flag.
+    pub base: Vec<Source>,
     /// The layout of the differences.
     pub layout: DiffLayout,
     /// The file to save the plan in.
@@ -41,7 +45,11 @@ impl DiffOptions {
     /// Reads the flags of `diff`.
     pub fn new(diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
         let apply = ApplyOptions::from_planning_flags(&diff.set, &diff.manifests, &diff.planning, shared)?;
-        Ok(Self::from_apply(apply, diff))
+        let base = read_base(diff, &apply.sources)?;
+        Ok(Self {
+            base,
+            ..Self::from_apply(apply, diff)
+        })
     }
 
     /// Creates the options from a saved plan, and from the flags that `--plan` allows.
@@ -76,6 +84,7 @@ impl DiffOptions {
                 },
                 ..apply
             },
+            base: Vec::new(),
             layout: if io::stdout().is_terminal() && !diff.full {
                 DiffLayout::Grouped
             } else {
@@ -89,4 +98,19 @@ impl DiffOptions {
                 .filter(|counted: &BTreeSet<DifferenceKind>| !counted.is_empty()),
         }
     }
+}
+
+/// Reads `--base`. With `-k`, each value is a kustomization, too.
+fn read_base(diff: &Diff, sources: &[Source]) -> Result<Vec<Source>, Error> {
+    let base = match diff.manifests.kustomize {
+        Some(_) => diff.base.iter().map(|name| Source::kustomization(name)).collect(),
+        None => read_sources(&diff.base, None)?,
+    };
+    if base.contains(&Source::StandardInput) && sources.contains(&Source::StandardInput) {
+        return Err(Error::usage(
+            "--base -: standard input has the manifests of -f",
+            "write one of the two to a file, and pass it with -f or --base",
+        ));
+    }
+    Ok(base)
 }

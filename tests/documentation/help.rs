@@ -67,6 +67,7 @@ fn examples_of_the_help_work() {
     let control_plane = ControlPlane::start().expect("a control plane");
     let mut shell = Shell::start(&control_plane, None);
     shell.write_file("manifests/settings.yaml", MANIFEST);
+    shell.write_file("main/settings.yaml", MANIFEST);
     shell.write_file("prod/kustomization.yaml", KUSTOMIZATION);
     shell.write_file("chart.yaml", RELEASED);
     let help = shell.run("kubectl applyset --help");

@@ -11,9 +11,10 @@ use super::shell::Shell;
 use super::{checkout, control_plane, read};
 
 /// Prepares objects, and then prints one document each.
-const DOCUMENTS: [(&str, &str); 17] = [
+const DOCUMENTS: [(&str, &str); 18] = [
     ("report", "apply web -n documents -f one.yaml"),
     ("report", "diff web -n documents -f two.yaml"),
+    ("report", "diff web -n documents -f one.yaml --base two.yaml"),
     ("report", "apply web -n documents -f two.yaml --dry-run=server"),
     ("report", "apply web -n documents -f two.yaml --wait=1s"),
     ("report", "apply web -n documents -f wrong.yaml"),

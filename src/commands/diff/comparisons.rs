@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::base::StatesBefore;
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::compare::drift::{self, DriftedField};
 use crate::event::{Action, ObjectOutcome, Subject};
@@ -27,6 +28,7 @@ pub(super) fn refusals_by_object(prepared: &Prepared) -> BTreeMap<&ObjectKey, &R
 pub(super) fn build_comparisons(
     prepared: &Prepared,
     predictions: Vec<Prediction>,
+    states_before: &StatesBefore,
     plan: Option<&SavedPlan>,
 ) -> Vec<Comparison> {
     let resources: BTreeMap<&ObjectKey, _> = prepared
@@ -40,6 +42,7 @@ pub(super) fn build_comparisons(
                 .desired
                 .members
                 .iter()
+                .chain(prepared.base.iter().flat_map(|base| &base.different.members))
                 .map(|member| (&member.key, &member.resource)),
         )
         .collect();
@@ -58,15 +61,11 @@ pub(super) fn build_comparisons(
             outcome.error = Some(refusal.to_string().into());
         }
         if let Some(resource) = resources.get(&key) {
-            let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
+            let before = states_before.get(&key).map_or(live.as_ref(), Option::as_ref);
+            let difference = Difference::new(resource, &key, before, predicted.as_ref());
             let taken = find_fields_taken_by_others(&outcome, live.as_ref(), predicted.as_ref(), prepared);
-            comparisons.push(Comparison {
-                ownership: find_ownership_only_change(
-                    &outcome,
-                    &difference,
-                    live.as_ref(),
-                    predicted.as_ref(),
-                ),
+            let mut comparison = Comparison {
+                ownership: find_ownership_only_change(&outcome, &difference, before, predicted.as_ref()),
                 cause: match plan {
                     Some(_) => Cause::SamePlan(taken),
                     None if taken.is_empty() => Cause::Unknown,
@@ -74,7 +73,14 @@ pub(super) fn build_comparisons(
                 },
                 difference,
                 outcome,
-            });
+            };
+            // The server would make the same of both manifests.
+            let is_same = comparison.ownership == Some(OwnershipChange::default());
+            if is_same && states_before.contains_key(&key) {
+                comparison.outcome.action = Action::Unchanged;
+                comparison.ownership = None;
+            }
+            comparisons.push(comparison);
         }
     }
     // The remaining refusals are of objects that were not sent to the server, so that they have no difference.

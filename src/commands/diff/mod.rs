@@ -1,6 +1,7 @@
 //! `diff`: manifests → discovery → cluster state → plan → prediction → comparison of the live and the predicted
 //! objects.
 
+mod base;
 mod comparisons;
 mod record;
 mod unanswered;
@@ -10,6 +11,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use self::base::{Divided, StatesBefore};
 use self::comparisons::{build_comparisons, refusals_by_object};
 use self::record::{compare_records, note_runs_under_way, predict_record};
 use self::unanswered::unanswered_error;
@@ -92,8 +94,9 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
             } else {
                 report::show_externally(program, &shown)
             };
-            for line in found.describe_ownership_only_changes() {
-                report::print_note(&line, style);
+            let drift = found.drift_lines();
+            for line in found.describe_ownership_only_changes().iter().chain(&drift) {
+                report::print_note(line, style);
             }
             external_exit(verdict, &found)
                 .map(|exit| exit_for_chosen_difference_kinds(exit, &options, &found))
@@ -190,7 +193,11 @@ async fn compare_and_save_plan(
     let prepared = if let Some(plan) = plan {
         saved_plan_to_compare::plan_to_compare(run, shared, &options.apply, plan).await?
     } else {
-        let input = salt.clone().map_or(Input::Sources, Input::SourcesToSave);
+        let input = match &salt {
+            Some(salt) => Input::SourcesToSave(salt.clone()),
+            None if options.base.is_empty() => Input::Sources,
+            None => Input::SourcesWithBase(options.base.clone()),
+        };
         let connection = run.connect(shared).await?;
         prepare::plan_to_show(run, connection, &options.apply, input).await?
     };
@@ -219,8 +226,12 @@ async fn compare_and_save_plan(
     let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = compare_records(&prepared, &record_after);
+    let (mut of_base, mut drift) = (Vec::new(), Vec::new());
+    if let Some(base) = &prepared.base {
+        of_base = base::predict_base(&prepared, base, &mut predictions, &mut drift, run).await;
+    }
     let live_parent = add_parent_comparison(&prepared, &record_after, parent, found);
-    let unanswered = unanswered_error(&predictions);
+    let unanswered = unanswered_error(&predictions).or_else(|| unanswered_error(&of_base));
     for object in &predictions {
         for text in &object.warnings {
             run.reporter.take_event(Event::WarningOfObject {
@@ -241,7 +252,14 @@ async fn compare_and_save_plan(
         .await?;
         to_save = Some((file, plan));
     }
-    found.objects = build_comparisons(&prepared, predictions, plan);
+    let mut states_before = StatesBefore::new();
+    if let Some(base) = &prepared.base {
+        let divided = Divided::new(&prepared, base, predictions, of_base, drift);
+        (predictions, states_before) = (divided.objects, divided.states_before);
+        found.drift = Some(divided.drift);
+        found.parent.take_if(|_| !base.changes_parent(&prepared.desired));
+    }
+    found.objects = build_comparisons(&prepared, predictions, &states_before, plan);
     warn_of_prevented_prunes(run, found, &prepared);
     if ending == Ending::Interrupted {
         return Ok(Exit::Interrupted);
@@ -264,9 +282,11 @@ async fn compare_and_save_plan(
 }
 
 /// Returns `exit`; but if it says that there are differences, and `--exit-code-on` names the kind of none of them,
-/// returns success.
+/// returns success. Drift that is listed apart counts only if `--exit-code-on` names it.
 fn exit_for_chosen_difference_kinds(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
+    let has_drift = found.drift.as_ref().is_some_and(|drift| !drift.is_empty());
     match &options.counted {
+        Some(kinds) if has_drift && kinds.contains(&DifferenceKind::Drift) => Exit::Failed,
         Some(kinds) if exit == Exit::Failed && !found.may_have_any_of(kinds) => Exit::Done,
         _ => exit,
     }
@@ -297,6 +317,7 @@ async fn predict_run(
         total: prepared.plan.count_reported_objects(),
     });
     let refused = refusals_by_object(prepared);
+    let base = prepared.base.as_ref();
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
         reporter.borrow_mut().advance_progress_bar();
@@ -307,7 +328,10 @@ async fn predict_run(
     execution
         .predict_run(
             parent,
-            |object| refused.contains_key(&object.key),
+            |object| {
+                let is_equal = base.is_some_and(|base| base.is_equal(&object.key));
+                is_equal || refused.contains_key(&object.key)
+            },
             &mut predicted,
             &mut sink,
         )

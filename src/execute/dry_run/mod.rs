@@ -322,7 +322,7 @@ impl Execution<'_> {
 
 impl Prediction {
     /// Creates a prediction of an outcome alone: neither the live nor the predicted object is read.
-    fn from_outcome(outcome: ObjectOutcome) -> Self {
+    pub fn from_outcome(outcome: ObjectOutcome) -> Self {
         Self {
             outcome,
             live: None,

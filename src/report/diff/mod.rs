@@ -1,5 +1,6 @@
 //! The output of `diff`: text as `kubectl diff` prints it, a page, or a document.
 
+pub(super) mod drift;
 pub(super) mod external;
 pub(super) mod kinds;
 
@@ -20,7 +21,7 @@ use super::text_lines::{self, Label, header, set_title};
 use super::{plan_screen, print_if_json_or_yaml, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::ErrorKind;
-use crate::event::{Action, ObjectOutcome};
+use crate::event::{Action, Event, ObjectOutcome};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -47,6 +48,9 @@ pub struct Differences {
     pub predicted_by: PredictedBy,
     /// The objects of the manifests and of the set, sorted by the file names of their differences.
     pub objects: Vec<Comparison>,
+    /// The objects that differ from the manifests of `--base`, sorted by name: the differences that `objects` does not
+    /// have. `None` without a base.
+    pub drift: Option<Vec<ObjectOutcome>>,
     /// The parent; `None` if it is unknown.
     pub parent: Option<Difference>,
     /// The parent's record before and after a run.
@@ -169,6 +173,9 @@ impl Differences {
             }
             text += &difference.unified();
         }
+        for line in self.drift_lines() {
+            text.extend(["# ", &escape_as_one_line(&line), "\n"]);
+        }
         text
     }
 
@@ -239,11 +246,14 @@ impl Reporter {
                     print_line(&line, colors);
                 }
             }
-            Format::Names => found
-                .objects
-                .iter()
-                .filter(|object| !object.is_untouched())
-                .for_each(|object| print_escaped_line(&text_lines::object_name(&object.outcome))),
+            Format::Names => {
+                for object in found.objects.iter().filter(|object| !object.is_untouched()) {
+                    print_escaped_line(&text_lines::object_name(&object.outcome));
+                }
+                for line in found.drift_lines() {
+                    self.take_event(Event::Note(line));
+                }
+            }
             Format::Json | Format::Yaml | Format::Markdown => {}
         }
     }

@@ -84,6 +84,9 @@ struct ComparisonDocument {
 struct DiffDocument<'a> {
     validated_by_server: bool,
     record: &'a RecordChange,
+    /// Only with `--base`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drift: Option<Vec<ObjectDocument<'a>>>,
     refusals: Vec<RefusalDocument<'a>>,
 }
 
@@ -164,6 +167,10 @@ impl<'a> From<&'a Differences> for DiffDocument<'a> {
         Self {
             validated_by_server: found.predicted_by == PredictedBy::Server,
             record: &found.record,
+            drift: found
+                .drift
+                .as_ref()
+                .map(|drift| drift.iter().map(ObjectDocument::from).collect()),
             refusals: refusals.collect(),
         }
     }

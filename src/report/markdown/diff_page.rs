@@ -4,9 +4,12 @@ use super::page::{Counted, Item, Page, Part, collapsed_item, item_title_as_html}
 use super::text::{code, fence};
 use super::{
     end_messages, end_word, failures_part, failures_word, headline, headline_phrases, kept_part, losses_part,
-    taken_in_part, warnings_part,
+    object_line, taken_in_part, warnings_part,
 };
+use crate::event::ObjectOutcome;
+use crate::model::text::counted;
 use crate::plan::Refusal;
+use crate::report::diff::drift::{DRIFT, describe_drift};
 use crate::report::diff::{Differences, PredictedBy};
 use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
@@ -42,6 +45,7 @@ pub(in crate::report) fn diff_page(
         taken_in_part(taken_in),
         Part::untitled(changing.into_iter().chain(&view.parent).map(to_item).collect()),
         kept_part(&view, "kept"),
+        drift_part(found.drift.as_deref().unwrap_or_default()),
     ];
     let refused = (!found.refusals.is_empty()).then_some("refused");
     let ended = end_word(end).or(refused).or(failures_word(&found.failures));
@@ -61,6 +65,15 @@ pub(in crate::report) fn diff_page(
         parts,
         advice: ADVICE,
     }
+}
+
+/// Returns the part with the objects that differ from the base.
+fn drift_part(drift: &[ObjectOutcome]) -> Part {
+    let items = drift
+        .iter()
+        .map(|outcome| object_line(&outcome.subject.key(), describe_drift(outcome), "drifted"));
+    let objects = counted(drift.len(), "object");
+    Part::collapsed(&format!("{objects} with {DRIFT}"), items.collect())
 }
 
 /// Returns the item of an object that would change, with its diff below.

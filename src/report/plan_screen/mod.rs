@@ -8,6 +8,7 @@ mod text_diff;
 
 use std::collections::BTreeMap;
 
+use super::diff::drift::DRIFT;
 use super::diff::{Differences, RecordChange};
 use super::layout::paint::{Color, Line, fit};
 use super::layout::rows::{self, MAX_NAME_WIDTH, PlanRow, widest};
@@ -42,6 +43,7 @@ pub(super) fn screen_lines(header: Line, found: &Differences, columns: usize) ->
     }
     lines.push(Line::default());
     lines.extend(prune_lines(pruned, columns));
+    lines.extend(drift_lines(found, columns));
     lines.push(last_line(&found.record, columns));
     lines
 }
@@ -87,6 +89,19 @@ fn prune_lines(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
     });
     lines.extend(rows::lines(&rows.collect::<Vec<_>>(), columns));
     lines
+}
+
+/// Returns the lines about drift that is listed apart.
+fn drift_lines(found: &Differences, columns: usize) -> Vec<Line> {
+    let drift = found.short_drift_list().into_iter();
+    let rows: Vec<PlanRow> = drift.map(|line| PlanRow::from_text(' ', line)).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let title = Line::new(Color::Yellow, format!("{DRIFT}:"));
+    std::iter::once(title)
+        .chain(rows::lines(&rows, columns))
+        .collect()
 }
 
 /// `record: no change          full text: --full`

@@ -414,3 +414,20 @@ fn what_the_deletion_removes_in_any_case_makes_no_change() {
     assert!(new.iter().any(|line| line.contains("example.com/new")), "{new:?}");
     assert!(!new.iter().any(|line| line.contains("foreground")), "{new:?}");
 }
+
+#[test]
+fn drift_is_listed_after_the_changes_and_not_counted() {
+    let drift = (0..12).map(|number| {
+        let name = format!("map-{number:02}");
+        comparison(Action::Configured, "ConfigMap", Some("shop"), &name, [None, None]).outcome
+    });
+    let found = Differences {
+        drift: Some(drift.collect()),
+        ..Differences::default()
+    };
+    let lines = texts(&found);
+    assert_eq!(lines[1], "Plan: no changes");
+    assert_eq!(lines[3], "drift, not from these manifests:");
+    assert_eq!(lines[4], "    configmap/map-00 in namespace shop: changed");
+    assert_eq!(lines[14], "    and 2 more");
+}

@@ -1,6 +1,7 @@
 //! Everything that `apply` and `diff` do before the first write: manifests → discovery → cluster
 //! state → plan. Both make the same plan.
 
+mod base;
 mod prepared;
 pub mod saved_plan;
 pub mod saved_plan_to_compare;
@@ -17,7 +18,7 @@ use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::desired::{self, Desired};
-use crate::manifest::{self, Manifest, Manifests};
+use crate::manifest::{self, Manifest, Manifests, Source};
 use crate::model::identity::GroupKind;
 use crate::model::text::first_names_and_more;
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -30,12 +31,15 @@ use crate::read::{
 use crate::report::SetDocument;
 use crate::settings::ApplyOptions;
 
+pub use base::Base;
 pub use prepared::Prepared;
 
 /// Where the manifests of a plan come from.
 pub enum Input {
     /// The sources that the options name.
     Sources,
+    /// The sources that the options name, and those of a base. [`Prepared::base`] gets the objects of the base.
+    SourcesWithBase(Vec<Source>),
     /// The sources that the options name. [`Prepared::manifests`] gets the manifests for a saved plan, whose digests
     /// have this salt.
     SourcesToSave(Salt),
@@ -58,6 +62,7 @@ struct ResolvedSet {
     /// The manifests for a saved plan; empty for a plan that is not saved.
     manifests_to_save: Vec<SavedManifest>,
     recreate: Recreate,
+    base: Option<Base>,
 }
 
 /// Makes a plan that is executed once the user agrees to it. If an earlier plan of this run is outdated, its manifests
@@ -108,6 +113,7 @@ impl ResolvedSet {
             desired: outdated.desired,
             manifests_to_save: outdated.manifests,
             recreate: outdated.policy.recreate,
+            base: None,
         })
     }
 }
@@ -144,12 +150,13 @@ async fn resolve_set_and_desired(
     input: Input,
 ) -> Result<ResolvedSet, Error> {
     let mut manifests_to_save = Vec::new();
+    let mut base_sources = None;
     // Secrets with a value that neither the saved plan nor the live Secret has.
     let mut incomplete = BTreeSet::new();
     let hooks = options.policy.hooks;
     let divide = |manifests| Manifests::with_hooks_separated(manifests, hooks);
     let (mut cluster, manifests) = match input {
-        Input::Sources | Input::SourcesToSave(_) => {
+        Input::Sources | Input::SourcesWithBase(_) | Input::SourcesToSave(_) => {
             let (cluster, manifests) = discover_and_read_manifests(
                 connection,
                 options.sources.clone(),
@@ -159,12 +166,16 @@ async fn resolve_set_and_desired(
                 Some(&options.set),
             )
             .await?;
-            if let Input::SourcesToSave(salt) = input {
-                check_secrets_can_be_read_again(&manifests)?;
-                manifests_to_save = manifests
-                    .all()
-                    .map(|manifest| SavedManifest::new(manifest, &salt))
-                    .collect();
+            match input {
+                Input::SourcesToSave(salt) => {
+                    check_secrets_can_be_read_again(&manifests)?;
+                    manifests_to_save = manifests
+                        .all()
+                        .map(|manifest| SavedManifest::new(manifest, &salt))
+                        .collect();
+                }
+                Input::SourcesWithBase(sources) => base_sources = Some(sources),
+                _ => {}
             }
             (cluster, manifests)
         }
@@ -206,6 +217,17 @@ async fn resolve_set_and_desired(
     run.set = SetDocument::from(&named.set);
     let mut desired = desired::resolve(manifests, named.context_for_manifests(&cluster))?;
     desired.incomplete = incomplete;
+    let mut base = None;
+    if let Some(sources) = base_sources {
+        let objects = base::read(sources, options.recursion, divide, &mut cluster, &named).await?;
+        let base = base.insert(Base::new(&desired, objects));
+        leave_out_forbidden_values(&cluster.server, &mut base.different).await?;
+        if let Some(ignore) = &options.ignore {
+            ignore
+                .rules
+                .mark_ignored_fields(&mut base.different, &ignore.file);
+        }
+    }
     leave_out_forbidden_values(&cluster.server, &mut desired).await?;
     if let Some(ignore) = &options.ignore {
         run.report_new_warnings(&ignore.rules.mark_ignored_fields(&mut desired, &ignore.file));
@@ -218,6 +240,7 @@ async fn resolve_set_and_desired(
         desired,
         manifests_to_save,
         recreate,
+        base,
     })
 }
 
@@ -254,6 +277,7 @@ async fn read_and_plan(
         named,
         desired,
         recreate,
+        base,
         ..
     } = resolved;
     let rules = ReadSettings {
@@ -272,6 +296,11 @@ async fn read_and_plan(
     if state.former_tooling.is_some() {
         // Unchanged members are applied too, so that their fields and labels pass from the former tool to this one.
         policy.unchanged = UnchangedMembers::Sent;
+    }
+    if let Some(base) = base {
+        base.mark_as_changed(desired, &mut state.observed);
+        base.different
+            .replace_fields_left_to_autoscalers(desired.left_to_autoscalers.clone());
     }
     let plan = plan::plan(&named.set, desired, &state.observed, &policy);
     state.observed.forget_desired(desired);
@@ -307,9 +336,11 @@ fn build_prepared(
         manifests_to_save,
         // `policy` has it.
         recreate: _,
+        base,
     } = resolved;
     let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
     prepared.manifests = manifests_to_save;
+    prepared.base = base;
     prepared
 }
 

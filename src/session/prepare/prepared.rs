@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::prompt;
+use super::Base;
 use crate::execute::{Execution, Interrupt, RedefinedKinds, WaitNotes};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
@@ -28,6 +29,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// The manifests for a saved plan; empty for a plan that is not saved.
     pub manifests: Vec<SavedManifest>,
+    /// The objects of `diff --base`; `None` without the flag.
+    pub base: Option<Base>,
     /// The notes about what writes wait for, which are not reported yet.
     wait_notes: WaitNotes,
     redefined_kinds: RedefinedKinds,
@@ -55,6 +58,7 @@ impl Prepared {
             writing,
             plan,
             manifests: Vec::new(),
+            base: None,
             wait_notes: WaitNotes::default(),
             redefined_kinds: RedefinedKinds::default(),
             user: Administrator::NotAsked,

@@ -1,6 +1,7 @@
 //! `diff` reports what `apply` then does, and writes nothing.
 
 mod absent;
+mod base;
 mod exit_code_on;
 mod external;
 mod ownership;

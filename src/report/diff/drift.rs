@@ -1,0 +1,35 @@
+//! The drift that `diff --base` lists apart: the objects that differ from the base, whatever the manifests change.
+
+use super::Differences;
+use crate::event::{Action, ObjectOutcome};
+use crate::model::text::first_lines_and_more;
+
+/// The words before drift.
+pub(in crate::report) const DRIFT: &str = "drift, not from these manifests";
+
+/// Describes how the cluster differs from the base.
+pub(in crate::report) fn describe_drift(outcome: &ObjectOutcome) -> &str {
+    match outcome.action {
+        Action::Created => "missing",
+        Action::Pruned => "in no manifest, would be pruned",
+        Action::Failed => "would fail",
+        Action::Skipped => &outcome.reason,
+        _ => "changed",
+    }
+}
+
+impl Differences {
+    /// Returns a line for each of the first ten objects that drifted, and one with the number of the others.
+    pub(in crate::report) fn short_drift_list(&self) -> Vec<String> {
+        let objects = self.drift.iter().flatten();
+        first_lines_and_more(
+            objects.map(|outcome| format!("{}: {}", outcome.subject.key(), describe_drift(outcome))),
+        )
+    }
+
+    /// Returns the lines of the list, each with words that say that it is drift.
+    pub fn drift_lines(&self) -> Vec<String> {
+        let list = self.short_drift_list().into_iter();
+        list.map(|line| format!("{DRIFT}: {line}")).collect()
+    }
+}
