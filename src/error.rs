@@ -160,9 +160,7 @@ impl Error {
 
     /// Returns the hints of all messages, without repetition.
     pub fn hints(&self) -> Vec<String> {
-        let mut seen = BTreeSet::new();
-        let hints = self.messages.iter().flat_map(|message| &message.hints);
-        hints.filter(|hint| seen.insert(*hint)).cloned().collect()
+        hints_of(&self.messages)
     }
 
     /// Returns how the program ends with this error.
@@ -181,6 +179,13 @@ impl Error {
     }
 }
 
+/// Returns the hints of these messages, without repetition.
+pub fn hints_of(messages: &[Message]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let hints = messages.iter().flat_map(|message| &message.hints);
+    hints.filter(|hint| seen.insert(*hint)).cloned().collect()
+}
+
 impl fmt::Display for Error {
     /// Writes the summary, or else all messages with their details, without the hints.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,10 +194,7 @@ impl fmt::Display for Error {
         }
         for (index, message) in self.messages.iter().enumerate() {
             let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{}", message.text)?;
-            for detail in &message.details {
-                write!(f, "\n  {detail}")?;
-            }
+            write!(f, "{separator}{}", message.without_hints())?;
         }
         Ok(())
     }

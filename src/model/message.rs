@@ -73,6 +73,13 @@ impl Message {
         self
     }
 
+    /// Returns the text and the details, a line each.
+    pub fn without_hints(&self) -> String {
+        let lines = std::iter::once(self.text.clone());
+        let details = self.details.iter().map(|detail| format!("  {detail}"));
+        lines.chain(details).collect::<Vec<_>>().join("\n")
+    }
+
     /// Returns the name of the object that the message is about: the prefix of `with_subject_prefix` without its colon;
     /// empty if the message has no prefix.
     pub fn subject(&self) -> &str {
@@ -141,10 +148,7 @@ impl<T: Into<String>> From<T> for Box<Message> {
 impl fmt::Display for Message {
     /// Writes the text, the details and the hints, a line each, as in output documents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)?;
-        for detail in &self.details {
-            write!(f, "\n  {detail}")?;
-        }
+        f.write_str(&self.without_hints())?;
         for hint in &self.hints {
             write!(f, "\n  hint: {hint}")?;
         }

@@ -10,7 +10,7 @@ pub(super) mod view;
 use serde::Serialize;
 
 use crate::cluster::identity::ClusterUid;
-use crate::error::{Error, Exit};
+use crate::error::{Error, Exit, hints_of};
 use crate::event::Resume;
 use crate::model::applyset::{ApplySetId, ParentIdentity};
 use crate::model::identity::GroupKind;
@@ -166,15 +166,17 @@ impl ErrorDocument {
             RunEnd::Interrupted(resume, exit) => (Some(resume), exit),
             RunEnd::Complete => (None, Exit::Failed),
         };
+        let mut hints = hints_of(failures);
+        hints.extend(interrupted.iter().map(ToString::to_string));
         let messages: Vec<String> = failures
             .iter()
-            .map(ToString::to_string)
+            .map(Message::without_hints)
             .chain(interrupted.map(|_| INTERRUPTED.to_owned()))
             .collect();
         (!messages.is_empty()).then(|| Self {
             exit_code: exit.code(),
             message: messages.join("\n"),
-            hints: interrupted.iter().map(ToString::to_string).collect(),
+            hints,
         })
     }
 }
@@ -232,6 +234,18 @@ mod tests {
             });
             assert_eq!(found, expected, "{end:?}");
         }
+    }
+
+    #[test]
+    fn the_hints_of_failures_are_not_part_of_the_message() {
+        let failure = Message::new("failed").with_details(["a: one".to_owned()]);
+        let failures = [
+            failure.with_hint("correct it"),
+            Message::new("and so").with_hint("correct it"),
+        ];
+        let document = ErrorDocument::new(RunEnd::Complete, &failures).expect("an error");
+        assert_eq!(document.message, "failed\n  a: one\nand so");
+        assert_eq!(document.hints, ["correct it"]);
     }
 
     #[test]
