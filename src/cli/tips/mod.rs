@@ -88,7 +88,7 @@ const FLAGS: [(&[&str], &[&str], &str); 11] = [
     (
         &["--atomic", "--rollback-on-failure"],
         &[],
-        "omit it: nothing is rolled back; correct the manifests, and apply again",
+        "use --wait, which prints why the run failed, and --undo-out FILE; to undo the run, `apply SET -f FILE`",
     ),
     (
         &["--create-namespace"],
