@@ -51,9 +51,9 @@ pub struct WaitFlags {
 /// The flag for Pods that do not become ready.
 #[derive(Debug, Args)]
 pub struct WaitFailuresFlag {
-    /// Restarts until a Pod fails (default 5; 0: never)
-    #[arg(long, requires = "wait", value_name = "N", help_heading = WAITING, default_value = "5")]
-    pub wait_failures: u32,
+    /// Pods fail after N restarts (default 5; 0: never)
+    #[arg(long, requires = "wait", value_name = "N", help_heading = WAITING, allow_negative_numbers = true)]
+    pub wait_failures: Option<String>,
 }
 
 /// The flags of commands that write.

@@ -141,7 +141,7 @@ impl ApplyOptions {
                 message: read_message(apply),
                 ..self.writing
             },
-            failures: read_failures(&apply.failures, waiting.patience),
+            failures: read_failures(&apply.failures, waiting.patience)?,
             waiting,
             status_rules: read_status_rules(apply.wait_rules.as_deref(), apply.wait_for_jobs)?,
             undo_out: read_undo_out(apply)?,

@@ -32,7 +32,7 @@ impl ViewOptions {
             set: SetReference::new(&view.set)?,
             status_rules: read_status_rules(view.wait_rules.as_deref(), view.wait_for_jobs)?,
             patience,
-            failures: read_failures(&view.failures, patience),
+            failures: read_failures(&view.failures, patience)?,
             concurrency: usize::from(shared.concurrency),
         })
     }

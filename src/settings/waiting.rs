@@ -14,6 +14,9 @@ pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 /// How long a run without `--wait` waits for an object before it applies or deletes the objects that depend on it.
 const DEFAULT_WAIT_FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
 
+/// The restarts of a container after which its workload counts as failed, without `--wait-failures`.
+const DEFAULT_WAIT_FAILURES: u32 = 5;
+
 /// The time limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitOptions {
@@ -87,8 +90,20 @@ pub(super) fn read_patience(
 }
 
 /// Reads `--wait-failures`; `None` if Pods do not end the wait, or if there is none.
-pub(super) fn read_failures(flag: &WaitFailuresFlag, patience: Option<Patience>) -> Option<NonZeroU32> {
-    NonZeroU32::new(flag.wait_failures).filter(|_| patience.is_some())
+pub(super) fn read_failures(
+    flag: &WaitFailuresFlag,
+    patience: Option<Patience>,
+) -> Result<Option<NonZeroU32>, Error> {
+    let failures = match &flag.wait_failures {
+        None => DEFAULT_WAIT_FAILURES,
+        Some(text) => text.parse().map_err(|_| {
+            Error::usage(
+                format!("--wait-failures {text:?}: not a number of restarts"),
+                "write a whole number, such as 5, or 0 to keep waiting when Pods fail",
+            )
+        })?,
+    };
+    Ok(NonZeroU32::new(failures).filter(|_| patience.is_some()))
 }
 
 /// Reads `--exclusive`. A dry run writes nothing, so it may begin while another run is under way.
@@ -195,6 +210,28 @@ mod tests {
             let options = WaitOptions::new(&flags).expect("a duration");
             let read = (options.patience, options.limit);
             assert_eq!(read, (patience, limit), "{wait:?} {timeout:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_restarts_is_a_whole_number() {
+        let limited = Some(Patience::Unlimited);
+        for (text, patience, expected) in [
+            (None, limited, Some(Some(5))),
+            (Some("7"), limited, Some(Some(7))),
+            (Some("0"), limited, Some(None)),
+            (Some("5"), None, Some(None)),
+            (Some("-1"), limited, None),
+            (Some("many"), None, None),
+            (Some(""), limited, None),
+            (Some("99999999999"), limited, None),
+        ] {
+            let flag = WaitFailuresFlag {
+                wait_failures: text.map(str::to_owned),
+            };
+            let read = read_failures(&flag, patience).ok();
+            let expected = expected.map(|number| number.and_then(NonZeroU32::new));
+            assert_eq!(read, expected, "{text:?}");
         }
     }
 
