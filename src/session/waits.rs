@@ -20,7 +20,7 @@ use crate::model::resource::Resource;
 use crate::plan::Plan;
 use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, RELIST, Target, Waiting};
 
-/// What the message about a failed wait says was done, if the wait failed before all prunes of the run had begun.
+/// What the message about a wait that was stopped says was done, if not all prunes of the run had begun.
 const APPLIED_BUT_NOT_ALL_PRUNED: &str =
     "everything was applied, but not everything that was removed from the manifests was pruned";
 
@@ -92,10 +92,11 @@ impl WaitsOfRun for RunWait<'_> {
     fn wait_until_ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         self.has_waited_for_members.set(true);
         Box::pin(async {
-            let outcome = self
-                .wait(self.member_targets(), APPLIED_BUT_NOT_ALL_PRUNED, sink)
-                .await;
-            outcome_to_end_of_wait(outcome)
+            let done_before = match self.prepared.plan.count_prunes() {
+                0 => "everything was applied",
+                _ => APPLIED_BUT_NOT_ALL_PRUNED,
+            };
+            outcome_to_end_of_wait(self.wait(self.member_targets(), done_before, sink).await)
         })
     }
 
