@@ -15,13 +15,13 @@ use super::Target;
 use super::tracker::{Goal, WaitTracker};
 use crate::cluster::apiserver::{ApiServer, encode_query};
 use crate::compare::status::{
-    ContainerInstance, Crash, NewestPods, Outlook, PodFailureRule, PodTrouble, Sighting, age_of,
-    crash_of_pod, troubles_of_pod,
+    ContainerInstance, Crash, NewestPods, PodFailureRule, PodProblem, Sighting, age_of, crash_of_pod,
+    has_unseen_manifest, problems_of_pod,
 };
 use crate::read::WHOLE_OBJECTS;
 
-/// Limit of objects whose reasons are looked up at once.
-pub(super) const MAX_OBJECTS: usize = 20;
+/// Limit of objects whose reasons are looked up at once. Each takes two to five requests.
+pub(super) const MAX_OBJECTS: usize = 5;
 /// Time limit of looking up reasons once.
 const EXPLAINING: Duration = Duration::from_secs(5);
 /// Limit of Pods of one workload, and of events about one object, that are read.
@@ -30,8 +30,6 @@ const MAX_LISTED: &str = "100";
 const LOG_LINES: &str = "5";
 /// Limit of bytes of a log that are shown.
 const LOG_BYTES: usize = 600;
-/// The reasons of events that announce a node for a Pod: of the cluster autoscaler, and of Karpenter.
-const NODE_COMES: [&str; 2] = ["TriggeredScaleUp", "Nominated"];
 
 /// The reason why an object is not Current.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,53 +43,66 @@ pub(super) struct Explanation {
 }
 
 /// What the Pods of an object say about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
-    MayRecover,
     Failed,
+    MayRecover,
 }
 
-/// A trouble of a Pod: the index of its workload among the targets, the UID of the Pod, and the key of the trouble.
-type TroubleId = (usize, String, String);
+/// A problem of a Pod: the index of its workload among the targets, the UID of the Pod, and the key of the problem.
+type ProblemId = (usize, String, String);
 
-/// The first time that a wait has seen a trouble of a Pod.
+/// The first time that a wait has seen a problem of a Pod.
 struct FirstSeen {
     at: Instant,
     age_of_pod: Duration,
 }
 
-/// Looks up reasons for one wait, and remembers since when Pods are in trouble.
+/// Looks up reasons for one wait, and remembers since when Pods have problems.
 pub(super) struct Explainer<'a> {
     server: &'a ApiServer,
     concurrency: usize,
     /// When a Pod counts as failed; `None` if never.
     rule: Option<PodFailureRule>,
-    seen: BTreeMap<TroubleId, FirstSeen>,
+    seen: BTreeMap<ProblemId, FirstSeen>,
 }
 
-/// The answer for one object: the reason, if there is one, and the troubles of its Pods with the age of each Pod.
+/// The answer for one object: the reason, if there is one, and the problems of its Pods with the age of each Pod.
 #[derive(Default)]
 struct LookedUp {
     explanation: Option<Explanation>,
-    troubles: Vec<(TroubleId, Duration)>,
+    problems: Vec<(ProblemId, Duration)>,
 }
 
-/// A Pod that is in trouble.
-struct TroubledPod<'p> {
+/// The revision of a Pod. The problem of the first one explains the workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Revision {
+    Newest,
+    /// The newest revision is not known.
+    Unknown,
+    Older,
+}
+
+/// A problem of a Pod that is to stay.
+struct PodWithProblem<'p> {
     pod: &'p Value,
     uid: &'p str,
-    trouble: PodTrouble,
+    problem: PodProblem,
     sighting: Sighting,
+    revision: Revision,
 }
 
-impl TroubledPod<'_> {
-    /// Returns whether the Pod of a workload of this kind recovers by itself.
-    fn outlook(&self, rule: PodFailureRule, kind: &str) -> Outlook {
+impl PodWithProblem<'_> {
+    /// Returns what the Pod says about its workload, which has this kind. Without a rule, Pods never count as failed.
+    fn verdict(&self, rule: Option<PodFailureRule>, kind: &str) -> Verdict {
         // The limit of a Job is its own (`backoffLimit`), and it has failed then.
-        if kind == "Job" && self.trouble.is_crash_loop() {
-            return Outlook::MayRecover;
+        let is_left_to_job = kind == "Job" && self.problem.is_crash_loop();
+        let is_failure = rule.is_some_and(|rule| self.problem.is_failure(rule, self.sighting));
+        if self.revision == Revision::Newest && is_failure && !is_left_to_job {
+            Verdict::Failed
+        } else {
+            Verdict::MayRecover
         }
-        self.trouble.outlook(rule, self.sighting)
     }
 }
 
@@ -122,20 +133,20 @@ impl<'a> Explainer<'a> {
         let Ok(found): Result<Vec<Option<LookedUp>>, _> = timeout(EXPLAINING, lookups).await else {
             return Vec::new();
         };
-        let (explanations, troubles): (Vec<_>, Vec<_>) = found
+        let (explanations, problems): (Vec<_>, Vec<_>) = found
             .into_iter()
             .map(Option::unwrap_or_default)
-            .map(|found| (found.explanation, found.troubles))
+            .map(|found| (found.explanation, found.problems))
             .unzip();
-        self.remember(indexes, troubles.into_iter().flatten());
+        self.remember(indexes, problems.into_iter().flatten());
         explanations
     }
 
-    /// Remembers the troubles that were seen now, and forgets others of the same workloads.
-    fn remember(&mut self, indexes: &[usize], troubles: impl Iterator<Item = (TroubleId, Duration)>) {
+    /// Remembers the problems that were seen now, and forgets others of the same workloads.
+    fn remember(&mut self, indexes: &[usize], problems: impl Iterator<Item = (ProblemId, Duration)>) {
         let now = Instant::now();
         let mut former = std::mem::take(&mut self.seen);
-        for (id, age_of_pod) in troubles {
+        for (id, age_of_pod) in problems {
             let first = former.remove(&id);
             let first = first.unwrap_or(FirstSeen { at: now, age_of_pod });
             self.seen.insert(id, first);
@@ -152,45 +163,41 @@ impl<'a> Explainer<'a> {
             let log = self.read_crash_log(namespace, &object).await;
             return Some(LookedUp {
                 explanation: log.map(|log| explain("log".to_owned(), log)),
-                troubles: Vec::new(),
+                problems: Vec::new(),
             });
         }
-        let pods = match pod_selector(&object) {
+        let selector = pod_selector(&object).filter(|_| !has_unseen_manifest(&object));
+        let pods = match selector {
             Some(selector) => self.list(namespace, "/api/v1", "pods", &selector).await,
             None => Vec::new(),
         };
-        let troubled: Vec<TroubledPod> = pods
+        let kind = target.key.group_kind.kind.as_str();
+        let failing = self.list_problems(index, (&object, kind), namespace, &pods).await;
+        let judged = failing
             .iter()
-            .flat_map(|pod| troubles_of_pod(pod).filter_map(|trouble| self.sight(index, pod, trouble)))
-            .collect();
-        let failed = self.find_failed_pod(&object, target, &troubled).await;
-        let explanation = match failed.or(troubled.first()) {
-            Some(troubled) => {
-                let verdict = match failed {
-                    Some(_) => Verdict::Failed,
-                    None => Verdict::MayRecover,
-                };
-                Some(self.explain_pod(namespace, troubled, verdict).await)
-            }
+            .map(|failing| (failing, failing.verdict(self.rule, kind)));
+        let worst = judged.min_by_key(|(failing, verdict)| (failing.revision, *verdict));
+        let explanation = match worst {
+            Some((failing, verdict)) => Some(self.explain_pod(namespace, failing, verdict).await),
             None => match self.explain_by_failed_pod(namespace, &pods).await {
                 Some(explanation) => Some(explanation),
                 None => self.explain_by_event(namespace, &object).await,
             },
         };
-        let troubles = troubled.iter().map(|troubled| {
-            let id = (index, troubled.uid.to_owned(), troubled.trouble.key());
-            (id, troubled.sighting.age_of_pod)
+        let problems = failing.iter().map(|failing| {
+            let id = (index, failing.uid.to_owned(), failing.problem.key());
+            (id, failing.sighting.age_of_pod)
         });
         Some(LookedUp {
             explanation,
-            troubles: troubles.collect(),
+            problems: problems.collect(),
         })
     }
 
-    /// Returns the Pod with the time since when the wait has seen its trouble.
-    fn sight<'p>(&self, index: usize, pod: &'p Value, trouble: PodTrouble) -> Option<TroubledPod<'p>> {
+    /// Returns the Pod with the time since when the wait has seen its problem.
+    fn sight<'p>(&self, index: usize, pod: &'p Value, problem: PodProblem) -> Option<PodWithProblem<'p>> {
         let uid = pod.pointer("/metadata/uid")?.as_str()?;
-        let first = self.seen.get(&(index, uid.to_owned(), trouble.key()));
+        let first = self.seen.get(&(index, uid.to_owned(), problem.key()));
         let sighting = match first {
             Some(first) => Sighting {
                 lasts_for: first.at.elapsed(),
@@ -201,32 +208,32 @@ impl<'a> Explainer<'a> {
                 age_of_pod: age_of(pod, self.server.now()),
             },
         };
-        Some(TroubledPod {
+        Some(PodWithProblem {
             pod,
             uid,
-            trouble,
+            problem,
             sighting,
+            revision: Revision::Unknown,
         })
     }
 
-    /// Returns the first Pod that does not recover by itself, of the newest revision of the workload.
-    async fn find_failed_pod<'t, 'p>(
+    /// Returns the problems of Pods that are to stay. Which revision is the newest is asked only if there are any.
+    async fn list_problems<'p>(
         &self,
-        workload: &Value,
-        target: &Target,
-        troubled: &'t [TroubledPod<'p>],
-    ) -> Option<&'t TroubledPod<'p>> {
-        let rule = self.rule?;
-        let kind = target.key.group_kind.kind.as_str();
-        let mut candidates: Vec<(&TroubledPod, Outlook)> = troubled
+        index: usize,
+        (workload, kind): (&Value, &str),
+        namespace: &str,
+        pods: &'p [Value],
+    ) -> Vec<PodWithProblem<'p>> {
+        let staying = pods
             .iter()
-            .map(|troubled| (troubled, troubled.outlook(rule, kind)))
-            .filter(|(_, outlook)| *outlook != Outlook::MayRecover)
+            .filter(|pod| pod.pointer("/metadata/deletionTimestamp").is_none());
+        let mut found: Vec<PodWithProblem> = staying
+            .flat_map(|pod| problems_of_pod(pod).filter_map(|problem| self.sight(index, pod, problem)))
             .collect();
-        if candidates.is_empty() {
-            return None;
+        if found.is_empty() {
+            return found;
         }
-        let namespace = target.key.namespace.as_deref()?;
         let replica_sets = match (kind, pod_selector(workload)) {
             ("Deployment", Some(selector)) => {
                 self.list(namespace, "/apis/apps/v1", "replicasets", &selector)
@@ -234,43 +241,37 @@ impl<'a> Explainer<'a> {
             }
             _ => Vec::new(),
         };
-        let newest = NewestPods::find(workload, kind, &replica_sets)?;
-        candidates.retain(|(troubled, _)| newest.contains(troubled.pod));
-        // Looks for events only if no Pod has failed without them.
-        candidates.sort_by_key(|(_, outlook)| *outlook == Outlook::NeedsNode);
-        for (troubled, outlook) in candidates {
-            if outlook == Outlook::Failed || !self.may_get_node(namespace, troubled.uid).await {
-                return Some(troubled);
+        if let Some(newest) = NewestPods::find(workload, kind, &replica_sets) {
+            for failing in &mut found {
+                failing.revision = if newest.contains(failing.pod) {
+                    Revision::Newest
+                } else {
+                    Revision::Older
+                };
             }
         }
-        None
-    }
-
-    /// Returns whether an autoscaler has announced a node for the Pod, or may have: events cannot be read.
-    async fn may_get_node(&self, namespace: &str, uid: &str) -> bool {
-        let events = self
-            .list_events(namespace, &format!("involvedObject.uid={uid}"))
-            .await;
-        events.is_none_or(|events| {
-            let mut reasons = events.iter().filter_map(|event| event["reason"].as_str());
-            reasons.any(|reason| NODE_COMES.contains(&reason))
-        })
+        found
     }
 
     async fn explain_pod(
         &self,
         namespace: &str,
-        troubled: &TroubledPod<'_>,
+        failing: &PodWithProblem<'_>,
         verdict: Verdict,
     ) -> Explanation {
-        let name = pod_name(troubled.pod).unwrap_or_default();
-        let trouble = &troubled.trouble.reason;
-        let log = self.read_crash_log(namespace, troubled.pod).await;
+        let name = pod_name(failing.pod).unwrap_or_default();
+        let problem = &failing.problem.reason;
+        let of_revision = match failing.revision {
+            Revision::Newest | Revision::Unknown => "",
+            Revision::Older => " of an older revision",
+        };
+        let log = self.read_crash_log(namespace, failing.pod).await;
         let log = log.map_or_else(String::new, |log| format!("; {log}"));
         Explanation {
-            reason: format!("pod/{name}: {trouble}{log}"),
-            // The Pods of a workload differ only in their names.
-            key: troubled.trouble.key(),
+            // A terminal shows only the first words.
+            reason: format!("{problem} (pod/{name}{of_revision}){log}"),
+            // The Pods of a revision differ only in their names.
+            key: format!("{:?} {}", failing.revision, failing.problem.key()),
             verdict,
         }
     }
@@ -351,7 +352,7 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// Returns a reason that is not about the troubles of Pods.
+/// Returns a reason that is not about the problems of Pods.
 fn explain(key: String, reason: String) -> Explanation {
     Explanation {
         reason,

@@ -196,10 +196,12 @@ fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen
 /// Describes a wait that ended because objects have failed.
 fn describe_failure(tracker: &WaitTracker, what: &str) -> Message {
     let message = Message::new(format!(
-        "stopped waiting: failed objects do not recover by themselves: {what}"
+        "stopped waiting: these objects will not recover by themselves: {what}"
     ));
-    if (0..tracker.len()).any(|index| tracker.has_failed_by_pods(index)) {
-        message.with_hint("to wait in spite of such Pods, add --wait-failures=0")
+    if (0..tracker.len()).any(|index| tracker.failure_of_pods(index).is_some()) {
+        message
+            .with_hint("correct the manifests and apply again")
+            .with_hint("to keep waiting when Pods fail, add --wait-failures=0")
     } else {
         message
     }
@@ -329,46 +331,29 @@ impl Waiting<'_> {
                             }
                         }
                     }
-                    // The list that shows the failure may show others, which are to be reported, too. So the wait ends
-                    // only after all observations that have come are noted.
-                    if observed.is_empty() && self.ends_by_failure(tracker) {
-                        return Some(Stop::Failed);
-                    }
                 }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
                 () = wait_until_time_or_forever(old_failures_count) => {
                     old_failures_count = None;
                     tracker.count_old_failures_from_now_on();
-                    if self.ends_by_failure(tracker) {
-                        return Some(Stop::Failed);
-                    }
                 }
                 () = wait_until_time_or_forever(first_reasons) => {
                     // From now on, only the regular reports look up reasons.
                     first_reasons = None;
                     reasons.report_new(tracker, sink).await;
-                    if self.ends_by_failure(tracker) {
-                        return Some(Stop::Failed);
-                    }
                 }
                 () = sleep_until(next_report) => {
                     reasons.report_slow(tracker, sink).await;
-                    if self.ends_by_failure(tracker) {
-                        return Some(Stop::Failed);
-                    }
                     next_report = Instant::now() + REPORT_INTERVAL;
                 }
             }
+            // The list that shows the failure may show others, which are to be reported, too. So the wait ends only after
+            // all observations that have come are noted.
+            if observed.is_empty() && tracker.ends_by_failure(self.after_failure) {
+                return Some(Stop::Failed);
+            }
         }
         None
-    }
-
-    /// Returns whether the wait ends because objects have failed.
-    fn ends_by_failure(&self, tracker: &WaitTracker) -> bool {
-        match self.after_failure {
-            AfterFailure::Stop => tracker.has_any_failed(),
-            AfterFailure::WaitForTheOthers => tracker.has_any_failed() && tracker.have_all_settled(),
-        }
     }
 
     /// When the time is over, reads once more each object that has not reached its goal: the watch may have missed the

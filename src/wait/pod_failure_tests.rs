@@ -1,4 +1,4 @@
-//! Waits for workloads whose Pods are in trouble, against a server that is a function.
+//! Waits for workloads whose Pods have problems, against a server that is a function.
 
 #![expect(clippy::disallowed_types, reason = "the server of the test is a closure")]
 
@@ -76,9 +76,14 @@ fn unschedulable() -> Value {
 #[derive(Clone, Default)]
 struct Stage {
     pods: Vec<Value>,
-    events: Vec<Value>,
+    /// True if the controller has not seen the latest manifest.
+    is_unseen: bool,
+    /// How many other Deployments like it there are.
+    others: usize,
     /// The number of lists of Pods after which the Deployment is available.
     available_after: Option<usize>,
+    /// The second at which the user stops the run. Until then, no list of Pods is answered.
+    stopped_at: Option<u64>,
     /// True if the user may not list ReplicaSets.
     hides_replica_sets: bool,
 }
@@ -87,12 +92,17 @@ struct Stage {
 async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(WaitStatus, String)>) {
     let lists = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&lists);
+    let (others, stopped_at) = (stage.others, stage.stopped_at);
     let service = tower::service_fn(move |request: Request<Body>| {
         let list =
             |items: &[Value]| json!({"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items});
         let path = request.uri().path().to_owned();
         let mut pod_lists = counter.lock().expect("no panic before");
         let is_available = stage.available_after.is_some_and(|after| *pod_lists >= after);
+        let mut web = deployment(is_available.into());
+        if stage.is_unseen {
+            web["status"]["observedGeneration"] = json!(1);
+        }
         let (code, body) = match path.rsplit('/').next().unwrap_or_default() {
             "log" => (200, json!("boom")),
             "pods" => {
@@ -101,9 +111,9 @@ async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(Wait
             }
             "replicasets" if stage.hides_replica_sets => (403, json!({"kind": "Status", "code": 403})),
             "replicasets" => (200, list(&[replica_set("1"), replica_set("2")])),
-            "events" => (200, list(&stage.events)),
-            "web" => (200, deployment(is_available.into())),
-            _ => (200, list(&[deployment(is_available.into())])),
+            "events" => (200, list(&[])),
+            name if name.starts_with("web") => (200, web),
+            _ => (200, list(&[web])),
         };
         // A watch ends at once, so that the next list shows the Deployment.
         let is_watch = request
@@ -114,9 +124,23 @@ async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(Wait
         let answer = Response::builder()
             .status(code)
             .body(Full::new(Bytes::from(text)));
-        async move { answer }
+        let hangs = stage.stopped_at.is_some() && path.ends_with("/pods");
+        async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            answer
+        }
     });
     let client = kube::Client::new(service, "default");
+    let interrupt = Interrupt::default();
+    if let Some(second) = stopped_at {
+        let interrupt = interrupt.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(second)).await;
+            interrupt.request_more_urgently(|_| {});
+        });
+    }
     let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
     let waiting = Waiting {
         server: &server,
@@ -127,18 +151,18 @@ async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(Wait
         }),
         rules: &StatusRules::default(),
         deadline: Deadline::new(Patience::Limited(Duration::from_mins(10))),
-        interrupt: &Interrupt::default(),
+        interrupt: &interrupt,
         concurrency: 1,
         after_failure: AfterFailure::Stop,
         failures: NonZeroU32::new(failures),
         relist: RELIST,
         done_before: "",
     };
-    let target = Target {
+    let target = |name: String| Target {
         key: ObjectKey {
             group_kind: GroupKind::new("apps", "Deployment"),
             namespace: Some("a".to_owned()),
-            name: "web".to_owned(),
+            name,
         },
         resource: Arc::new(Resource::with_regular_names(
             "apps",
@@ -160,7 +184,9 @@ async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(Wait
         }
     };
     let began = Instant::now();
-    let outcome = waiting.run(vec![target], &mut sink).await;
+    let names = std::iter::once("web".to_owned()).chain((0..others).map(|number| format!("web-{number}")));
+    let targets = names.map(target).collect();
+    let outcome = waiting.run(targets, &mut sink).await;
     let lists = *lists.lock().expect("no panic before");
     (outcome, began.elapsed().as_secs(), lists, events)
 }
@@ -171,11 +197,14 @@ async fn pods_that_do_not_recover_end_the_wait() {
         pod["metadata"]["creationTimestamp"] = json!("2999-01-01T00:00:00Z");
         pod
     };
+    let terminating = |mut pod: Value| {
+        pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        pod
+    };
     let old = |mut pod: Value| {
         pod["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
         pod
     };
-    let scale_up = vec![json!({"reason": "TriggeredScaleUp"})];
     let stage = |pods: Vec<Value>| Stage {
         pods,
         ..Stage::default()
@@ -186,8 +215,9 @@ async fn pods_that_do_not_recover_end_the_wait() {
         (stage(vec![pod("2", &crash_loop(4))]), 5, None),
         (stage(vec![pod("2", &crash_loop(4))]), 4, Some(3)),
         (stage(vec![pod("2", &crash_loop(500))]), 0, None),
-        // Pods of the former revision.
+        // Pods of an older revision, and Pods that are terminating.
         (stage(vec![pod("1", &crash_loop(500))]), 5, None),
+        (stage(vec![terminating(pod("2", &crash_loop(500)))]), 5, None),
         (
             stage(vec![pod("1", &crash_loop(9)), pod("2", &crash_loop(9))]),
             5,
@@ -204,15 +234,7 @@ async fn pods_that_do_not_recover_end_the_wait() {
         (stage(vec![young(pod("2", &cannot_pull()))]), 5, Some(75)),
         (stage(vec![old(pod("2", &cannot_pull()))]), 5, Some(315)),
         (stage(vec![young(pod("2", &cannot_pull()))]), 0, None),
-        (stage(vec![young(pod("2", &unschedulable()))]), 5, Some(75)),
-        (
-            Stage {
-                events: scale_up,
-                ..stage(vec![young(pod("2", &unschedulable()))])
-            },
-            5,
-            None,
-        ),
+        (stage(vec![old(pod("2", &unschedulable()))]), 5, None),
     ];
     for (stage, failures, expected) in table {
         let pods = json!(stage.pods);
@@ -227,8 +249,14 @@ async fn pods_that_do_not_recover_end_the_wait() {
             "InProgress: "
         };
         assert!(missed.1.starts_with(status), "{missed:?} {pods}");
-        // One list at each look for reasons, and one at the end.
-        assert_eq!(lists as u64, 2 + seconds.min(599) / 15, "{pods}");
+        // What has ended the wait is said once, and not looked up again.
+        let said = events.iter().filter(|(_, reason)| reason.contains("pod/web-2-x"));
+        if expected == Some(3) {
+            assert_eq!(said.count(), 1, "{events:?}");
+        }
+        // One list at each look for reasons, and one when the time is over.
+        let at_end = u64::from(expected.is_none());
+        assert_eq!(lists as u64, 1 + at_end + seconds.min(599) / 15, "{pods}");
     }
 }
 
@@ -258,8 +286,8 @@ async fn a_new_reason_is_reported_once_with_the_log() {
     assert_eq!(
         new,
         [
-            "InProgress: 0 of 1 replicas are available; pod/web-2-x: container app: CrashLoopBackOff after 1 restart; \
-             log of container app: \"boom\""
+            "InProgress: container app: CrashLoopBackOff after 1 restart (pod/web-2-x); log of container app: \"boom\"; \
+             0 of 1 replicas are available"
         ]
     );
     // The reason is not repeated in the lines that say that the wait continues.
@@ -270,4 +298,68 @@ async fn a_new_reason_is_reported_once_with_the_log() {
                 .iter()
                 .all(|line| *line == "InProgress: 0 of 1 replicas are available")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_of_the_newest_revision_is_named_first() {
+    let reasons = async |pods: Vec<Value>| {
+        let stage = Stage {
+            pods,
+            ..Stage::default()
+        };
+        let (_, _, _, events) = wait_on(stage, 0).await;
+        let new = events
+            .into_iter()
+            .filter(|event| event.0 == WaitStatus::NewReason);
+        new.map(|event| event.1).collect::<Vec<_>>()
+    };
+    let table = [
+        (vec![("1", 9), ("2", 1)], "after 1 restart (pod/web-2-x);"),
+        (vec![("2", 1), ("1", 9)], "after 1 restart (pod/web-2-x);"),
+        (
+            vec![("1", 9)],
+            "after 9 restarts (pod/web-1-x of an older revision);",
+        ),
+    ];
+    for (pods, expected) in table {
+        let pods = pods
+            .into_iter()
+            .map(|(revision, restarts)| pod(revision, &crash_loop(restarts)));
+        let new = reasons(pods.collect()).await;
+        assert_eq!(new.len(), 1, "{new:?}");
+        assert!(new[0].contains(expected), "{new:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_pod_is_named_before_the_controller_has_seen_the_manifest() {
+    let stage = Stage {
+        pods: vec![pod("1", &crash_loop(9))],
+        is_unseen: true,
+        ..Stage::default()
+    };
+    let (_, _, lists, events) = wait_on(stage, 5).await;
+    assert_eq!(lists, 0);
+    assert!(events.iter().all(|event| !event.1.contains("pod/")), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_look_is_at_a_few_objects() {
+    let stage = Stage {
+        others: 29,
+        ..Stage::default()
+    };
+    let (_, seconds, lists, _) = wait_on(stage, 5).await;
+    assert_eq!(seconds, 600);
+    assert_eq!(lists, 5 * (2 + 599 / 15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_who_stops_the_run_does_not_wait_for_reasons() {
+    let stage = Stage {
+        stopped_at: Some(4),
+        ..Stage::default()
+    };
+    let (outcome, seconds, ..) = wait_on(stage, 5).await;
+    assert_eq!((outcome, seconds), (Outcome::Interrupted, 4));
 }

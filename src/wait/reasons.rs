@@ -1,10 +1,10 @@
 //! Reports why objects are not Current: each reason once as soon as it is known, and all reasons at the end of the wait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::Waiting;
-use super::explain::{Explainer, Explanation, MAX_OBJECTS, Verdict};
+use super::explain::{Explainer, Explanation, MAX_OBJECTS};
 use super::tracker::WaitTracker;
+use super::{AfterFailure, Waiting};
 use crate::compare::status::PodFailureRule;
 use crate::event::{Awaited, Event, WaitStatus};
 use crate::execute::{Interrupt, Sink};
@@ -16,6 +16,7 @@ const SLOW_OBJECTS: usize = 5;
 pub(super) struct Reasons<'a> {
     explainer: Explainer<'a>,
     interrupt: &'a Interrupt,
+    after_failure: AfterFailure,
     /// The reasons that were reported: the index of the object, and the key of the reason.
     reported: BTreeSet<(usize, String)>,
     /// The number of objects that were looked up so far: the next lookup begins after them.
@@ -32,6 +33,7 @@ impl<'a> Reasons<'a> {
         Self {
             explainer: Explainer::new(waiting.server, waiting.concurrency, rule),
             interrupt: waiting.interrupt,
+            after_failure: waiting.after_failure,
             reported: BTreeSet::new(),
             looked_up: 0,
         }
@@ -40,35 +42,48 @@ impl<'a> Reasons<'a> {
     /// Looks up the reasons of objects that have not reached their goals, and reports those that are new. If there are
     /// more objects than are looked up at once, the next lookup begins with the others.
     pub(super) async fn report_new(&mut self, tracker: &mut WaitTracker, sink: &mut Sink<'_>) {
-        let (indexes, explanations) = self.look_up_next(tracker).await;
-        self.report_explanations(tracker, indexes.into_iter().zip(explanations), sink);
+        if let Some(found) = self.look_up_next(tracker).await {
+            self.report_explanations(tracker, &found, sink);
+        }
     }
 
     /// Reports the first objects that have not reached their goals, and the reasons that are new.
     pub(super) async fn report_slow(&mut self, tracker: &mut WaitTracker, sink: &mut Sink<'_>) {
         // A terminal shows only the last event about an object, so the lookup does not come between them.
-        let (indexes, explanations) = self.look_up_next(tracker).await;
+        let Some(found) = self.look_up_next(tracker).await else {
+            return;
+        };
         for index in tracker.pending().into_iter().take(SLOW_OBJECTS) {
             report(tracker, index, WaitStatus::Slow, None, sink);
         }
-        self.report_explanations(tracker, indexes.into_iter().zip(explanations), sink);
+        self.report_explanations(tracker, &found, sink);
     }
 
-    /// Reports that these objects have not reached their goals when the wait ends.
+    /// Reports that these objects have not reached their goals when the wait ends. If an object has failed because of a
+    /// Pod, this is the reason, and nothing is looked up again: the Pod may be running at the moment.
     pub(super) async fn report_missed(
         &mut self,
         tracker: &WaitTracker,
         indexes: &[usize],
         sink: &mut Sink<'_>,
     ) {
-        let explanations = self.look_up(tracker, indexes).await;
-        for (position, index) in indexes.iter().enumerate() {
-            let explanation = explanations.get(position).and_then(Option::as_ref);
-            report(tracker, *index, WaitStatus::Missed, explanation, sink);
+        let others = indexes.iter().copied();
+        let others: Vec<usize> = others
+            .filter(|index| tracker.failure_of_pods(*index).is_none())
+            .collect();
+        let explanations = self.look_up(tracker, &others).await;
+        let found: BTreeMap<usize, Option<Explanation>> = others.into_iter().zip(explanations).collect();
+        for index in indexes {
+            let explanation = found.get(index).and_then(Option::as_ref);
+            let reason = explanation.map(|explanation| explanation.reason.as_str());
+            let reason = tracker.failure_of_pods(*index).or(reason);
+            report(tracker, *index, WaitStatus::Missed, reason, sink);
         }
     }
 
-    async fn look_up_next(&mut self, tracker: &WaitTracker) -> (Vec<usize>, Vec<Option<Explanation>>) {
+    /// Looks up the reasons of the next objects, and records what they say about Pods. Returns `None` if the wait ends:
+    /// its end reports the reasons.
+    async fn look_up_next(&mut self, tracker: &mut WaitTracker) -> Option<Vec<(usize, Option<Explanation>)>> {
         let mut indexes = tracker.pending();
         let first = self.looked_up.checked_rem(indexes.len()).unwrap_or_default();
         if indexes.len() > MAX_OBJECTS {
@@ -77,36 +92,40 @@ impl<'a> Reasons<'a> {
         }
         self.looked_up += indexes.len();
         let explanations = self.look_up(tracker, &indexes).await;
-        (indexes, explanations)
+        let found: Vec<_> = indexes.into_iter().zip(explanations).collect();
+        for (index, explanation) in &found {
+            tracker.record_explanation(*index, explanation.as_ref());
+        }
+        let ends = self.interrupt.is_requested() || tracker.ends_by_failure(self.after_failure);
+        (!ends).then_some(found)
     }
 
+    /// Looks up reasons, in the order of the indexes. None are found if that takes too long, or if the user stops the
+    /// run.
     async fn look_up(&mut self, tracker: &WaitTracker, indexes: &[usize]) -> Vec<Option<Explanation>> {
-        // A user who stops the run does not want to wait for reasons.
-        if self.interrupt.is_requested() {
-            return Vec::new();
+        let interrupt = self.interrupt;
+        tokio::select! {
+            biased;
+            () = interrupt.wait_until_requested() => Vec::new(),
+            found = self.explainer.find_reasons(tracker, indexes) => found,
         }
-        self.explainer.find_reasons(tracker, indexes).await
     }
 
     fn report_explanations(
         &mut self,
-        tracker: &mut WaitTracker,
-        explanations: impl Iterator<Item = (usize, Option<Explanation>)>,
+        tracker: &WaitTracker,
+        found: &[(usize, Option<Explanation>)],
         sink: &mut Sink<'_>,
     ) {
-        for (index, explanation) in explanations {
-            let Some(explanation) = explanation else {
-                tracker.record_verdict(index, Verdict::MayRecover);
-                continue;
-            };
-            tracker.record_verdict(index, explanation.verdict);
-            let is_new = self.reported.insert((index, explanation.key.clone()));
+        for (index, explanation) in found {
+            let Some(explanation) = explanation else { continue };
+            let is_new = self.reported.insert((*index, explanation.key.clone()));
             let wait_status = if is_new {
                 WaitStatus::NewReason
             } else {
                 WaitStatus::Explained
             };
-            report(tracker, index, wait_status, Some(&explanation), sink);
+            report(tracker, *index, wait_status, Some(&explanation.reason), sink);
         }
     }
 }
@@ -127,13 +146,12 @@ fn report(
     tracker: &WaitTracker,
     index: usize,
     wait_status: WaitStatus,
-    explanation: Option<&Explanation>,
+    found: Option<&str>,
     sink: &mut Sink<'_>,
 ) {
     let readiness = tracker.readiness(index);
-    let found = explanation.map(|explanation| &explanation.reason);
-    let reason = match found.filter(|found| !readiness.reason.contains(found.as_str())) {
-        Some(found) => format!("{}; {found}", readiness.reason),
+    let reason = match found.filter(|found| !readiness.reason.contains(found)) {
+        Some(found) => format!("{found}; {}", readiness.reason),
         None => readiness.reason,
     };
     sink(Event::Awaited(Awaited {

@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use super::Target;
-use super::explain::Verdict;
+use super::explain::{Explanation, Verdict};
+use super::{AfterFailure, Target};
 use crate::compare::status::{Generation, Readiness, State};
 use crate::event::{Awaited, Subject, WaitStatus};
 
@@ -58,8 +58,8 @@ pub(super) struct WaitTracker {
     /// `true` for an object that was failed when it was first observed, and whose status has not changed since: the
     /// failure may be from before the run.
     old: Vec<bool>,
-    /// `true` for an object that has failed because of its Pods, as far as was looked up.
-    failed_by_pods: Vec<bool>,
+    /// The reason why an object has failed because of its Pods, as far as was looked up.
+    failures_of_pods: Vec<Option<String>>,
     /// `true` once old failures count: controllers have had time to report another status.
     counts_old_failures: bool,
 }
@@ -70,7 +70,7 @@ impl WaitTracker {
             seen: vec![None; targets.len()],
             arrived: vec![false; targets.len()],
             old: vec![false; targets.len()],
-            failed_by_pods: vec![false; targets.len()],
+            failures_of_pods: vec![None; targets.len()],
             counts_old_failures: false,
             targets,
         }
@@ -118,14 +118,22 @@ impl WaitTracker {
         self.arrived.iter().all(|arrived| *arrived)
     }
 
+    /// Returns whether the wait ends because objects have failed.
+    pub(super) fn ends_by_failure(&self, after_failure: AfterFailure) -> bool {
+        match after_failure {
+            AfterFailure::Stop => self.has_any_failed(),
+            AfterFailure::WaitForTheOthers => self.has_any_failed() && self.have_all_settled(),
+        }
+    }
+
     /// Returns whether an object that has to become Current has failed. A failure that may be from before the run does
     /// not count until [`Self::count_old_failures_from_now_on`].
-    pub(super) fn has_any_failed(&self) -> bool {
+    fn has_any_failed(&self) -> bool {
         (0..self.len()).any(|index| self.is_failed(index))
     }
 
     /// Returns whether each object has arrived or failed.
-    pub(super) fn have_all_settled(&self) -> bool {
+    fn have_all_settled(&self) -> bool {
         (0..self.len()).all(|index| self.arrived[index] || self.is_failed(index))
     }
 
@@ -133,18 +141,20 @@ impl WaitTracker {
         let seen = self.seen[index].as_ref();
         let has_failed = seen.is_some_and(|seen| seen.state == State::Failed);
         let has_failed_itself = has_failed && self.targets[index].goal != Goal::Gone && !self.old[index];
-        has_failed_itself || self.has_failed_by_pods(index)
+        has_failed_itself || self.failure_of_pods(index).is_some()
     }
 
     /// Records what the Pods of an object say about it.
-    pub(super) fn record_verdict(&mut self, index: usize, verdict: Verdict) {
-        self.failed_by_pods[index] = verdict == Verdict::Failed;
+    pub(super) fn record_explanation(&mut self, index: usize, explanation: Option<&Explanation>) {
+        let failed = explanation.filter(|explanation| explanation.verdict == Verdict::Failed);
+        self.failures_of_pods[index] = failed.map(|failed| failed.reason.clone());
     }
 
-    /// Returns whether the object would be `InProgress`, but Pods of it do not recover by themselves.
-    pub(super) fn has_failed_by_pods(&self, index: usize) -> bool {
+    /// Returns the reason of an object that would be `InProgress`, but Pods of it will not recover by themselves.
+    pub(super) fn failure_of_pods(&self, index: usize) -> Option<&str> {
         let seen = self.seen[index].as_ref();
-        self.failed_by_pods[index] && seen.is_some_and(|seen| seen.state == State::InProgress)
+        let is_in_progress = seen.is_some_and(|seen| seen.state == State::InProgress);
+        self.failures_of_pods[index].as_deref().filter(|_| is_in_progress)
     }
 
     /// From now on, lets a failure count although the object was failed when it was first observed, also if it is first
@@ -169,7 +179,7 @@ impl WaitTracker {
     pub(super) fn readiness(&self, index: usize) -> Readiness {
         match self.seen[index].clone() {
             None => Readiness::new(State::Unknown, "it was not looked at before the wait ended"),
-            Some(seen) if self.has_failed_by_pods(index) => Readiness {
+            Some(seen) if self.failure_of_pods(index).is_some() => Readiness {
                 state: State::Failed,
                 ..seen
             },

@@ -14,8 +14,8 @@ fn owned_by(object: Value, owner: &Value) -> Value {
     with(object, &json!({"metadata": {"ownerReferences": [reference]}}))
 }
 
-/// Creates the `ReplicaSet` of this revision, with a Pod that has crashed six times.
-fn create_crashing_pod(home: &str, web: &Value, revision: &str) {
+/// Creates the `ReplicaSet` of this revision.
+fn create_replica_set(home: &str, web: &Value, revision: &str) -> Value {
     let name = format!("web-{revision}");
     let labels = json!({"app": "web", "revision": revision});
     let containers = json!({"containers": [{"name": "app", "image": "app"}]});
@@ -30,11 +30,22 @@ fn create_crashing_pod(home: &str, web: &Value, revision: &str) {
         }),
     );
     cluster().create(&owned_by(set.clone(), web));
+    set
+}
+
+/// Creates a Pod of the `ReplicaSet` that has crashed six times.
+fn create_crashing_pod(home: &str, set: &Value) {
+    let template = &set["spec"]["template"];
     let pod = with(
-        named("v1", "Pod", Some(home), &name),
-        &json!({"metadata": {"labels": labels}, "spec": containers}),
+        named(
+            "v1",
+            "Pod",
+            Some(home),
+            set["metadata"]["name"].as_str().expect("a name"),
+        ),
+        template,
     );
-    let pod = owned_by(pod, &set);
+    let pod = owned_by(pod, set);
     cluster().create(&pod);
     let container = json!({
         "name": "app", "image": "app", "imageID": "", "ready": false, "restartCount": 5,
@@ -70,7 +81,7 @@ fn pods_of_the_newest_revision_that_crash_end_the_wait() {
     let web = deployment(&home, "web", 1);
     let objects = [web.clone()];
     set.apply(&objects);
-    create_crashing_pod(&home, &web, "1");
+    create_crashing_pod(&home, &create_replica_set(&home, &web, "1"));
 
     // The Pod is of the newest revision. Only that can end a wait without a limit.
     set_revision(&web, "1");
@@ -78,12 +89,21 @@ fn pods_of_the_newest_revision_that_crash_end_the_wait() {
     let (status, reason) = missed(&run);
     assert_eq!(status, "Failed");
     assert!(
-        reason.contains("pod/web-1: container app: CrashLoopBackOff after 5 restarts"),
+        reason.contains("container app: CrashLoopBackOff after 5 restarts: back-off (pod/web-1)"),
         "{reason}"
     );
-    assert!(run.stderr.contains("--wait-failures=0"), "{}", run.stderr);
+    let hints = &run.document()["error"]["hints"];
+    assert!(
+        hints[1]
+            .as_str()
+            .is_some_and(|hint| hint.contains("--wait-failures=0")),
+        "{hints}"
+    );
+    let told = run.stderr.matches("CrashLoopBackOff").count();
+    assert_eq!(told, 1, "{}", run.stderr);
     let run = set.invoke("view", &["--wait=0"]).expect(1);
     assert_eq!(missed(&run).0, "Failed");
+    assert_eq!(run.document()["members"][0]["status"], "Failed");
 
     // It may restart more often, or as often as it does.
     for flag in ["--wait-failures=6", "--wait-failures=0"] {
@@ -92,9 +112,12 @@ fn pods_of_the_newest_revision_that_crash_end_the_wait() {
     }
 
     // It is of an older revision.
+    create_replica_set(&home, &web, "2");
     set_revision(&web, "2");
     let run = set.apply_with(&objects, &["--wait=5s"]).expect(1);
-    assert_eq!(missed(&run).0, "InProgress");
+    let (status, reason) = missed(&run);
+    assert_eq!(status, "InProgress");
+    assert!(reason.contains("(pod/web-1 of an older revision)"), "{reason}");
 }
 
 #[test]

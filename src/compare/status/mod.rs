@@ -31,10 +31,10 @@ use crate::model::resource::Subresource;
 use object::{ObjectView, in_progress_if_too_few};
 
 pub use built_in_kinds::WriteOutcome;
-pub use newest_pods::NewestPods;
+pub use newest_pods::{NewestPods, has_unseen_manifest};
 pub use pod::{
-    ContainerInstance, Crash, Outlook, PodFailureRule, PodTrouble, Sighting,
-    find_crashed_container as crash_of_pod, troubles_of_pod,
+    ContainerInstance, Crash, PodFailureRule, PodProblem, Sighting, find_crashed_container as crash_of_pod,
+    problems_of_pod,
 };
 use rules::Certainty;
 pub use rules::{RuleOrigin, RuleSet};

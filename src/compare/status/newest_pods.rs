@@ -1,4 +1,4 @@
-//! The Pods of the newest revision of a workload: only their troubles are about its latest manifest.
+//! The Pods of the newest revision of a workload: only their problems are about its latest manifest.
 
 use serde_json::Value;
 
@@ -47,17 +47,22 @@ impl NewestPods {
         })
     }
 
-    /// Returns whether the Pod is one of them, and is to stay.
+    /// Returns whether the Pod is one of them.
     pub fn contains(&self, pod: &Value) -> bool {
         let view = ObjectView(pod);
         let has_label = self.label.as_ref().is_none_or(|(label, value)| {
             let labels = pod.pointer("/metadata/labels");
             labels.and_then(|labels| labels[label].as_str()) == Some(value)
         });
-        has_label
-            && controller_uid(view) == Some(&self.controller)
-            && view.text("/metadata/deletionTimestamp").is_none()
+        has_label && controller_uid(view) == Some(&self.controller)
     }
+}
+
+/// Returns whether the controller of a workload has not seen its latest manifest, so that all its Pods are of older ones.
+pub fn has_unseen_manifest(workload: &Value) -> bool {
+    let view = ObjectView(workload);
+    let observed = view.number("/status/observedGeneration");
+    observed.is_some() && observed != view.number("/metadata/generation")
 }
 
 /// Returns the UID of the `ReplicaSet` of the latest revision of a Deployment.
@@ -166,9 +171,6 @@ mod tests {
             let pod = owned("p", owner, &labels);
             let is_newest = newest.as_ref().is_some_and(|newest| newest.contains(&pod));
             assert_eq!(is_newest, expected, "{kind} {workload} {pod}");
-            let mut going = pod;
-            going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-            assert!(!newest.is_some_and(|newest| newest.contains(&going)));
         }
     }
 
@@ -177,6 +179,17 @@ mod tests {
         for kind in ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"] {
             let status = json!({"observedGeneration": 2, "updateRevision": "web-2"});
             assert_eq!(NewestPods::find(&workload(&json!({}), &status), kind, &[]), None);
+        }
+        for (status, expected) in [
+            (json!({"observedGeneration": 2}), true),
+            (json!({"observedGeneration": 3}), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(
+                has_unseen_manifest(&workload(&json!({}), &status)),
+                expected,
+                "{status}"
+            );
         }
     }
 }

@@ -13,12 +13,12 @@ use super::object::ObjectView;
 use super::{Readiness, State};
 use crate::model::text::counted;
 
-/// The time that a trouble lasts before it counts as one that stays.
+/// The time that a problem lasts before it counts as one that stays.
 const GRACE: Duration = Duration::from_mins(1);
 /// The longest pause between two tries of the kubelet to start a container.
 const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
 
-/// Reasons that every container has for a while before it starts; they are no trouble.
+/// Reasons that every container has for a while before it starts; they are not a problem.
 const REASONS_BEFORE_START: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 /// Reasons for a container whose image the kubelet does not have, and tries again to get.
 const IMAGE_REASONS: [&str; 6] = [
@@ -43,8 +43,8 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
         Some("Failed") => Readiness::failed(describe_failure(object)),
         Some("Running") if object.has_true_condition("Ready") => Readiness::current("it is ready"),
         Some("Running") => match reason_for_not_ready(object.0) {
-            Some(trouble) if is_crash_looping(object) => Readiness::failed(trouble),
-            Some(trouble) => Readiness::in_progress(trouble),
+            Some(problem) if is_crash_looping(object) => Readiness::failed(problem),
+            Some(problem) => Readiness::in_progress(problem),
             None => Readiness::in_progress("it is running but not ready"),
         },
         // kstatus calls an unschedulable Pod Failed after 15 seconds. We wait longer, because an autoscaler takes
@@ -58,7 +58,7 @@ pub(super) fn judge(object: ObjectView) -> Readiness {
 }
 
 fn reason_for_not_ready(pod: &Value) -> Option<String> {
-    troubles_of_pod(pod).next().map(|trouble| trouble.reason)
+    problems_of_pod(pod).next().map(|problem| problem.reason)
 }
 
 fn is_crash_looping(object: ObjectView) -> bool {
@@ -77,16 +77,16 @@ fn describe_failure(object: ObjectView) -> String {
 
 /// One reason why a Pod is not ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodTrouble {
+pub struct PodProblem {
     /// The name of the container; empty if the Pod has no node.
     container: String,
-    cause: TroubleCause,
+    cause: ProblemCause,
     /// The reason in words: `container app: ErrImagePull: no such image`.
     pub reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum TroubleCause {
+enum ProblemCause {
     /// The container crashes again and again.
     CrashLoop {
         restarts: u32,
@@ -97,9 +97,7 @@ enum TroubleCause {
     NotStarted(String),
     /// The name of the image is invalid, so there is nothing to try again.
     InvalidImageName,
-    /// No node fits.
-    Unschedulable,
-    /// The container waits for another reason.
+    /// Anything else, such as that no node fits: nothing shows that it stays.
     Other(String),
 }
 
@@ -108,84 +106,64 @@ enum TroubleCause {
 pub struct PodFailureRule {
     /// The number of restarts of the container.
     pub restarts: NonZeroU32,
-    /// The begin of the wait, by the server's clock. What crashed before may be repaired by this run.
+    /// The start of the wait, by the server's clock. What crashed before may be repaired by this run.
     pub began: Timestamp,
 }
 
-/// The time for which a wait has seen a trouble.
+/// The time for which a wait has seen a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sighting {
-    /// The time since the trouble was first seen.
+    /// The time since the problem was first seen.
     pub lasts_for: Duration,
-    /// The age of the Pod when the trouble was first seen.
+    /// The age of the Pod when the problem was first seen.
     pub age_of_pod: Duration,
 }
 
-/// The expectation for a Pod in trouble.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outlook {
-    /// It may recover by itself.
-    MayRecover,
-    /// It does not recover by itself.
-    Failed,
-    /// It recovers only if the cluster gets another node.
-    NeedsNode,
-}
-
-impl PodTrouble {
-    /// Returns a text that is the same as long as the trouble is: the reason has times and counts that change.
+impl PodProblem {
+    /// Returns a text that is the same as long as the problem is: the reason has times and counts that change.
     pub fn key(&self) -> String {
         let cause = match &self.cause {
-            TroubleCause::CrashLoop { .. } => "crash loop",
-            TroubleCause::InvalidImageName => "invalid image name",
-            TroubleCause::Unschedulable => "unschedulable",
-            TroubleCause::NotStarted(reason) | TroubleCause::Other(reason) => reason,
+            ProblemCause::CrashLoop { .. } => "crash loop",
+            ProblemCause::InvalidImageName => "invalid image name",
+            ProblemCause::NotStarted(reason) | ProblemCause::Other(reason) => reason,
         };
         format!("{} {cause}", self.container)
     }
 
-    /// Returns whether the Pod recovers by itself.
-    pub fn outlook(&self, rule: PodFailureRule, sighting: Sighting) -> Outlook {
-        let lasts = |grace: Duration| sighting.lasts_for >= grace;
+    /// Returns whether the Pod has failed: it will not recover by itself. If that is not sure, it has not.
+    pub fn is_failure(&self, rule: PodFailureRule, sighting: Sighting) -> bool {
         match &self.cause {
-            TroubleCause::CrashLoop { restarts, started } => {
+            ProblemCause::CrashLoop { restarts, started } => {
                 // An instance that was started during the wait has seen all that the run has written.
                 let is_of_this_wait = started.is_some_and(|started| started >= rule.began);
-                if *restarts >= rule.restarts.get() && is_of_this_wait {
-                    Outlook::Failed
-                } else {
-                    Outlook::MayRecover
-                }
+                *restarts >= rule.restarts.get() && is_of_this_wait
             }
             // The kubelet pauses between two tries for about as long as it has tried, at most five minutes.
-            TroubleCause::NotStarted(_) if lasts(sighting.age_of_pod.clamp(GRACE, LONGEST_BACK_OFF)) => {
-                Outlook::Failed
+            ProblemCause::NotStarted(_) => {
+                sighting.lasts_for >= sighting.age_of_pod.clamp(GRACE, LONGEST_BACK_OFF)
             }
-            TroubleCause::InvalidImageName => Outlook::Failed,
-            TroubleCause::Unschedulable if lasts(GRACE) => Outlook::NeedsNode,
-            TroubleCause::NotStarted(_) | TroubleCause::Unschedulable | TroubleCause::Other(_) => {
-                Outlook::MayRecover
-            }
+            ProblemCause::InvalidImageName => true,
+            ProblemCause::Other(_) => false,
         }
     }
 
     /// Returns whether a container crashes again and again.
     pub fn is_crash_loop(&self) -> bool {
-        matches!(self.cause, TroubleCause::CrashLoop { .. })
+        matches!(self.cause, ProblemCause::CrashLoop { .. })
     }
 }
 
 /// Returns everything that keeps a Pod from becoming ready: the containers that cannot be started, and a node that is
 /// missing. Empty if no cause is known.
-pub fn troubles_of_pod(pod: &Value) -> impl Iterator<Item = PodTrouble> {
+pub fn problems_of_pod(pod: &Value) -> impl Iterator<Item = PodProblem> {
     let view = ObjectView(pod);
-    let containers = container_statuses(view).filter_map(trouble_of_container);
+    let containers = container_statuses(view).filter_map(problem_of_container);
     let scheduled = view.condition("PodScheduled");
     let unschedulable =
         scheduled.filter(|scheduled| scheduled.status == "False" && scheduled.reason == "Unschedulable");
-    containers.chain(unschedulable.map(|scheduled| PodTrouble {
+    containers.chain(unschedulable.map(|scheduled| PodProblem {
         container: String::new(),
-        cause: TroubleCause::Unschedulable,
+        cause: ProblemCause::Other("unschedulable".to_owned()),
         reason: scheduled.to_string(),
     }))
 }
@@ -197,7 +175,7 @@ fn container_statuses(pod: ObjectView<'_>) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns why a container cannot be started; `None` if it is not waiting, or for a usual reason.
-fn trouble_of_container(status: &Value) -> Option<PodTrouble> {
+fn problem_of_container(status: &Value) -> Option<PodProblem> {
     let view = ObjectView(status);
     let waiting = status.pointer("/state/waiting")?;
     let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
@@ -207,24 +185,24 @@ fn trouble_of_container(status: &Value) -> Option<PodTrouble> {
         reason if REASONS_BEFORE_START.contains(&reason) => return None,
         "CrashLoopBackOff" => {
             let started = view.text("/lastState/terminated/startedAt");
-            TroubleCause::CrashLoop {
+            ProblemCause::CrashLoop {
                 restarts: u32::try_from(view.number_or_zero("/restartCount")).unwrap_or_default(),
                 started: started.and_then(|started| started.parse().ok()),
             }
         }
-        "InvalidImageName" => TroubleCause::InvalidImageName,
-        reason if IMAGE_REASONS.contains(&reason) => TroubleCause::NotStarted("image".to_owned()),
-        reason if CREATION_REASONS.contains(&reason) => TroubleCause::NotStarted(reason.to_owned()),
-        reason => TroubleCause::Other(reason.to_owned()),
+        "InvalidImageName" => ProblemCause::InvalidImageName,
+        reason if IMAGE_REASONS.contains(&reason) => ProblemCause::NotStarted("image".to_owned()),
+        reason if CREATION_REASONS.contains(&reason) => ProblemCause::NotStarted(reason.to_owned()),
+        reason => ProblemCause::Other(reason.to_owned()),
     };
     let after = match &cause {
-        TroubleCause::CrashLoop { restarts, .. } if *restarts > 0 => {
+        ProblemCause::CrashLoop { restarts, .. } if *restarts > 0 => {
             format!(" after {}", counted(*restarts as usize, "restart"))
         }
         _ => String::new(),
     };
     let colon = if message.is_empty() { "" } else { ": " };
-    Some(PodTrouble {
+    Some(PodProblem {
         container: name.to_owned(),
         cause,
         reason: format!("container {name}: {reason}{after}{colon}{message}"),
@@ -302,52 +280,51 @@ mod tests {
 
     #[test]
     fn only_what_does_not_recover_has_failed() {
-        use Outlook::{Failed, MayRecover, NeedsNode};
         let rule = PodFailureRule {
             restarts: NonZeroU32::new(5).expect("not zero"),
             began: BEGAN.parse().expect("a time"),
         };
-        // The Pod, how long the trouble was seen, the age of the Pod before, and the outlook.
+        // The Pod, how long the problem was seen, the age of the Pod before, and whether it has failed.
         let table = [
-            (crash_loop(1, AFTER), 200, 0, MayRecover),
-            (crash_loop(4, AFTER), 200, 0, MayRecover),
-            (crash_loop(5, AFTER), 0, 0, Failed),
-            (crash_loop(5, BEGAN), 0, 0, Failed),
+            (crash_loop(1, AFTER), 200, 0, false),
+            (crash_loop(4, AFTER), 200, 0, false),
+            (crash_loop(5, AFTER), 0, 0, true),
+            (crash_loop(5, BEGAN), 0, 0, true),
             // It has not started again since the run wrote what may repair it.
-            (crash_loop(500, BEFORE), 200, 9000, MayRecover),
-            (crash_loop(500, ""), 200, 9000, MayRecover),
-            (crash_loop(500, AFTER), 0, 9000, Failed),
-            (waiting("ErrImagePull"), 0, 0, MayRecover),
-            (waiting("ImagePullBackOff"), 59, 0, MayRecover),
-            (waiting("ImagePullBackOff"), 60, 59, Failed),
-            (waiting("ImagePullBackOff"), 60, 61, MayRecover),
-            (waiting("ImagePullBackOff"), 299, 9000, MayRecover),
-            (waiting("ImagePullBackOff"), 300, 9000, Failed),
-            (waiting("CreateContainerConfigError"), 59, 0, MayRecover),
-            (waiting("CreateContainerConfigError"), 60, 0, Failed),
-            (waiting("InvalidImageName"), 0, 9000, Failed),
-            (waiting("RunContainerError"), 9000, 0, MayRecover),
-            (waiting("SomethingNew"), 9000, 0, MayRecover),
-            (unschedulable(), 59, 9000, MayRecover),
-            (unschedulable(), 60, 9000, NeedsNode),
+            (crash_loop(500, BEFORE), 200, 9000, false),
+            (crash_loop(500, ""), 200, 9000, false),
+            (crash_loop(500, AFTER), 0, 9000, true),
+            (waiting("ErrImagePull"), 0, 0, false),
+            (waiting("ImagePullBackOff"), 59, 0, false),
+            (waiting("ImagePullBackOff"), 60, 59, true),
+            (waiting("ImagePullBackOff"), 60, 61, false),
+            (waiting("ImagePullBackOff"), 299, 9000, false),
+            (waiting("ImagePullBackOff"), 300, 9000, true),
+            (waiting("CreateContainerConfigError"), 59, 0, false),
+            (waiting("CreateContainerConfigError"), 60, 0, true),
+            (waiting("InvalidImageName"), 0, 9000, true),
+            (waiting("RunContainerError"), 9000, 0, false),
+            (waiting("SomethingNew"), 9000, 0, false),
+            // The scheduler may wait for a volume, for a Pod that terminates, or for a node that is being added.
+            (unschedulable(), 9000, 9000, false),
         ];
         for (pod, lasts_for, age_of_pod, expected) in table {
             let sighting = Sighting {
                 lasts_for: Duration::from_secs(lasts_for),
                 age_of_pod: Duration::from_secs(age_of_pod),
             };
-            let troubles: Vec<PodTrouble> = troubles_of_pod(&pod).collect();
-            assert_eq!(troubles.len(), 1, "{pod}");
-            let outlook = troubles[0].outlook(rule, sighting);
-            assert_eq!(outlook, expected, "{pod} {sighting:?}");
+            let problems: Vec<PodProblem> = problems_of_pod(&pod).collect();
+            assert_eq!(problems.len(), 1, "{pod}");
+            let is_failure = problems[0].is_failure(rule, sighting);
+            assert_eq!(is_failure, expected, "{pod} {sighting:?}");
         }
     }
 
     #[test]
-    fn a_trouble_keeps_its_key_while_its_reason_changes() {
+    fn a_problem_keeps_its_key_while_its_reason_changes() {
         let key = |pod: &Value| {
-            troubles_of_pod(pod)
-                .map(|trouble| trouble.key())
+            problems_of_pod(pod)
+                .map(|problem| problem.key())
                 .collect::<Vec<_>>()
         };
         assert_eq!(key(&waiting("ErrImagePull")), key(&waiting("ImagePullBackOff")));
@@ -359,7 +336,7 @@ mod tests {
             waiting(""),
             json!({}),
         ] {
-            assert_eq!(troubles_of_pod(&pod).count(), 0, "{pod}");
+            assert_eq!(problems_of_pod(&pod).count(), 0, "{pod}");
         }
     }
 }

@@ -86,13 +86,18 @@ impl ViewDocument {
         }
     }
 
-    /// Adds what a wait has reported, and removes its progress.
+    /// Adds what a wait has reported, and removes its progress. A member that has failed by its Pods is shown as the
+    /// wait has judged it: the members themselves do not show that.
     #[must_use]
     pub fn with_wait(mut self, reporter: Reporter) -> Self {
         let wait = reporter.finish_wait();
         self.warnings.extend(wait.warnings);
+        let waiting = wait.waiting.unwrap_or_default();
+        for member in self.members.iter_mut().flatten() {
+            member.correct_by_wait(&waiting);
+        }
         Self {
-            waiting: Some(wait.waiting.unwrap_or_default()),
+            waiting: Some(waiting),
             error: self
                 .error
                 .or_else(|| ErrorDocument::new(RunEnd::Complete, &wait.failures)),
@@ -135,6 +140,19 @@ impl Listing for ViewDocument {
 }
 
 impl MemberDocument {
+    /// Replaces the status of a member that is in progress if the wait has found that it has failed.
+    fn correct_by_wait(&mut self, waiting: &[Awaited]) {
+        let failed = waiting.iter().find(|awaited| {
+            let subject = &awaited.subject;
+            awaited.status == State::Failed && subject.uid.as_deref() == Some(self.uid.as_str())
+        });
+        if let Some(failed) = failed.filter(|_| self.status == State::InProgress) {
+            self.status = State::Failed;
+            self.reason.clone_from(&failed.reason);
+            "Pods of the newest revision".clone_into(&mut self.rule);
+        }
+    }
+
     fn new(live: &Live, state: Option<&MemberState>) -> Self {
         let readiness = state.map(|state| &state.readiness);
         Self {
@@ -330,6 +348,52 @@ fn describe_member_counts(document: &ViewDocument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_member_has_failed_if_the_wait_has_judged_so() {
+        use State::{Current, Failed, InProgress};
+        let awaited = |status| Awaited {
+            subject: crate::event::Subject {
+                resource: std::sync::Arc::new(crate::model::resource::Resource::with_regular_names(
+                    "apps",
+                    "v1",
+                    "Deployment",
+                    crate::model::resource::Scope::Namespaced,
+                )),
+                namespace: None,
+                name: "web".to_owned(),
+                uid: Some("u".to_owned()),
+            },
+            status,
+            reason: "by the wait".to_owned(),
+            wait_status: crate::event::WaitStatus::Missed,
+        };
+        for (before, uid, waited, expected) in [
+            (InProgress, "u", Failed, (Failed, "by the wait")),
+            (InProgress, "u", InProgress, (InProgress, "as read")),
+            (InProgress, "other", Failed, (InProgress, "as read")),
+            (Current, "u", Failed, (Current, "as read")),
+        ] {
+            let mut member = MemberDocument {
+                group: "apps".to_owned(),
+                version: "v1".to_owned(),
+                kind: "Deployment".to_owned(),
+                namespace: None,
+                name: "web".to_owned(),
+                uid: uid.to_owned(),
+                status: before,
+                reason: "as read".to_owned(),
+                rule: String::new(),
+                created: None,
+            };
+            member.correct_by_wait(&[awaited(waited)]);
+            assert_eq!(
+                (member.status, member.reason.as_str()),
+                expected,
+                "{before} {waited}"
+            );
+        }
+    }
 
     #[test]
     fn long_names_and_reasons_do_not_break_the_tree() {
