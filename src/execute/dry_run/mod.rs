@@ -148,6 +148,9 @@ impl Execution<'_> {
                 Prediction::failed(subject, self.terminating_error(object))
             }
             (LiveMembership::Terminating, _) => self.predict_recreation_of_terminating(object, subject).await,
+            (membership, _) if self.must_not_be_sent_yet(object) => {
+                self.predict_by_merge(object, subject, membership, None).await
+            }
             (membership, DryRun::Client) => {
                 self.predict_from_live(object, subject, membership, definitions)
                     .await
@@ -173,11 +176,6 @@ impl Execution<'_> {
         subject: Subject,
         live_membership: &LiveMembership,
     ) -> Prediction {
-        if self.must_not_be_sent_yet(object) {
-            return self
-                .predict_by_merge(object, subject, live_membership, None)
-                .await;
-        }
         // Most objects that are not members do not exist yet, so they are read only if the dry run finds them.
         let mut live = match live_membership {
             LiveMembership::NotAMember => None,

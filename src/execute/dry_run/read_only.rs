@@ -67,11 +67,6 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         definitions: &Definitions,
     ) -> Prediction {
-        if self.must_not_be_sent_yet(object) {
-            return self
-                .predict_by_merge(object, subject, live_membership, None)
-                .await;
-        }
         let definition = definitions
             .get(&object.key.group_kind)
             .and_then(|definition| CrdVersion::from_definition(definition, &object.resource.version));
