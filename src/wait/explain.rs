@@ -168,7 +168,10 @@ impl<'a> Explainer<'a> {
         }
         let selector = pod_selector(&object).filter(|_| !has_unseen_manifest(&object));
         let pods = match selector {
-            Some(selector) => self.list(namespace, "/api/v1", "pods", &selector).await,
+            Some(selector) => {
+                self.list(namespace, "/api/v1", "pods", ("labelSelector", &selector))
+                    .await
+            }
             None => Vec::new(),
         };
         let kind = target.key.group_kind.kind.as_str();
@@ -236,7 +239,8 @@ impl<'a> Explainer<'a> {
         }
         let replica_sets = match (kind, pod_selector(workload)) {
             ("Deployment", Some(selector)) => {
-                self.list(namespace, "/apis/apps/v1", "replicasets", &selector)
+                let selector = ("labelSelector", &*selector);
+                self.list(namespace, "/apis/apps/v1", "replicasets", selector)
                     .await
             }
             _ => Vec::new(),
@@ -290,7 +294,9 @@ impl<'a> Explainer<'a> {
     async fn explain_by_event(&self, namespace: &str, object: &Value) -> Option<Explanation> {
         let uid = object.pointer("/metadata/uid")?.as_str()?;
         let selector = format!("involvedObject.uid={uid},type=Warning");
-        let events = self.list_events(namespace, &selector).await?;
+        let events = self
+            .list(namespace, "/api/v1", "events", ("fieldSelector", &selector))
+            .await;
         let last = events.iter().max_by_key(|event| event_time(event))?;
         let [reason, message] = ["reason", "message"].map(|field| last[field].as_str().unwrap_or_default());
         Some(explain(reason.to_owned(), format!("{reason}: {message}")))
@@ -327,18 +333,9 @@ impl<'a> Explainer<'a> {
         (!shown.is_empty()).then(|| format!("log of container {container}: {shown}"))
     }
 
-    /// Returns the events about an object; `None` if they cannot be read.
-    async fn list_events(&self, namespace: &str, field_selector: &str) -> Option<Vec<Value>> {
-        let parameters = encode_query(&[("fieldSelector", field_selector), ("limit", MAX_LISTED)]);
-        let list = self
-            .read(&format!("/api/v1/namespaces/{namespace}/events?{parameters}"))
-            .await?;
-        list["items"].as_array().cloned()
-    }
-
-    /// Lists objects by labels; none if they cannot be read.
-    async fn list(&self, namespace: &str, version: &str, plural: &str, label_selector: &str) -> Vec<Value> {
-        let parameters = encode_query(&[("labelSelector", label_selector), ("limit", MAX_LISTED)]);
+    /// Lists objects by a selector, which comes with the name of its parameter; none if they cannot be read.
+    async fn list(&self, namespace: &str, version: &str, plural: &str, selector: (&str, &str)) -> Vec<Value> {
+        let parameters = encode_query(&[selector, ("limit", MAX_LISTED)]);
         let path = format!("{version}/namespaces/{namespace}/{plural}?{parameters}");
         let list = self.read(&path).await;
         let items = list.and_then(|list| list["items"].as_array().cloned());
