@@ -208,7 +208,7 @@ fn new_bar(total: usize) -> ProgressBar {
 fn new_counting_bar(message: &str, total: usize) -> ProgressBar {
     let bar = new_bar(total);
     if let Ok(style) = ProgressStyle::with_template(&format!(
-        "{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {CURSOR_BACK}"
+        "{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}{ROOM_FOR_INTERRUPT}"
     )) {
         bar.set_style(style.progress_chars("=> "));
     }
@@ -217,18 +217,18 @@ fn new_counting_bar(message: &str, total: usize) -> ProgressBar {
     bar
 }
 
-/// Moves the cursor back from the end of a full line, where indicatif leaves it. Otherwise, the terminal would print
-/// the `^C` of an interrupt on the next line, and the first line of the bar would not be removed. It stands behind as
-/// many blanks.
-const CURSOR_BACK: &str = "\x1b[4D";
-/// The columns that are left free for `^C`, also if it is typed twice.
+/// The end of the last line: blanks, and back over them. indicatif leaves the cursor at the end of a full line, where
+/// the terminal would print the `^C` of an interrupt on the next line, and the first line of the bar would not be
+/// removed.
+const ROOM_FOR_INTERRUPT: &str = "    \x1b[4D";
+/// The columns of [`ROOM_FOR_INTERRUPT`]: enough for `^C` twice.
 const WIDTH_OF_INTERRUPT: usize = 4;
 
 fn new_wait_bar(screen: &WaitScreen, summary: &str) -> ProgressBar {
     let bar = new_bar(screen.rows.len());
     let above = if summary.is_empty() { "" } else { "{prefix}\n" };
     let template = format!(
-        "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}    {CURSOR_BACK}",
+        "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}{ROOM_FOR_INTERRUPT}",
         screen.goal
     );
     if let Ok(style) = ProgressStyle::with_template(&template) {

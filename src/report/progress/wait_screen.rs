@@ -77,7 +77,7 @@ impl WaitScreen {
     }
 
     /// Returns at most `max_lines` lines of `columns` characters. The last line is shorter, so that the cursor does not
-    /// stay at the end of a full line (`CURSOR_BACK`).
+    /// stay at the end of a full line (`ROOM_FOR_INTERRUPT`).
     pub(in crate::report) fn lines(&self, columns: usize, max_lines: usize) -> Vec<String> {
         let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
         pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
