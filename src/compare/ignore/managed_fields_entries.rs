@@ -172,7 +172,7 @@ pub(super) fn position_of_same_item(desired: &[Value], live: &Value, names: &[St
 
 /// Returns whether an item of the manifest is this live item. Their keys must be equal, except keys that the manifest
 /// leaves to their defaults. If there are no key names, the list is a set, and the items must be equal.
-pub(super) fn is_same_item(desired: &Value, live: &Value, names: &[String]) -> bool {
+fn is_same_item(desired: &Value, live: &Value, names: &[String]) -> bool {
     if names.is_empty() {
         return desired == live;
     }
