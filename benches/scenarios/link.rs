@@ -102,41 +102,32 @@ impl Way<'_> {
     /// The same set with a ConfigMap as its parent, what only looks at it, and a small set; ours alone.
     async fn others(&self, manifests: &Manifests, few: &Manifests) -> Result<Vec<LinkRun>> {
         let namespace = self.server.namespace("link-others").await?;
-        let other_namespace = self.server.namespace("link-few").await?;
-        let apply = |manifests: &Manifests, state| ["apply".into(), "-f".into(), manifests.directory(state)];
+        let namespace_of_few = self.server.namespace("link-few").await?;
         let mut runs = Vec::new();
-        for (step, arguments, namespace) in [
-            (
-                LinkStep::FirstOfConfigMap,
-                apply(manifests, State::Full).to_vec(),
-                &namespace,
-            ),
-            (
-                LinkStep::AgainOfConfigMap,
-                apply(manifests, State::Full).to_vec(),
-                &namespace,
-            ),
-            (LinkStep::View, vec!["view".into()], &namespace),
-            (LinkStep::List, vec!["list".into()], &namespace),
-            (
-                LinkStep::Pruned,
-                apply(manifests, State::Dropped).to_vec(),
-                &namespace,
-            ),
-            (
-                LinkStep::FirstOfTen,
-                apply(few, State::Full).to_vec(),
-                &other_namespace,
-            ),
+        for step in [
+            LinkStep::FirstOfConfigMap,
+            LinkStep::AgainOfConfigMap,
+            LinkStep::View,
+            LinkStep::List,
+            LinkStep::Pruned,
+            LinkStep::FirstOfTen,
         ] {
             let mut command = Command::new(PROGRAM);
             command.env("HOME", self.server.control_plane.data_dir().join("home"));
-            command.args(arguments);
+            let (set, directory) = match step {
+                LinkStep::FirstOfTen => ("few", few.directory(State::Full)),
+                LinkStep::Pruned => ("cm/bench", manifests.directory(State::Dropped)),
+                _ => ("cm/bench", manifests.directory(State::Full)),
+            };
             match step {
-                LinkStep::List => {}
-                LinkStep::FirstOfTen => _ = command.arg("few"),
-                _ => _ = command.arg("cm/bench"),
+                LinkStep::View => _ = command.args(["view", set]),
+                LinkStep::List => _ = command.arg("list"),
+                _ => _ = command.args(["apply", set, "-f"]).arg(&directory),
             }
+            let namespace = match step {
+                LinkStep::FirstOfTen => &namespace_of_few,
+                _ => &namespace,
+            };
             command.args(["-o", "json", "-n", namespace]);
             let key = (step, &Contender::Ours);
             runs.push(self.run(&mut command, key, Terms::STRICT).await?);
