@@ -31,9 +31,7 @@ const PAGES: [&str; 7] = [
 fn links_lead_somewhere() {
     let mut broken = BTreeSet::new();
     let mut links = 0;
-    for page in markdown_below("docs").into_iter().chain(PAGES.map(str::to_owned)) {
-        let text = fs::read_to_string(checkout(&page)).expect("a page");
-        let text = prose(&text);
+    for (page, text) in pages_with_prose() {
         for link in LINK.captures_iter(&text) {
             let target = &link[1];
             if target.contains("://") || target.starts_with("mailto:") {
@@ -53,8 +51,7 @@ fn links_lead_somewhere() {
 fn modules_that_pages_name_exist() {
     let mut missing = BTreeSet::new();
     let mut modules = 0;
-    for page in markdown_below("docs").into_iter().chain(PAGES.map(str::to_owned)) {
-        let text = prose(&fs::read_to_string(checkout(&page)).expect("a page"));
+    for (page, text) in pages_with_prose() {
         for module in MODULE.captures_iter(&text).map(|found| found[1].to_owned()) {
             let stage = module.split('/').next().unwrap_or_default();
             if !checkout("src").join(stage).is_dir() {
@@ -94,6 +91,16 @@ fn normal(path: &Path) -> PathBuf {
             normal.push(part);
         }
         normal
+    })
+}
+
+/// All pages, each with its text outside of blocks of code.
+fn pages_with_prose() -> impl Iterator<Item = (String, String)> {
+    let pages = markdown_below("docs").into_iter().chain(PAGES.map(str::to_owned));
+    pages.map(|page| {
+        let text = fs::read_to_string(checkout(&page)).expect("a page");
+        let prose = prose(&text);
+        (page, prose)
     })
 }
 

@@ -47,15 +47,8 @@ fn create_crashing_pod(home: &str, set: &Value) {
     );
     let pod = owned_by(pod, set);
     cluster().create(&pod);
-    let container = json!({
-        "name": "app", "image": "app", "imageID": "", "ready": false, "restartCount": 5,
-        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
-        "lastState": {"terminated": {"exitCode": 1, "startedAt": "2999-01-01T00:00:00Z"}},
-    });
-    cluster().patch_status(
-        &pod,
-        &json!({"phase": "Running", "containerStatuses": [container]}),
-    );
+    let terminated = json!({"exitCode": 1, "startedAt": "2999-01-01T00:00:00Z"});
+    cluster().crash_pod(&pod, 5, &terminated);
 }
 
 fn set_revision(web: &Value, revision: &str) {

@@ -293,15 +293,7 @@ fn the_end_of_a_log_is_part_of_the_reason() {
         }),
     );
     cluster().create(&pod);
-    let container = json!({
-        "name": "app", "image": "app", "imageID": "", "ready": false, "restartCount": 3,
-        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
-        "lastState": {"terminated": {"exitCode": 2, "reason": "Error"}},
-    });
-    cluster().patch_status(
-        &pod,
-        &json!({"phase": "Running", "containerStatuses": [container]}),
-    );
+    cluster().crash_pod(&pod, 3, &json!({"exitCode": 2, "reason": "Error"}));
     let objects = [web, config_map(&home, "one", "1")];
     let run = set
         .apply_through(&Proxy::watched(Arc::new(Logs)), &objects, &["--wait=1s"])

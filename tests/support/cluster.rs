@@ -227,6 +227,20 @@ impl Cluster {
         );
     }
 
+    /// Lets the container `app` of the Pod crash again and again, as the kubelet reports it. `terminated` is the end of
+    /// its last instance.
+    pub(crate) fn crash_pod(&self, pod: &Value, restarts: u32, terminated: &Value) {
+        let container = serde_json::json!({
+            "name": "app", "image": "app", "imageID": "", "ready": false, "restartCount": restarts,
+            "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
+            "lastState": {"terminated": terminated},
+        });
+        self.patch_status(
+            pod,
+            &serde_json::json!({"phase": "Running", "containerStatuses": [container]}),
+        );
+    }
+
     /// Scales the object as its autoscaler does.
     pub(crate) fn scale(&self, object: &Value, replicas: u32) -> Value {
         let target = format!(
