@@ -158,6 +158,39 @@ fn candidates_are_judged_as_they_are_after_the_wait() {
 }
 
 #[test]
+fn an_object_that_leaves_the_set_during_the_wait_prevents_all_prunes() {
+    let no_label = json!({"metadata": {"labels": {"applyset.kubernetes.io/part-of": null}}});
+    for is_deleted in [true, false] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let old = secret(&home, "old");
+        set.apply(std::slice::from_ref(&old));
+        let [new, web] = [config_map(&home, "new", "1"), deployment(&home, "web", 1)];
+        let wanted = [new.clone(), web.clone()];
+        let files = files(&wanted);
+        let mut running = set
+            .command(Program::new(), &files)
+            .args(["-v", "--wait=10s", "--prune-when=ready"])
+            .args(["-o", "json"])
+            .start();
+        running.wait_for_message("0 of 1 replicas");
+        if is_deleted {
+            cluster().delete(&new);
+        } else {
+            cluster().patch(&new, &no_label);
+        }
+        cluster().patch_status(&web, &rolled_out());
+        let run = running.finish().expect(1);
+        assert_eq!(run.results("skipped"), identities([&old]), "{}", run.stderr);
+        assert!(cluster().live(&old).is_some());
+
+        set.apply_with(&wanted, &["--wait=0", "--prune-when=ready"])
+            .expect(0);
+        set.assert_holds(&wanted);
+    }
+}
+
+#[test]
 fn an_interrupted_wait_prunes_nothing_and_the_next_run_converges() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -38,8 +38,8 @@ impl Execution<'_> {
         let members = match listed {
             Ok(members) => members,
             Err((place, error)) => {
-                pruned.failed += total;
                 let place = &place.resource.plural;
+                pruned.failed += total;
                 sink(Event::general_failure(format!(
                     "{place}: members cannot be listed again after the wait: {error}; nothing more was pruned"
                 )));
@@ -57,6 +57,18 @@ impl Execution<'_> {
             contents: self.contents_when_planned(),
             members: &members,
         };
+        // What the objects to prune are needed for may be gone.
+        if let Some(left) = judged_again.desired_that_left().first() {
+            pruned.failed += total;
+            sink(Event::general_failure(format!(
+                "{left} left the set during the wait: another client has deleted it, or removed its label; nothing \
+                 more was pruned"
+            )));
+            sink(NotDone::event_for_all(
+                "not pruned: an object of the manifests left the set during the wait",
+            ));
+            return Err(Stopped);
+        }
         let judged = judged_again.plan_with_prunes_judged_again(self.plan, order);
         // The warnings of the first plan were printed with that plan.
         let printed: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();

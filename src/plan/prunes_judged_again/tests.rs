@@ -191,3 +191,32 @@ fn what_a_saved_plan_prunes_remains_as_it_was_planned() {
         .map(|live| (live.key.name.as_str(), live.resource_version.as_str()));
     assert_eq!(versions.collect::<Vec<_>>(), [("one", "1"), ("three", "1")]);
 }
+
+#[test]
+fn a_desired_object_leaves_with_its_uid_and_its_key() {
+    let replaced = Live {
+        uid: "new".to_owned(),
+        ..map("web")
+    };
+    let in_another_group = Live {
+        uid: map("web").uid,
+        ..live("OtherMap", Some("shop"), "web")
+    };
+    for (members, left) in [
+        (vec![map("web")], 0),
+        (vec![replaced], 0),
+        (vec![in_another_group], 0),
+        (vec![map("one")], 1),
+        (vec![], 1),
+    ] {
+        let judged_again = StateAfterWait {
+            set: &set(),
+            policy: &policy(),
+            desired: &manifests(),
+            desired_uids: &HashSet::from([map("web").uid]),
+            contents: &BTreeMap::new(),
+            members: &members,
+        };
+        assert_eq!(judged_again.desired_that_left().len(), left, "{members:?}");
+    }
+}
