@@ -13,7 +13,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::applyset::ParentIdentity;
+use crate::model::applyset::{PART_OF_LABEL, ParentIdentity};
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Scope, Subresource};
 
@@ -91,7 +91,7 @@ fn widget(namespace: &str, name: &str, status: &Value) -> Value {
         "kind": "Widget",
         "metadata": {
             "name": name, "namespace": namespace, "uid": name, "resourceVersion": "1",
-            "creationTimestamp": "2020-01-01T00:00:00Z",
+            "creationTimestamp": "2020-01-01T00:00:00Z", "labels": {PART_OF_LABEL: id().as_str()},
         },
         "status": status,
     })
@@ -188,7 +188,16 @@ async fn a_silent_watch_is_not_believed() {
 
 #[tokio::test]
 async fn what_is_pending_at_the_deadline_is_read_once_more() {
-    for (is_ready, expected) in [(true, Outcome::Arrived), (false, Outcome::Missed)] {
+    let no_labels = |mut widget: Value| {
+        widget["metadata"]["labels"].take();
+        widget
+    };
+    for (last_read, expected) in [
+        (widget("a", "one", &ready(true)), Outcome::Arrived),
+        (widget("a", "one", &ready(false)), Outcome::Missed),
+        // An object that has left the set counts as absent, as in the list.
+        (no_labels(widget("a", "one", &ready(true))), Outcome::Missed),
+    ] {
         let reads = Reads::default();
         let server = reads.build_server(move |read, _, _| {
             Some(match read {
@@ -196,7 +205,7 @@ async fn what_is_pending_at_the_deadline_is_read_once_more() {
                     widget("a", "one", &ready(false)),
                     widget("a", "two", &ready(true)),
                 ]),
-                _ => widget("a", "one", &ready(is_ready)),
+                _ => last_read.clone(),
             })
         });
         let targets = vec![target("a", "one"), target("a", "two")];
@@ -204,7 +213,7 @@ async fn what_is_pending_at_the_deadline_is_read_once_more() {
         let (outcome, missed) = wait(&server, targets, patience, NEVER).await;
         assert_eq!(outcome, expected);
         assert_eq!(reads.count(Read::List), 1);
-        if is_ready {
+        if expected == Outcome::Arrived {
             assert_eq!((reads.count(Read::Get), missed), (1, vec![]));
         } else {
             assert_eq!(missed.len(), 1);
