@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Files, Program, Proxy, Run, Set, cluster, config_map, eventually, identities, namespace,
+    Fault, Files, HISTORY, Program, Proxy, Run, Set, cluster, config_map, eventually, identities, namespace,
     objects_file, service,
 };
 
@@ -122,6 +122,19 @@ fn a_write_of_the_parent_without_an_answer_is_mentioned() {
     let set = Set::secret(&home, "web");
     let kept = config_map(&home, "kept", "1");
     let objects = [kept.clone(), service(&home, "dropped", 80)];
+    let assert_listed_as_the_run_says = |run: &Run| {
+        let says_so = run
+            .warnings()
+            .iter()
+            .any(|warning| warning.contains("lists this run as under way until"));
+        let history = set.annotation(HISTORY).unwrap_or_default();
+        assert_eq!(
+            says_so,
+            history.contains("running"),
+            "{history}: {:?}",
+            run.warnings()
+        );
+    };
     let is_mentioned = |run: &Run| {
         let mut warnings = run.warnings().into_iter();
         let unknown = "1 request with unknown outcome, which may have taken effect: secret/web";
@@ -133,12 +146,14 @@ fn a_write_of_the_parent_without_an_answer_is_mentioned() {
         let run = run_until_unanswered(end, "/secrets", |program| set.command(program, &files));
         assert_eq!(run.results("skipped"), identities(&objects), "{end:?}");
         assert!(is_mentioned(&run), "{:?}", run.warnings());
+        assert_listed_as_the_run_says(&run);
         set.apply(&objects);
         // The PATCH with which the run begins.
         let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&kept)));
         let run = run_until_unanswered(end, "/secrets/web", |program| set.command(program, &files));
         assert_eq!(run.results("skipped"), identities(&objects[1..]), "{end:?}");
         assert!(is_mentioned(&run), "{:?}", run.warnings());
+        assert_listed_as_the_run_says(&run);
         // The record was written before.
         set.apply(&objects);
         let files = Files::new().with(

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::ATTEMPTS;
 use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory, Written};
-use crate::cluster::apiserver::Moment;
+use crate::cluster::apiserver::{Moment, WriteResult};
 use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::history::new_running_entry;
@@ -194,6 +194,11 @@ impl ParentWriting<'_> {
             // member, so its entry is removed.
             self.withdraw_entry(&id, sink).await;
         }
+        let path = self.resource.path_of(&self.set.parent);
+        let may_be_written = self.server.result_of_last_write(&path) == Some(WriteResult::Unanswered);
+        if begun.is_err() && !may_be_written {
+            self.server.end_lease();
+        }
         begun
     }
 
@@ -206,8 +211,11 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<KnownParent, ParentWriteError> {
         // The lease counts from here, not from the answer: the machine may be suspended in between, and other runs
-        // count from the time in the entry.
+        // count from the time in the entry. It is taken before the write, which may take effect without an answer.
         let before = Moment::now();
+        if !run.takes_out {
+            self.server.renew_lease(before);
+        }
         let is_shared = parent
             .as_ref()
             .is_some_and(|parent| parent.adding_runs_beside(&run.id).next().is_some());
@@ -235,9 +243,6 @@ impl ParentWriting<'_> {
             })
         });
         let (parent, is_shared) = written.await?;
-        if !run.takes_out {
-            self.server.renew_lease(before);
-        }
         Ok(KnownParent {
             parent,
             takes_out: run.takes_out,
