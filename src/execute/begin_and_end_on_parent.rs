@@ -128,11 +128,13 @@ impl Execution<'_> {
             return ending;
         };
         let exact = match settled_uids_if_all_done {
-            Some(settled_uids) if !known.is_shared => self.determine_record_after(settled_uids, sink).await,
-            _ => None,
+            // It is not written, and the run warns that it is not.
+            Some(_) if known.is_shared => Some(self.plan.record_after.clone()),
+            Some(settled_uids) => self.determine_record_after(settled_uids, sink).await,
+            None => None,
         };
         let ending = match settled_uids_if_all_done {
-            Some(_) if exact.is_none() && !known.is_shared => Ending::Incomplete,
+            Some(_) if exact.is_none() => Ending::Incomplete,
             _ => ending,
         };
         if known.run.is_none() && run.entry.has_changes() {

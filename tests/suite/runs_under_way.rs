@@ -95,6 +95,11 @@ fn a_run_under_way_is_shown_and_keeps_the_record_and_the_parent() {
         "{}",
         second.stderr
     );
+    assert!(
+        second.stderr.contains("record was not narrowed"),
+        "{}",
+        second.stderr
+    );
     let kinds = set.annotation(GROUP_KINDS).expect("a record");
     assert_eq!(kinds, "ConfigMap,Secret,Service");
     let deleted = set.delete(&[]).expect(1);

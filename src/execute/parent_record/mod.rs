@@ -51,7 +51,8 @@ use crate::model::applyset::Record;
 pub const ATTEMPTS: usize = 20;
 
 /// The warning of a run that does not narrow the record because another run was at work on the set.
-pub const NOT_NARROWED: &str = "another run worked on this set at the same time, so the set's record was not narrowed; the next run narrows it";
+pub const NOT_NARROWED: &str =
+    "another run was under way on this set, so the set's record was not narrowed; the next run narrows it";
 
 /// A run that is under way, from the write of the parent that begins it to the write that ends it.
 pub struct RunOnParent<'a> {
