@@ -331,6 +331,11 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     } = prepared;
     let parent = state.parent_object();
     let manager = &writing.field_manager;
-    let needed = permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
+    let mut needed =
+        permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
+    if writing.dry_run == DryRun::Server {
+        let to_predict = permissions::needed_for_dry_run(&named.set.parent, desired, plan);
+        needed.rights.extend(to_predict.rights);
+    }
     session::permissions::check_to_write(&cluster.server, *user, &needed, writing).await
 }

@@ -148,6 +148,23 @@ fn who_may_not_delete_hears_it_before_the_first_write() {
 }
 
 #[test]
+fn a_server_dry_run_needs_to_read_what_it_compares() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    set.apply(&["one", "two"].map(|name| config_map(&shop, name, "1")));
+    let user = user(&[all_but(&shop, &["get"])]);
+    let changed = ["one", "two"].map(|name| config_map(&shop, name, "2"));
+
+    let run = apply_as(&user, &set, &changed, &["--dry-run=server"]).expect(4);
+
+    assert_eq!(
+        missing(&run),
+        [format!("forbidden: you {}", denied("get", "configmaps", &shop))]
+    );
+    apply_as(&user, &set, &changed, &[]).expect(0);
+}
+
+#[test]
 fn all_that_is_missing_is_reported_at_once() {
     let [shop, other] = [namespace("shop"), namespace("other")];
     let set = Set::secret(&shop, "web");
