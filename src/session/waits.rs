@@ -145,7 +145,12 @@ pub struct DependencyWait<'a> {
 
 impl DependencyWait<'_> {
     /// Waits for the targets, and returns the objects that have not reached their goal in time, or cannot be read.
-    async fn wait_and_list_missed(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
+    async fn wait_and_list_missed(
+        &self,
+        targets: Vec<Target>,
+        done_before: &str,
+        sink: &mut Sink<'_>,
+    ) -> BTreeSet<ObjectKey> {
         let waiting = Waiting {
             server: self.server,
             id: self.id,
@@ -156,7 +161,7 @@ impl DependencyWait<'_> {
             after_failure: AfterFailure::WaitForTheOthers,
             failures: self.limits.failures,
             relist: RELIST,
-            done_before: "other objects depend on them, and were not written",
+            done_before,
         };
         let mut missed = BTreeSet::new();
         let mut note = |event: Event| {
@@ -195,7 +200,8 @@ impl WaitsForDependencies for DependencyWait<'_> {
                 Membership::Outside => Lookup::Name,
             },
         });
-        Box::pin(self.wait_and_list_missed(targets.collect(), sink))
+        let done_before = "other objects depend on them, and were not written";
+        Box::pin(self.wait_and_list_missed(targets.collect(), done_before, sink))
     }
 
     fn wait_and_list_not_gone<'g>(
@@ -206,7 +212,8 @@ impl WaitsForDependencies for DependencyWait<'_> {
         let targets = objects
             .into_iter()
             .map(|live| deletion_target(live, Lookup::LabelThenName));
-        Box::pin(self.wait_and_list_missed(targets.collect(), sink))
+        let done_before = "what they depend on was not deleted";
+        Box::pin(self.wait_and_list_missed(targets.collect(), done_before, sink))
     }
 }
 
