@@ -78,45 +78,44 @@ impl ExportSource<'_> {
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = read_whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
-        let autoscalers = members
-            .objects
-            .iter()
-            .filter(|(key, _)| autoscaler_kinds().contains(&key.group_kind));
-        // A member that an autoscaler of the set scales. If the run deletes the member, nothing keeps its number of
-        // replicas, so it is exported.
+        let exported_objects = || members.objects.iter().chain(&others);
+        let autoscalers = exported_objects().filter(|(key, _)| autoscaler_kinds().contains(&key.group_kind));
+        // The objects that an autoscaler among them scales. If the run deletes such an object, nothing keeps its number
+        // of replicas, so it is exported.
         let scaled: BTreeSet<ObjectKey> = autoscalers
             .filter_map(|(key, object)| read_scale_target(&key.group_kind, object, key.namespace.as_deref()))
             .filter(|target| !run.deleted.contains(target))
             .collect();
-        let definitions = self.read_definitions(&members.objects, &scaled).await?;
+        let definitions = self.read_definitions(exported_objects(), &scaled).await?;
         let applied: BTreeMap<&ObjectKey, &DesiredObject> =
             run.applied.iter().map(|object| (&object.key, object)).collect();
         let only_labeled = &members.only_labeled;
         let of_members = members.objects.iter().map(|(key, object)| {
             let desired = applied.get(key).map(|desired| desired.object.value());
-            let crd = definitions.get(&key.group_kind);
-            let api_version = object["apiVersion"].as_str().unwrap_or_default();
-            let version = GroupVersionKind::from_api_version(api_version, "").version;
-            let definition = crd.and_then(|crd| CrdVersion::from_definition(crd, &version));
-            let mut exported = if run.deleted.contains(key) || run.recreatable.contains(key) {
+            let definition = definitions
+                .get(&key.group_kind)
+                .and_then(|crd| CrdVersion::from_definition(crd, &version_of(object)));
+            let exported = if run.deleted.contains(key) || run.recreatable.contains(key) {
                 export_before_deletion(object, manager, desired, definition)
             } else {
                 export(object, manager, desired, definition)
             };
-            if scaled.contains(key) {
-                exported.leave_out_replicas(&ReplicasPath::from_definition(crd, &version));
-            }
-            to_manifest_text(key, object, exported, run)
+            (key, object, exported)
         });
         // Objects to be taken in are exported with all fields, even those that this set's field manager owns already:
         // they were made by others.
         let of_others = others
             .iter()
-            .map(|(key, object)| to_manifest_text(key, object, export_live(object), run));
-        let mut manifests: Vec<ManifestText> = of_members
-            .chain(of_others)
-            .chain(self.export_parent_if_needed(run).await?)
-            .collect();
+            .map(|(key, object)| (key, object, export_live(object)));
+        let of_all = of_members.chain(of_others).map(|(key, object, mut exported)| {
+            if scaled.contains(key) {
+                let crd = definitions.get(&key.group_kind);
+                exported.leave_out_replicas(&ReplicasPath::from_definition(crd, &version_of(object)));
+            }
+            to_manifest_text(key, object, exported, run)
+        });
+        let mut manifests: Vec<ManifestText> =
+            of_all.chain(self.export_parent_if_needed(run).await?).collect();
         manifests.sort_by(|one, other| apply_sort_key(&one.key).cmp(&apply_sort_key(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
             let writers = match &live.part_of_writers[..] {
@@ -137,13 +136,12 @@ impl ExportSource<'_> {
     /// Reads the CRDs that show which fields of custom resources were applied, and where those of the `scaled` objects
     /// have the number of replicas. If the user may not read a CRD, the values of its objects are exported as they are,
     /// and `spec.replicas` counts as the number.
-    async fn read_definitions(
+    async fn read_definitions<'o>(
         &self,
-        members: &[(ObjectKey, Value)],
+        objects: impl Iterator<Item = &'o (ObjectKey, Value)>,
         scaled: &BTreeSet<ObjectKey>,
     ) -> Result<Definitions, Error> {
-        let kinds: BTreeSet<&GroupKind> = members
-            .iter()
+        let kinds: BTreeSet<&GroupKind> = objects
             .filter(|(key, object)| {
                 needs_definition_for_owned_fields(object, self.field_manager) || scaled.contains(key)
             })
@@ -169,6 +167,12 @@ impl ExportSource<'_> {
             .filter(|exported| exported.fields == ExportedFields::Applied || run.taken_in.contains(key));
         Ok(needed.map(|exported| ManifestText::new(key.clone(), exported.manifest, Vec::new())))
     }
+}
+
+/// Returns the version in which an object was read.
+fn version_of(object: &Value) -> String {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    GroupVersionKind::from_api_version(api_version, "").version
 }
 
 fn to_manifest_text(

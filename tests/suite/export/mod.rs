@@ -271,18 +271,23 @@ fn a_directory_that_is_there_is_written_into_and_keeps_its_rights() {
     assert_eq!(names, ["README.md", file.as_str()]);
 }
 
+/// An autoscaler of the Deployment `name`.
+fn autoscaler_of(home: &str, name: &str) -> Value {
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
+    with(
+        named("autoscaling/v2", "HorizontalPodAutoscaler", Some(home), name),
+        &json!({"spec": {"maxReplicas": 9, "scaleTargetRef": target}}),
+    )
+}
+
 #[test]
 fn replicas_that_an_autoscaler_of_the_set_decides_are_not_exported() {
     let home = namespace("export");
     let set = Set::secret(&home, "web");
     let mut app = deployment(&home, "app", 2);
-    let autoscaler = with(
-        named("autoscaling/v2", "HorizontalPodAutoscaler", Some(&home), "app"),
-        &json!({"spec": {"maxReplicas": 9, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}}}),
-    );
     set.apply(&[app.clone()]);
     app["spec"].as_object_mut().expect("a spec").remove("replicas");
-    set.apply(&[app.clone(), autoscaler]);
+    set.apply(&[app.clone(), autoscaler_of(&home, "app")]);
     let files = assert_exported(&set, 2);
     cluster().scale(&app, 7);
     apply_file(&set, &files.path("export.yaml"), &[]).expect(0);

@@ -82,6 +82,25 @@ fn an_object_that_was_taken_in_gets_its_fields_back_and_is_not_deleted() {
 }
 
 #[test]
+fn replicas_of_an_object_that_is_taken_in_stay_with_the_autoscaler() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    let mut app = deployment(&home, "app", 2);
+    cluster().create(&app);
+    cluster().scale(&app, 5);
+    app["spec"].as_object_mut().expect("a spec").remove("replicas");
+    let autoscaler = autoscaler_of(&home, "app");
+    set.apply(std::slice::from_ref(&autoscaler));
+    apply(&set, &files, "undo.yaml", &[app.clone(), autoscaler], &[]).expect(0);
+    cluster().scale(&app, 8);
+
+    apply_file(&set, &files.path("undo.yaml"), &["--force-conflicts"]).expect(0);
+
+    assert_eq!(cluster().live(&app).expect("the object")["spec"]["replicas"], 8);
+}
+
+#[test]
 fn a_first_run_is_undone_but_for_its_parent() {
     let home = namespace("undo");
     let set = Set::secret(&home, "web");
