@@ -316,6 +316,10 @@ fn faulty_dependencies_of_manifests_are_refused() {
         ),
         (vec![after(one.clone(), &[&missing])], "secret/missing"),
         (
+            vec![after(set.parent.clone(), &[&one]), one.clone()],
+            "is written before all other objects",
+        ),
+        (
             vec![after(namespace_object(&home), &[&one]), one.clone()],
             "the set's parent needs namespace/",
         ),

@@ -61,6 +61,20 @@ pub(super) fn find_prerequisites_with_later_dependencies(
         .collect()
 }
 
+/// Finds a dependency of the parent itself. The parent is written before the members, and is not ordered among them.
+pub(super) fn find_dependency_of_parent(desired: &Desired) -> Option<InvalidObject> {
+    let parent = desired.parent.as_ref()?;
+    let dependency = parent.depends_on.first()?;
+    let text = format!(
+        "{}: depends on {dependency}, but the set's parent is written before all other objects",
+        parent.key
+    );
+    let problem = Message::new(text).with_hint(format!(
+        "remove the annotation {DEPENDS_ON} from its manifest, or name another object as the parent"
+    ));
+    Some(InvalidObject::new(parent.position.clone(), problem))
+}
+
 /// Returns whether the object has to exist before the parent: it is the parent's namespace, or the CRD of
 /// its kind. Both may be members of the parent's set.
 pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity) -> bool {

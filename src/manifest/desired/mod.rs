@@ -226,6 +226,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             &desired,
             context.parent,
         ));
+        errors.extend(dependencies::find_dependency_of_parent(&desired));
         errors.extend(dependencies::find_cycle_error(&desired));
     }
     if errors.is_empty() {
