@@ -19,11 +19,7 @@ use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::waits_of_run::{Dependency, Membership};
 use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
-use crate::model::text::first_names_and_more;
 use crate::plan::{ActionId, Apply, ApplyAction, Graph};
-
-const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
-const NOT_SERVED: &str = "its kind is not served";
 
 impl Execution<'_> {
     /// Applies the objects of these steps.
@@ -56,6 +52,15 @@ impl Execution<'_> {
         driver.run(&graph, &work, sink).await;
     }
 
+    /// Returns the key of the object that this action is about.
+    pub(super) fn key_of_action<'k>(&'k self, action: &'k ApplyAction<'_>) -> &'k ObjectKey {
+        match action {
+            ApplyAction::Apply(apply) => self.key_of(apply),
+            ApplyAction::AwaitKind(object) => &object.key,
+            ApplyAction::AwaitSchema(applies) => self.key_of(applies[0]),
+            ApplyAction::AwaitCurrent(key) => key,
+        }
+    }
     /// Returns the dependencies with these keys, each with the resource through which it is read and its relation to
     /// the set.
     fn find_dependencies_by_key(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
@@ -129,12 +134,7 @@ impl<'r> Work for Applies<'r, '_> {
     }
 
     fn key<'k>(&'k self, action: &'k ApplyAction<'r>) -> &'k ObjectKey {
-        match action {
-            ApplyAction::Apply(apply) => self.execution.key_of(apply),
-            ApplyAction::AwaitKind(object) => &object.key,
-            ApplyAction::AwaitSchema(applies) => self.execution.key_of(applies[0]),
-            ApplyAction::AwaitCurrent(key) => key,
-        }
+        self.execution.key_of_action(action)
     }
 
     async fn perform(&self, action: &ApplyAction<'r>) -> ApplyAnswer {
@@ -215,44 +215,17 @@ impl<'r> Work for Applies<'r, '_> {
         schedule: &Schedule,
         sink: &mut Sink<'_>,
     ) {
-        // One report for each cause, in the order of the causes.
-        let mut groups: Vec<(ActionId, Vec<ObjectKey>)> = Vec::new();
-        for Skipped { action, because } in skipped {
-            let Some(ApplyAction::Apply(apply)) = graph.action(*action) else {
-                continue;
-            };
-            let key = self.execution.key_of(apply).clone();
-            match groups.iter_mut().find(|(id, _)| id == because) {
-                Some((_, keys)) => keys.push(key),
-                None => groups.push((*because, vec![key])),
-            }
-        }
-        for (because, keys) in groups {
-            self.applied.borrow_mut().failed += keys.len();
-            let (key, state) = match graph.action(because) {
-                Some(ApplyAction::AwaitKind(_)) => {
-                    let reason = if schedule.is_skipped(because) {
-                        UNDEFINED
-                    } else {
-                        NOT_SERVED
-                    };
-                    sink(NotDone::event_for_objects(keys, reason));
-                    continue;
-                }
-                Some(ApplyAction::AwaitCurrent(key)) if !schedule.is_skipped(because) => {
-                    (*key, "is not Current")
-                }
-                Some(action) => (self.key(action), "was not applied"),
-                None => continue,
-            };
-            sink(Event::general_failure(format!(
-                "{key} {state}, so these objects that depend on it are not applied: {}",
-                first_names_and_more(&keys)
-            )));
-            sink(NotDone::event_for_objects(
-                keys,
-                format!("it depends on {key}, which {state}"),
-            ));
+        for group in self.execution.group_skipped_applies(skipped, graph, schedule) {
+            self.applied.borrow_mut().failed += group.applies.len();
+            let keys = group.applies.into_iter();
+            let keys = keys.map(|apply| self.execution.key_of(apply).clone());
+            let not_done = NotDone::event_for_objects(keys.collect(), group.reason);
+            group
+                .error
+                .into_iter()
+                .map(Event::general_failure)
+                .for_each(&mut *sink);
+            sink(not_done);
         }
     }
 

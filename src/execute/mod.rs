@@ -18,6 +18,7 @@ mod parent_record;
 mod report_unchanged_and_skipped;
 mod reread;
 mod schedule;
+mod skipped_applies;
 mod starting_webhooks;
 mod unusable_versions;
 mod wait_notes;

@@ -9,7 +9,7 @@ use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::SkipReason;
+use crate::plan::{Apply, SkipReason};
 
 impl Applied {
     /// Reports a member that was not sent, or that its apply did not change. A member from which the plan removes owner
@@ -49,26 +49,23 @@ impl Execution<'_> {
     /// object.
     pub(super) fn outcomes_if_ended_early(&self) -> Vec<ObjectOutcome> {
         let applies = self.plan.all_applies();
-        let applied = applies.map(|apply| {
-            let object = &self.desired.members[apply.index];
-            ObjectOutcome {
-                source: Some(object.position.clone()),
-                ..ObjectOutcome::new(
-                    Subject::new(
-                        &object.key,
-                        &object.resource,
-                        apply.live_membership.uid_of_member(),
-                    ),
-                    Action::Skipped,
-                )
-            }
-        });
+        let applied = applies.map(|apply| self.skipped_outcome_of_apply(apply));
         let pruned = self.plan.all_prunes().map(delete::skipped_outcome_without_reason);
         self.unchanged_outcomes()
             .chain(applied)
             .chain(self.kept_outcomes())
             .chain(pruned)
             .collect()
+    }
+
+    /// Returns the outcome of an object that is not applied, without a reason.
+    pub(super) fn skipped_outcome_of_apply(&self, apply: &Apply) -> ObjectOutcome {
+        let object = &self.desired.members[apply.index];
+        let uid = apply.live_membership.uid_of_member();
+        ObjectOutcome {
+            source: Some(object.position.clone()),
+            ..ObjectOutcome::new(Subject::new(&object.key, &object.resource, uid), Action::Skipped)
+        }
     }
 
     /// Reports that the parent was configured by its own manifest, if the apply of the manifest has changed the

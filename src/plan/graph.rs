@@ -83,6 +83,15 @@ impl<A> Graph<A> {
             .map(|(index, node)| (ActionId(index), node))
     }
 
+    /// Returns this graph for dry runs, with nothing left but the edges that an action needs. No dry run shows what
+    /// another one would write, so none has to wait for another.
+    pub fn with_needs_only(mut self) -> Self {
+        for node in &mut self.nodes {
+            node.before.retain(|(_, edge)| *edge == EdgeKind::Needs);
+        }
+        self
+    }
+
     fn push(&mut self, action: Result<A, Barrier>, before: Vec<(ActionId, EdgeKind)>) -> ActionId {
         let id = ActionId(self.nodes.len());
         assert!(

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{Method, Response};
 use serde_json::{Value, json};
 
+use super::depends_on::{after, files};
 use crate::support::{
     Files, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, cluster_role, config_map,
     custom_resource, definition, fresh, identities, namespace, namespace_object, objects_file, secret,
@@ -170,6 +171,58 @@ fn a_failure_is_found_by_the_server_without_writing() {
     assert_eq!(run.results("failed"), identities([&invalid]));
     assert_eq!(run.results("pruned"), Vec::<String>::new());
     assert_eq!(cluster().state(&[&home]), before);
+}
+
+/// What the run skips because what it needs fails is in no preview as an object that it writes.
+#[test]
+fn what_needs_a_failing_object_is_skipped_in_previews_as_in_the_run() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let old = config_map(&home, "old", "1");
+    set.apply(std::slice::from_ref(&old));
+    let invalid = service(&home, "invalid", 0);
+    let first = after(config_map(&home, "first", "1"), &[&invalid]);
+    let second = after(config_map(&home, "second", "1"), &[&first]);
+    let group = format!("{}.example.com", fresh("g"));
+    let mut undefined = definition(&group, "Namespaced");
+    undefined["spec"]["versions"][0]["storage"] = json!(false);
+    let failing = [invalid.clone(), undefined.clone()];
+    let objects = [
+        invalid,
+        first,
+        second,
+        undefined,
+        custom_resource(&group, Some(&home), "widget"),
+        config_map(&home, "free", "1"),
+    ];
+    let before = cluster().state(&[&home]);
+    let manifests = files(&objects);
+    let directory = manifests.directory().to_str().expect("a path");
+
+    let previews = [
+        set.invoke("diff", &["-f", directory]).expect(1),
+        set.apply_with(&objects, &["--dry-run=server"]).expect(1),
+    ];
+    let page = set.invocation(Program::new(), "diff", &["-o", "markdown", "-f", directory]);
+    let page = page.run().expect(1).stdout;
+    assert_eq!(cluster().state(&[&home]), before);
+    let run = set.apply_with(&objects, &[]).expect(1);
+
+    let error = |run: &Run| {
+        let mut lines = run.stderr.lines();
+        let line = lines.find(|line| line.contains("so these objects that depend on it are not applied"));
+        line.expect("the error").to_owned()
+    };
+    for preview in previews {
+        assert_eq!(preview.results("failed"), identities(&failing));
+        assert_eq!(outcome(&preview), outcome(&run));
+        for name in ["first", "second", "widget", "old"] {
+            assert_eq!(preview.reason(name), run.reason(name));
+        }
+        assert_eq!(error(&preview), error(&run));
+    }
+    assert!(page.contains("1 to create, 2 would fail"), "{page}");
+    assert!(page.contains("<summary>3 skipped</summary>"), "{page}");
 }
 
 #[test]

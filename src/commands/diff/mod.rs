@@ -21,6 +21,7 @@ use crate::compare::diff;
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, Operation, Phase, Resume};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
+use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
@@ -223,7 +224,7 @@ async fn compare_and_save_plan(
     check_permissions(&prepared).await?;
     let mut predictions = Vec::new();
     let parent = predict_parent(&prepared, run).await?;
-    let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
+    let ending = predict_objects(run, &prepared, parent.as_ref(), &mut predictions, found).await;
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = compare_records(&prepared, &record_after);
     let (mut of_base, mut drift) = (Vec::new(), Vec::new());
@@ -304,11 +305,13 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     session::permissions::check_for_dry_run(&prepared.cluster.server, &needed, concurrency).await
 }
 
-async fn predict_run(
+/// Predicts the objects. `found` gets the errors about objects that would not be applied because others fail.
+async fn predict_objects(
     run: &mut CommandRun,
     prepared: &Prepared,
     parent: Option<&ParentPrediction>,
     predictions: &mut Vec<Prediction>,
+    found: &mut Differences,
 ) -> Ending {
     let interrupt: Interrupt = run.interrupt.clone();
     let reporter = &mut run.reporter;
@@ -323,18 +326,18 @@ async fn predict_run(
         reporter.borrow_mut().advance_progress_bar();
         predictions.push(object);
     };
-    let mut sink = |event: Event| reporter.borrow_mut().take_event(event);
+    let mut sink = |event: Event| match event {
+        Event::Failure(error) => found.failures.push(error),
+        event => reporter.borrow_mut().take_event(event),
+    };
     let execution = prepared.execution(&interrupt);
+    let graph = execution.build_dry_run_graph();
+    let is_left_out = |object: &DesiredObject| {
+        let is_equal = base.is_some_and(|base| base.is_equal(&object.key));
+        is_equal || refused.contains_key(&object.key)
+    };
     execution
-        .predict_run(
-            parent,
-            |object| {
-                let is_equal = base.is_some_and(|base| base.is_equal(&object.key));
-                is_equal || refused.contains_key(&object.key)
-            },
-            &mut predicted,
-            &mut sink,
-        )
+        .predict_objects(&graph, parent, is_left_out, &mut predicted, &mut sink)
         .await
 }
 

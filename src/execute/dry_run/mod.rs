@@ -4,6 +4,7 @@
 //! Requests are sent only for objects that the plan applies or prunes. The command `diff` shows the differences.
 
 mod answer;
+mod applies;
 mod by_merge;
 mod deletions;
 mod read_only;
@@ -12,9 +13,11 @@ mod request;
 pub mod run;
 
 use answer::{is_inconclusive, may_be_schema_violation, parse_object, without_managed_field_times};
+use applies::PredictedApplies;
 pub use by_merge::RedefinedKinds;
 use deletions::Deletions;
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
@@ -32,7 +35,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::plan::{Apply, Detachment, LiveMembership, Risk};
+use crate::plan::{Apply, ApplyAction, Detachment, Graph, LiveMembership, Risk};
 use crate::read::{self, Definitions};
 
 /// Prediction for one object.
@@ -70,57 +73,62 @@ impl WriteAnswer for Prediction {
 }
 
 impl Execution<'_> {
-    /// Predicts a run, and passes the prediction for each object to `on_prediction`. An object for which `is_refused`
-    /// returns true gets no dry run and no prediction: the run is refused because of that object. If the prediction for
-    /// an object or for the `parent` is a failure, no removal of owner references and no prune is predicted.
-    pub async fn predict_run(
+    /// Returns the graph of the dry runs of the plan: what the run would skip because what it needs fails is skipped.
+    pub fn build_dry_run_graph(&self) -> Graph<ApplyAction<'_>> {
+        let steps = self.plan.prerequisites.iter().chain(&self.plan.waves);
+        let current = self.plan.edges.known.current.clone();
+        self.plan
+            .build_apply_graph(steps, self.desired, current)
+            .with_needs_only()
+    }
+
+    /// Predicts the objects of a run, and passes each prediction to `on_prediction`: carries out the `graph` of its
+    /// applies in dry runs, then predicts the removal of owner references and the prunes. An object for which
+    /// `is_left_out` returns true gets no dry run and no prediction, and counts as applied. If the prediction for an
+    /// object or for the `parent` is a failure, no removal of owner references and no prune is predicted.
+    pub async fn predict_objects(
         &self,
+        graph: &Graph<ApplyAction<'_>>,
         parent: Option<&ParentPrediction>,
-        is_refused: impl Fn(&DesiredObject) -> bool,
+        is_left_out: impl Fn(&DesiredObject) -> bool,
         on_prediction: &mut dyn FnMut(Prediction, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Ending {
+        let has_failure = Cell::new(parent.is_some_and(|parent| parent.error.is_some()));
+        let on_prediction = &mut |prediction: Prediction, sink: &mut Sink<'_>| {
+            has_failure.set(has_failure.get() || prediction.is_failure());
+            on_prediction(prediction, sink);
+        };
         // Objects that lose owner references are predicted last, with the deletions.
         let detachments = self.detachments_if_data_loss_allowed();
         let mut not_applied_to_detach = Vec::new();
-        let skips = self.plan.reported_skips().map(|skip| {
-            ObjectOutcome::new_with_reason(
-                Subject::from_live(&skip.live),
-                Action::Skipped,
-                skip.reason.to_string(),
-            )
-        });
-        for outcome in self.unchanged_outcomes().chain(skips) {
+        for outcome in self.unchanged_outcomes().chain(self.kept_outcomes()) {
             match detachments.get(&outcome.subject.key()) {
                 Some(detachment) => not_applied_to_detach.push((outcome, *detachment)),
                 None => on_prediction(Prediction::from_outcome(outcome), sink),
             }
         }
         let mut applied_to_detach = Vec::new();
-        let mut has_failure = parent.is_some_and(|parent| parent.error.is_some());
-        let on_answer = |prediction: Prediction, sink: &mut Sink<'_>| {
-            has_failure |= prediction.outcome.action == Action::Failed;
-            match detachments.get(&prediction.outcome.subject.key()) {
-                Some(detachment) => applied_to_detach.push((prediction, *detachment)),
-                None => on_prediction(prediction, sink),
+        let on_apply = |prediction: Prediction, sink: &mut Sink<'_>| match detachments
+            .get(&prediction.outcome.subject.key())
+        {
+            Some(detachment) if !prediction.is_failure() => {
+                applied_to_detach.push((prediction, *detachment));
             }
+            _ => on_prediction(prediction, sink),
+        };
+        let applies = PredictedApplies {
+            execution: self,
+            definitions: self.read_definitions_to_predict(sink).await,
+            is_left_out,
+            on_prediction: RefCell::new(on_apply),
         };
         let mut driver = self.driver();
-        // Dry runs do not build on each other, so there is no wait between waves.
-        let applies = self
-            .plan
-            .all_applies()
-            .filter(|apply| !is_refused(&self.desired.members[apply.index]))
-            .map(|apply| (self.key_of(apply), apply));
-        let definitions = self.read_definitions_to_predict(sink).await;
-        driver
-            .run_independent(applies, on_answer, sink, async |apply| {
-                self.predict_apply(apply, &definitions).await
-            })
-            .await;
+        driver.run(graph, &applies, sink).await;
+        drop(applies);
         let deletions = Deletions {
             execution: self,
-            times: if has_failure {
+            times: if has_failure.get() {
                 None
             } else {
                 Some(self.plan.describe_prune_times(self.policy))
@@ -131,6 +139,8 @@ impl Execution<'_> {
         deletions.predict(&mut driver, on_prediction, sink).await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
+        } else if has_failure.get() {
+            Ending::Incomplete
         } else {
             Ending::Done
         }
@@ -328,6 +338,11 @@ impl Prediction {
             warnings: Vec::new(),
             unanswered: None,
         }
+    }
+
+    /// Returns whether the object would fail.
+    pub(in crate::execute) fn is_failure(&self) -> bool {
+        self.outcome.action == Action::Failed
     }
 
     /// Creates the prediction that an object would fail.

@@ -6,7 +6,7 @@ use super::answer::{is_inconclusive, parse_object};
 use super::by_merge::merged_with_manifest;
 use super::{ParentPrediction, Prediction};
 use crate::cluster::apiserver::ApiError;
-use crate::event::{Action, Ending, Event, Phase};
+use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::{Execution, Sink};
@@ -31,30 +31,23 @@ impl Execution<'_> {
             sink(Event::Note(note));
         }
         let parent = self.predict_parent_or_error().await;
-        let error = parent.as_ref().and_then(|parent| parent.error.clone());
-        let mut has_failure = error.is_some();
-        if let Some(error) = error {
+        if let Some(error) = parent.as_ref().and_then(|parent| parent.error.clone()) {
             sink(Event::general_failure(
                 error.with_subject_prefix("the set's parent: "),
             ));
         }
-        let mut on_prediction = |prediction: Prediction, sink: &mut Sink<'_>| {
-            has_failure |= prediction.report_and_check_failure(sink);
-        };
+        let graph = self.build_dry_run_graph();
         let ending = self
-            .predict_run(parent.as_ref(), |_| false, &mut on_prediction, sink)
+            .predict_objects(&graph, parent.as_ref(), |_| false, &mut Prediction::report, sink)
             .await;
         self.warn_if_pruning_is_disabled(sink);
-        if !has_failure {
+        if ending != Ending::Incomplete {
             let judge = self.deletion_judge(&self.plan.dependents, HashSet::new());
             let detachments = self.plan.dependents.detachments.iter();
             let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
             warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);
         }
-        match ending {
-            Ending::Done if has_failure => Ending::Incomplete,
-            ending => ending,
-        }
+        ending
     }
 
     /// Predicts the parent by a dry run of its manifest; `None` if it has no manifest.
@@ -112,8 +105,9 @@ impl Execution<'_> {
 }
 
 impl Prediction {
-    /// Reports the prediction as the outcome of its object, and returns whether the object would fail.
-    pub(in crate::execute) fn report_and_check_failure(self, sink: &mut Sink<'_>) -> bool {
+    /// Reports the prediction as the outcome of its object. An object that is not applied because another one fails is
+    /// reported as in a run: the error names it already.
+    pub(in crate::execute) fn report(self, sink: &mut Sink<'_>) {
         let Self {
             outcome, warnings, ..
         } = self;
@@ -125,8 +119,13 @@ impl Prediction {
             };
             sink(Event::WarningOfObject { object, text });
         }
-        let is_failure = outcome.action == Action::Failed;
-        sink(Event::Object(outcome));
-        is_failure
+        sink(match outcome {
+            ObjectOutcome {
+                action: Action::Skipped,
+                source: Some(_),
+                ..
+            } => NotDone::event_for_objects(vec![outcome.subject.key()], outcome.reason),
+            _ => Event::Object(outcome),
+        });
     }
 }

@@ -13,16 +13,18 @@ use crate::plan::{Observed, plan};
 
 /// Returns a line for each action of the graph for these members. Those named in `current` are Current already.
 fn lines(members: Vec<DesiredObject>, current: &[&str]) -> Vec<String> {
-    with_graph(members, current, |graph, desired| {
-        graph.lines(|action| match action {
-            ApplyAction::Apply(apply) => desired.members[apply.index].key.name.clone(),
-            ApplyAction::AwaitKind(object) => format!("served {}", object.key.group_kind.kind),
-            ApplyAction::AwaitSchema(applies) => {
-                let object = &desired.members[applies[0].index];
-                format!("typed {}", object.key.group_kind.kind)
-            }
-            ApplyAction::AwaitCurrent(key) => format!("current {}", key.name),
-        })
+    with_graph(members, current, |graph, desired| lines_of(&graph, desired))
+}
+
+fn lines_of(graph: &Graph<ApplyAction<'_>>, desired: &Desired) -> Vec<String> {
+    graph.lines(|action| match action {
+        ApplyAction::Apply(apply) => desired.members[apply.index].key.name.clone(),
+        ApplyAction::AwaitKind(object) => format!("served {}", object.key.group_kind.kind),
+        ApplyAction::AwaitSchema(applies) => {
+            let object = &desired.members[applies[0].index];
+            format!("typed {}", object.key.group_kind.kind)
+        }
+        ApplyAction::AwaitCurrent(key) => format!("current {}", key.name),
     })
 }
 
@@ -205,6 +207,35 @@ fn a_kind_is_waited_for_once_it_is_defined_or_changed() {
             "served Widget <- widgets | [widgets]",
             "one <- served Widget | [widgets], widgets",
             "two <- served Widget | [widgets], widgets",
+        ]
+    );
+}
+
+#[test]
+fn dry_runs_wait_only_for_what_they_need() {
+    let gate = object("Deployment.apps", Some("far"), "gate");
+    let namespace = after(object("Namespace", None, "other"), &[&gate]);
+    let inside = object("ConfigMap", Some("other"), "inside");
+    let members = vec![
+        gate,
+        namespace,
+        inside,
+        definition_of_widgets(),
+        promised_widget("one"),
+    ];
+    let lines = with_graph(members, &[], |graph, desired| {
+        lines_of(&graph.with_needs_only(), desired)
+    });
+    assert_eq!(
+        lines,
+        [
+            "widgets <-  |",
+            "gate <-  |",
+            "served Widget <- widgets |",
+            "one <- served Widget |",
+            "current gate <- gate |",
+            "other <- current gate |",
+            "inside <- other |",
         ]
     );
 }

@@ -3,8 +3,8 @@
 use super::page::{Counted, Item, Page, Part};
 use super::text::code;
 use super::{
-    end_messages, end_word, failures_part, failures_word, headline, headline_phrases, kept_part, losses_part,
-    object_line, taken_in_part, warnings_part,
+    collapsed_part, end_messages, end_word, failures_part, failures_word, headline, headline_phrases,
+    losses_part, object_line, taken_in_part, warnings_part,
 };
 use crate::error::ErrorKind;
 use crate::model::message::Message;
@@ -36,7 +36,7 @@ pub(in crate::report) fn run_page(
         RunEnd::Failed(error) if error.kind == ErrorKind::Refused => "Refused: nothing was written",
         _ => "Errors",
     };
-    let counts = view.counts("skipped");
+    let counts = view.counts();
     let ended = end_word(end).or(failures_word(&collected.failures));
     let mut words = headline_phrases(&counts, Effect::run_words, ended, view.describe_no_changes());
     if !not_ready.is_empty() {
@@ -60,7 +60,7 @@ pub(in crate::report) fn run_page(
             .chunk_by(|one, other| one.effect == other.effect)
             .map(effect_part),
     );
-    parts.push(kept_part(&view, "skipped"));
+    parts.push(collapsed_part(&view.skipped, "skipped"));
     Page {
         headline: headline((set, place), &words, &counts.others),
         parts,

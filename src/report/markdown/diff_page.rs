@@ -3,8 +3,8 @@
 use super::page::{Counted, Item, Page, Part, collapsed_item, item_title_as_html};
 use super::text::{code, fence};
 use super::{
-    end_messages, end_word, failures_part, failures_word, headline, headline_phrases, kept_part, losses_part,
-    object_line, taken_in_part, warnings_part,
+    collapsed_part, end_messages, end_word, failures_part, failures_word, headline, headline_phrases,
+    losses_part, object_line, taken_in_part, warnings_part,
 };
 use crate::event::ObjectOutcome;
 use crate::model::text::counted;
@@ -44,12 +44,13 @@ pub(in crate::report) fn diff_page(
         warnings_part(warnings),
         taken_in_part(taken_in),
         Part::untitled(changing.into_iter().chain(&view.parent).map(to_item).collect()),
-        kept_part(&view, "kept"),
+        collapsed_part(&view.skipped, "skipped"),
+        collapsed_part(&view.kept, "kept"),
         drift_part(found.drift.as_deref().unwrap_or_default()),
     ];
     let refused = (!found.refusals.is_empty()).then_some("refused");
     let ended = end_word(end).or(refused).or(failures_word(&found.failures));
-    let counts = view.counts("kept");
+    let counts = view.counts();
     let headline = headline(
         (set, place),
         &headline_phrases(&counts, Effect::plan_words, ended, view.describe_no_changes()),

@@ -18,9 +18,10 @@ use page::{Counted, Item, Part};
 use text::{code, short_code};
 
 use super::documents::{ContextAndServer, INTERRUPTED, RunEnd, SetDocument};
-use super::plan_view::{Effect, EffectCounts, Entry, PlanView};
+use super::plan_view::{Effect, EffectCounts, Entry};
 use super::text_lines::{self, set_title};
 use crate::error::Exit;
+use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 
@@ -141,11 +142,11 @@ fn failures_part(title: &str, entries: &[&Entry]) -> Part {
     )
 }
 
-/// Returns the part with the objects that are kept; `word` says so.
-fn kept_part(view: &PlanView, word: &'static str) -> Part {
-    let kept = view.kept.iter();
-    let items = kept.map(|outcome| object_line(&outcome.subject.key(), &outcome.reason, word));
-    Part::collapsed(&format!("{} {word}", view.kept.len()), items.collect())
+/// Returns the part with objects that are kept or skipped, as `word` says.
+fn collapsed_part(outcomes: &[&ObjectOutcome], word: &'static str) -> Part {
+    let items = outcomes.iter();
+    let items = items.map(|outcome| object_line(&outcome.subject.key(), &outcome.reason, word));
+    Part::collapsed(&format!("{} {word}", outcomes.len()), items.collect())
 }
 
 /// `- configmap/web in namespace shop: reason`

@@ -50,7 +50,7 @@ pub(super) fn screen_lines(header: Line, found: &Differences, columns: usize) ->
 
 /// `Plan: +2 create  ~3 change  -4 PRUNE  (25 unchanged)`
 fn plan_line(view: &PlanView) -> Line {
-    let counts = view.counts("kept");
+    let counts = view.counts();
     let mut line = counts.line("PRUNE");
     if counts.effects.is_empty() {
         line.push(Color::Plain, view.describe_no_changes());

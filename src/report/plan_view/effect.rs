@@ -81,7 +81,7 @@ const COUNTED: [Effect; 5] = [
 pub(in crate::report) struct EffectCounts {
     /// The effects with a count above 0.
     pub(in crate::report) effects: Vec<(usize, Effect)>,
-    /// `2 renamed`, `24 unchanged`, `2 kept`
+    /// `2 renamed`, `24 unchanged`, `2 kept`, `1 skipped`
     pub(in crate::report) others: Vec<String>,
 }
 
@@ -89,7 +89,10 @@ impl EffectCounts {
     /// The text if nothing changes.
     pub(in crate::report) const NOTHING: &str = "no changes";
 
-    pub(in crate::report) fn new(count: impl Fn(Effect) -> usize, others: [(usize, &str); 2]) -> Self {
+    pub(in crate::report) fn new(
+        count: impl Fn(Effect) -> usize,
+        others: impl IntoIterator<Item = (usize, &'static str)>,
+    ) -> Self {
         let renamed = count(Effect::Renamed);
         let effects = COUNTED.map(|effect| match effect {
             Effect::Created | Effect::Pruned => (count(effect) + renamed, effect),

@@ -26,8 +26,10 @@ pub(super) struct PlanView<'a> {
     pub(super) entries: Vec<Entry<'a>>,
     /// The parent, if it changes. No count includes it.
     pub(super) parent: Option<Entry<'a>>,
-    /// The outcomes of the objects that are kept.
+    /// The outcomes of the members that a plan keeps; empty for a run, which skips them.
     pub(super) kept: Vec<&'a ObjectOutcome>,
+    /// The outcomes of the other objects that are skipped.
+    pub(super) skipped: Vec<&'a ObjectOutcome>,
     unchanged: usize,
 }
 
@@ -55,9 +57,14 @@ impl<'a> PlanView<'a> {
             let refusal = refused.get(&object.outcome.subject.key()).copied();
             (&object.outcome, Some(object), refusal)
         });
+        let view = Self::new(objects, &found.losses);
+        let is_in_manifests = |outcome: &&ObjectOutcome| outcome.source.is_some();
+        let (skipped, kept) = view.skipped.into_iter().partition(is_in_manifests);
         Self {
             parent: found.parent.as_ref().and_then(Entry::from_parent),
-            ..Self::new(objects, &found.losses)
+            kept,
+            skipped,
+            ..view
         }
     }
 
@@ -82,7 +89,7 @@ impl<'a> PlanView<'a> {
                     .entries
                     .push(Entry::new(effect, outcome, (object, refusal, loss))),
                 None if outcome.action == Action::Unchanged => view.unchanged += 1,
-                None => view.kept.push(outcome),
+                None => view.skipped.push(outcome),
             }
         }
         let renames = find_renames(&view.entries);
@@ -97,12 +104,17 @@ impl<'a> PlanView<'a> {
         view
     }
 
-    /// Counts the objects; `kept_word` is the word for those that are kept.
-    pub(super) fn counts(&self, kept_word: &str) -> EffectCounts {
+    /// Counts the objects.
+    pub(super) fn counts(&self) -> EffectCounts {
         let count = |effect| self.entries.iter().filter(|entry| entry.effect == effect).count();
+        let [kept, skipped] = [&self.kept, &self.skipped].map(Vec::len);
         EffectCounts::new(
             count,
-            [(self.unchanged, "unchanged"), (self.kept.len(), kept_word)],
+            [
+                (self.unchanged, "unchanged"),
+                (kept, "kept"),
+                (skipped, "skipped"),
+            ],
         )
     }
 

@@ -10,7 +10,7 @@ use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::{Execution, Prediction, RedefinedKinds, Sink};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, LiveMembership, Plan};
+use crate::plan::{Apply, ApplyAction, LiveMembership, Plan};
 use crate::session::command_run::CommandRun;
 use crate::session::prepare::{Base, Prepared};
 
@@ -105,8 +105,10 @@ async fn predict_applies(
     let mut predicted = Vec::new();
     let mut on_prediction = |prediction: Prediction, _: &mut Sink<'_>| predicted.push(prediction);
     let mut sink = |event: Event| run.reporter.take_event(event);
+    // Without edges: each object is compared with what the manifests would make of it, whatever fails before it.
+    let graph = plan.all_applies().map(ApplyAction::Apply).collect();
     execution
-        .predict_run(None, |_| false, &mut on_prediction, &mut sink)
+        .predict_objects(&graph, None, |_| false, &mut on_prediction, &mut sink)
         .await;
     predicted
 }
@@ -180,7 +182,7 @@ impl Divided {
                 self.drift
                     .push(ObjectOutcome::new_with_reason(subject, Action::Skipped, EXISTS));
             }
-            (Some(new), Some(old)) if outcome.action != Action::Failed => {
+            (Some(new), Some(old)) if !matches!(outcome.action, Action::Failed | Action::Skipped) => {
                 if let Some(of_base) = of_base {
                     self.add_state_of_base(&mut prediction, [new, old], of_base);
                 }

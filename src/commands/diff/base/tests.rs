@@ -67,6 +67,7 @@ fn predictions_are_divided_by_their_cause() {
         (Configured, both, changed, base(Failed), "configured live after, drift failed"),
         (Created, created, changed, base(Created), "configured old new, drift created"),
         (Failed, both, changed, None, "failed live after"),
+        (Skipped, [None, None], changed, base(Configured), "skipped none none"),
         (Pruned, gone, removed, None, "pruned live none"),
         (Pruned, gone, neither, None, "drift pruned"),
         (Skipped, [None, None], neither, None, "skipped none none"),

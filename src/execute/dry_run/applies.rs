@@ -1,0 +1,100 @@
+//! Carries out the graph of applies in dry runs.
+
+use std::cell::RefCell;
+
+use super::Prediction;
+use crate::event::{Event, ObjectOutcome};
+use crate::execute::schedule::drive::Work;
+use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
+use crate::execute::{Execution, Sink};
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::ObjectKey;
+use crate::plan::{ApplyAction, Graph};
+use crate::read::Definitions;
+
+/// The dry runs of a graph of applies.
+pub(super) struct PredictedApplies<'r, 'a, L, P> {
+    pub(super) execution: &'r Execution<'a>,
+    /// The CRDs of custom resources, which a client dry run needs.
+    pub(super) definitions: Definitions,
+    /// Returns whether an object gets no dry run and no prediction.
+    pub(super) is_left_out: L,
+    /// Takes each prediction.
+    pub(super) on_prediction: RefCell<P>,
+}
+
+impl<'r, L, P> Work for PredictedApplies<'r, '_, L, P>
+where
+    L: Fn(&DesiredObject) -> bool,
+    P: FnMut(Prediction, &mut Sink<'_>),
+{
+    type Action = ApplyAction<'r>;
+    /// `None` for an object that is left out. `None` for a wait, too: what it waits for comes true in the run.
+    type Answer = Option<Prediction>;
+
+    fn lane(&self, action: &ApplyAction<'r>) -> Lane {
+        match action {
+            ApplyAction::Apply(_) => Lane::Write,
+            ApplyAction::AwaitKind(_) | ApplyAction::AwaitSchema(_) | ApplyAction::AwaitCurrent(_) => {
+                Lane::Wait
+            }
+        }
+    }
+
+    fn key<'k>(&'k self, action: &'k ApplyAction<'r>) -> &'k ObjectKey {
+        self.execution.key_of_action(action)
+    }
+
+    async fn perform(&self, action: &ApplyAction<'r>) -> Option<Prediction> {
+        let ApplyAction::Apply(apply) = action else {
+            return None;
+        };
+        if (self.is_left_out)(&self.execution.desired.members[apply.index]) {
+            return None;
+        }
+        Some(self.execution.predict_apply(apply, &self.definitions).await)
+    }
+
+    fn take_answer(&self, _: &ApplyAction<'r>, answer: Option<Prediction>, sink: &mut Sink<'_>) -> ActionEnd {
+        let Some(prediction) = answer else {
+            return ActionEnd::Done;
+        };
+        let end = if prediction.is_failure() {
+            ActionEnd::Failed
+        } else {
+            ActionEnd::Done
+        };
+        (self.on_prediction.borrow_mut())(prediction, sink);
+        end
+    }
+
+    fn report_skipped(
+        &self,
+        skipped: &[Skipped],
+        graph: &Graph<ApplyAction<'r>>,
+        schedule: &Schedule,
+        sink: &mut Sink<'_>,
+    ) {
+        let mut skipped = skipped.to_vec();
+        skipped.retain(|skipped| match graph.action(skipped.action) {
+            Some(ApplyAction::Apply(apply)) => {
+                !(self.is_left_out)(&self.execution.desired.members[apply.index])
+            }
+            _ => false,
+        });
+        for group in self.execution.group_skipped_applies(&skipped, graph, schedule) {
+            group
+                .error
+                .into_iter()
+                .map(Event::general_failure)
+                .for_each(&mut *sink);
+            for apply in group.applies {
+                let outcome = ObjectOutcome {
+                    reason: group.reason.clone(),
+                    ..self.execution.skipped_outcome_of_apply(apply)
+                };
+                (self.on_prediction.borrow_mut())(Prediction::from_outcome(outcome), sink);
+            }
+        }
+    }
+}

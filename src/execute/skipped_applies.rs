@@ -1,0 +1,75 @@
+//! Explains why objects are not applied after another action of their graph has failed: in a run, and in its dry run.
+
+use crate::execute::Execution;
+use crate::execute::schedule::{Schedule, Skipped};
+use crate::model::text::first_names_and_more;
+use crate::plan::{ActionId, Apply, ApplyAction, Graph};
+
+const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
+const NOT_SERVED: &str = "its kind is not served";
+
+/// Applies that are skipped because of the same action.
+pub(super) struct SkippedApplies<'p> {
+    pub(super) applies: Vec<&'p Apply>,
+    /// The error about all of them; `None` if the failed action was reported with an error of its own.
+    pub(super) error: Option<String>,
+    /// The reason of each of them.
+    pub(super) reason: String,
+}
+
+impl Execution<'_> {
+    /// Groups skipped applies by the action because of which they are skipped, in the order of these actions. Skipped
+    /// waits are left out.
+    pub(super) fn group_skipped_applies<'p>(
+        &self,
+        skipped: &[Skipped],
+        graph: &Graph<ApplyAction<'p>>,
+        schedule: &Schedule,
+    ) -> Vec<SkippedApplies<'p>> {
+        let mut groups: Vec<(ActionId, Vec<&'p Apply>)> = Vec::new();
+        for Skipped { action, because } in skipped {
+            let Some(ApplyAction::Apply(apply)) = graph.action(*action) else {
+                continue;
+            };
+            match groups.iter_mut().find(|(id, _)| id == because) {
+                Some((_, applies)) => applies.push(apply),
+                None => groups.push((*because, vec![apply])),
+            }
+        }
+        groups
+            .into_iter()
+            .filter_map(|(because, applies)| self.explain_skipped_applies(applies, because, graph, schedule))
+            .collect()
+    }
+
+    fn explain_skipped_applies<'p>(
+        &self,
+        applies: Vec<&'p Apply>,
+        because: ActionId,
+        graph: &Graph<ApplyAction<'p>>,
+        schedule: &Schedule,
+    ) -> Option<SkippedApplies<'p>> {
+        let is_skipped = schedule.is_skipped(because);
+        let (key, state) = match graph.action(because)? {
+            ApplyAction::AwaitKind(_) => {
+                let reason = if is_skipped { UNDEFINED } else { NOT_SERVED };
+                return Some(SkippedApplies {
+                    applies,
+                    error: None,
+                    reason: reason.to_owned(),
+                });
+            }
+            ApplyAction::AwaitCurrent(key) if !is_skipped => (*key, "is not Current"),
+            action => (self.key_of_action(action), "was not applied"),
+        };
+        let keys = applies.iter().map(|apply| self.key_of(apply));
+        Some(SkippedApplies {
+            error: Some(format!(
+                "{key} {state}, so these objects that depend on it are not applied: {}",
+                first_names_and_more(keys)
+            )),
+            reason: format!("it depends on {key}, which {state}"),
+            applies,
+        })
+    }
+}
