@@ -30,7 +30,10 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) {
         let current = run_state.applied.current.clone();
-        let graph = self.plan.build_apply_graph(steps, self.desired, current);
+        let namespaces = &self.state.namespaces;
+        let graph = self
+            .plan
+            .build_apply_graph(steps, self.desired, current, namespaces);
         let RunState {
             applied,
             kinds,

@@ -181,7 +181,9 @@ pub(super) mod documentation {
             .map(|((name, before), lost)| {
                 let lost: Vec<&str> = lost.into_iter().collect();
                 let lost = match lost.as_slice() {
-                    [both, _] => format!("{both}; it is skipped if that has dependencies of its own"),
+                    [both, _] => format!(
+                        "{both}; it is skipped if that is a new namespace, or has dependencies of its own"
+                    ),
                     one => one.concat(),
                 };
                 format!("| {name} | {before} | {lost} |")

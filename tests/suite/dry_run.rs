@@ -1,5 +1,6 @@
 //! Dry runs write nothing at all, and predict what the run then does.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -186,13 +187,20 @@ fn what_needs_a_failing_object_is_skipped_in_previews_as_in_the_run() {
     let group = format!("{}.example.com", fresh("g"));
     let mut undefined = definition(&group, "Namespaced");
     undefined["spec"]["versions"][0]["storage"] = json!(false);
-    let failing = [invalid.clone(), undefined.clone()];
+    let away = fresh("away");
+    let unnamed = with(
+        namespace_object(&away),
+        &json!({"spec": {"finalizers": ["not a finalizer"]}}),
+    );
+    let failing = [invalid.clone(), undefined.clone(), unnamed.clone()];
     let objects = [
         invalid,
         first,
         second,
         undefined,
         custom_resource(&group, Some(&home), "widget"),
+        unnamed,
+        config_map(&away, "inside", "1"),
         config_map(&home, "free", "1"),
     ];
     let before = cluster().state(&[&home]);
@@ -208,21 +216,21 @@ fn what_needs_a_failing_object_is_skipped_in_previews_as_in_the_run() {
     assert_eq!(cluster().state(&[&home]), before);
     let run = set.apply_with(&objects, &[]).expect(1);
 
-    let error = |run: &Run| {
-        let mut lines = run.stderr.lines();
-        let line = lines.find(|line| line.contains("so these objects that depend on it are not applied"));
-        line.expect("the error").to_owned()
+    let errors = |run: &Run| -> BTreeSet<String> {
+        let lines = run.stderr.lines();
+        let lines = lines.filter(|line| line.contains("so these objects that depend on it are not applied"));
+        lines.map(str::to_owned).collect()
     };
     for preview in previews {
         assert_eq!(preview.results("failed"), identities(&failing));
         assert_eq!(outcome(&preview), outcome(&run));
-        for name in ["first", "second", "widget", "old"] {
+        for name in ["first", "second", "widget", "inside", "old"] {
             assert_eq!(preview.reason(name), run.reason(name));
         }
-        assert_eq!(error(&preview), error(&run));
+        assert_eq!(errors(&preview), errors(&run));
     }
-    assert!(page.contains("1 to create, 2 would fail"), "{page}");
-    assert!(page.contains("<summary>3 skipped</summary>"), "{page}");
+    assert!(page.contains("1 to create, 3 would fail"), "{page}");
+    assert!(page.contains("<summary>4 skipped</summary>"), "{page}");
 }
 
 #[test]

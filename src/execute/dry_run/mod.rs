@@ -78,7 +78,7 @@ impl Execution<'_> {
         let steps = self.plan.prerequisites.iter().chain(&self.plan.waves);
         let current = self.plan.edges.known.current.clone();
         self.plan
-            .build_apply_graph(steps, self.desired, current)
+            .build_apply_graph(steps, self.desired, current, &self.state.namespaces)
             .with_needs_only()
     }
 

@@ -23,17 +23,20 @@ pub enum ApplyAction<'p> {
 }
 
 impl Plan {
-    /// Returns the graph that applies these steps. `current` are the objects that were Current before the run.
-    pub fn build_apply_graph<'p>(
+    /// Returns the graph that applies these steps. `current` are the objects that were Current before the run, and
+    /// `namespaces` has the namespaces that existed as keys.
+    pub fn build_apply_graph<'p, T>(
         &'p self,
         steps: impl IntoIterator<Item = &'p Vec<Apply>>,
         desired: &'p Desired,
         current: BTreeSet<ObjectKey>,
+        namespaces: &'p BTreeMap<String, T>,
     ) -> Graph<ApplyAction<'p>> {
         let members = self.all_applies().map(|apply| &desired.members[apply.index]);
         let crds = members.filter_map(|member| Some((kind_defined_by_crd(member)?, &member.key)));
         let mut builder = Builder {
             current_before_run: current,
+            namespaces_before_run: namespaces,
             desired,
             crds: crds.collect(),
             graph: Graph::default(),
@@ -51,9 +54,11 @@ impl Plan {
 }
 
 /// Builds an apply graph step by step. Each map holds the actions that the graph has so far.
-struct Builder<'p> {
+struct Builder<'p, T> {
     /// The objects that were Current before the run.
     current_before_run: BTreeSet<ObjectKey>,
+    /// The namespaces that existed before the run, as keys.
+    namespaces_before_run: &'p BTreeMap<String, T>,
     desired: &'p Desired,
     /// The CRDs that the run applies, by the kind that they define.
     crds: HashMap<GroupKind, &'p ObjectKey>,
@@ -70,7 +75,7 @@ struct Builder<'p> {
     waits_for_schemas: BTreeMap<&'p GroupKind, ActionId>,
 }
 
-impl<'p> Builder<'p> {
+impl<'p, T> Builder<'p, T> {
     fn add_step(&mut self, step: &'p [Apply]) {
         self.add_waits_for_changed_schemas(step);
         // A binding has an edge to the apply of its role, so the roles of the step have to be in the graph first.
@@ -118,7 +123,7 @@ impl<'p> Builder<'p> {
             .and_then(|key| self.applies.get(&key))
             .copied();
         for earlier in [namespace, crd, role].into_iter().flatten() {
-            before.push((earlier, self.choose_edge_by_dependencies_of(earlier)));
+            before.push((earlier, self.choose_edge_to_object_of(earlier)));
         }
         if is_not_yet_served(object) {
             before.push((self.find_or_add_wait_until_served(object), EdgeKind::Needs));
@@ -132,15 +137,17 @@ impl<'p> Builder<'p> {
 
     /// Returns the edge from an object to `earlier`, the apply of its namespace, CRD or role.
     ///
-    /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But if
-    /// the namespace, CRD or role has dependencies of its own, it may be skipped because of them, and then the object
-    /// is skipped, too.
-    fn choose_edge_by_dependencies_of(&self, earlier: ActionId) -> EdgeKind {
-        let has_dependencies = match self.graph.action(earlier) {
-            Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
-            _ => false,
+    /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But the
+    /// object is skipped if the namespace did not exist before the run. It is skipped, too, if the namespace, CRD or
+    /// role has dependencies of its own, because of which it may be skipped.
+    fn choose_edge_to_object_of(&self, earlier: ActionId) -> EdgeKind {
+        let Some(ApplyAction::Apply(apply)) = self.graph.action(earlier) else {
+            return EdgeKind::Follows;
         };
-        if has_dependencies {
+        let DesiredObject { key, depends_on, .. } = &self.desired.members[apply.index];
+        let is_new_namespace = key.group_kind == GroupKind::for_namespaces()
+            && !self.namespaces_before_run.contains_key(&key.name);
+        if is_new_namespace || !depends_on.is_empty() {
             EdgeKind::Needs
         } else {
             EdgeKind::Follows

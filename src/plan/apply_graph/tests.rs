@@ -11,7 +11,8 @@ use crate::plan::fixtures::{desired as object, policy, set};
 use crate::plan::graph::documentation;
 use crate::plan::{Observed, plan};
 
-/// Returns a line for each action of the graph for these members. Those named in `current` are Current already.
+/// Returns a line for each action of the graph for these members. Those named in `current` are Current already. All
+/// namespaces exist, except `new`.
 fn lines(members: Vec<DesiredObject>, current: &[&str]) -> Vec<String> {
     with_graph(members, current, |graph, desired| lines_of(&graph, desired))
 }
@@ -48,9 +49,15 @@ fn with_graph<T>(
         ..Desired::default()
     };
     let plan = plan(&set(), &desired, &observed, &policy());
+    let namespaces = ["shop", "other", "plain", "far"].map(|name| (name.to_owned(), ()));
     let steps = plan.prerequisites.iter().chain(&plan.waves);
     use_graph(
-        plan.build_apply_graph(steps, &desired, plan.edges.known.current.clone()),
+        plan.build_apply_graph(
+            steps,
+            &desired,
+            plan.edges.known.current.clone(),
+            &namespaces.into(),
+        ),
         &desired,
     )
 }
@@ -154,6 +161,15 @@ fn an_object_needs_what_it_depends_on_to_be_current() {
             "late <- current outside, current db | [db]",
         ]
     );
+}
+
+#[test]
+fn what_is_in_a_new_namespace_needs_it() {
+    let members = vec![
+        object("ConfigMap", Some("new"), "settings"),
+        object("Namespace", None, "new"),
+    ];
+    assert_eq!(lines(members, &[]), ["new <-  |", "settings <- new | [new]"]);
 }
 
 #[test]
