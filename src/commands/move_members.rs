@@ -356,6 +356,8 @@ fn list_needed_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
             record,
             &plan.changes,
         ));
+    }
+    if !plan.takes_none() {
         needed.extend(match aim {
             ParentAim::Narrow | ParentAim::RemoveRecord => {
                 vec![permissions::needed_to_patch_parent(set, resource)]
@@ -366,7 +368,7 @@ fn list_needed_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
     needed
 }
 
-/// Decides what becomes of the old parent. It is deleted if the last member moves and nothing else keeps it. If the
+/// Decides what becomes of the old parent. It is deleted if no member is left and nothing else keeps it. If the
 /// user wanted to move the whole set, the obstacles are returned, to be reported. If the user has chosen some members
 /// and others are left, the parent is expected to stay, and no obstacles are returned.
 fn decide_old_parent_aim(obstacles: Obstacles, selection: &MembersToMove) -> (ParentAim, Obstacles) {

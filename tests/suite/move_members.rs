@@ -704,6 +704,29 @@ fn where_nothing_moves_the_old_parent_is_not_written() {
 }
 
 #[test]
+fn a_move_once_the_last_member_is_gone_ends_the_old_set() {
+    let home = namespace("home");
+    let [old, new] = [Set::secret(&home, "old"), Set::config_map(&home, "new")];
+    let going = with(
+        config_map(&home, "going", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+    );
+    old.apply(std::slice::from_ref(&going));
+    cluster().delete(&going);
+    let run = old.invoke("move", &[&new.reference]).expect(1);
+    assert_eq!(run.results("skipped"), identities([&going]));
+    old.assert_records(std::slice::from_ref(&going));
+    cluster().patch(&going, &json!({"metadata": {"finalizers": null}}));
+    for flags in [["--dry-run=server"].as_slice(), &[]] {
+        assert!(old.live_parent().is_some());
+        let arguments = [&[new.reference.as_str()], flags].concat();
+        let run = old.invoke("move", &arguments).expect(0);
+        assert_eq!(run.results("deleted"), identities([&old.parent]));
+    }
+    assert_eq!([&old, &new].map(Set::live_parent), [None, None]);
+}
+
+#[test]
 fn members_that_another_manager_applied_keep_that_manager() {
     let home = namespace("home");
     let [old, new] = [Set::secret(&home, "old"), Set::config_map(&home, "new")];

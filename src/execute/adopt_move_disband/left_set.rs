@@ -67,11 +67,9 @@ impl LeftSet<'_> {
     ) -> Ending {
         let is_dry = self.parent.writing.dry_run != DryRun::None;
         let released = match self.aim {
-            // If no object leaves the set, there is no reason to write the parent, and the run has not checked that the
-            // user may write it.
-            ParentAim::Narrow | ParentAim::Delete if !execution.plan.has_member_after_run() => {
-                Ok(Ending::Done)
-            }
+            // If all objects stay in the set, there is no reason to write the parent, and the run has not checked that
+            // the user may write it.
+            ParentAim::Narrow | ParentAim::Delete if execution.plan.takes_none() => Ok(Ending::Done),
             ParentAim::Delete if is_dry => self.report_predicted_disposition(sink).await,
             ParentAim::Narrow | ParentAim::RemoveRecord if is_dry => Ok(Ending::Done),
             _ => {

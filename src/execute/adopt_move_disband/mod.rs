@@ -99,8 +99,8 @@ impl MembershipExecution<'_> {
         };
         // A run that was to take objects and takes none fails: a script would next apply the set that the objects
         // should have joined, although they are still where they were.
-        let takes_none = !self.plan.has_member_after_run() && !self.plan.skips.is_empty();
-        let Some(joined) = self.joined.filter(|_| ending == Ending::Done && takes_none) else {
+        let has_failed = ending == Ending::Done && self.plan.takes_none();
+        let Some(joined) = self.joined.filter(|_| has_failed) else {
             return Ok(ending);
         };
         let joined = &joined.parent.set.parent;

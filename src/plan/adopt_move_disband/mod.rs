@@ -199,6 +199,11 @@ impl MembershipPlan {
         !(self.changes.is_empty() && self.settled.is_empty())
     }
 
+    /// Returns whether all objects stay where they are, although there are some.
+    pub fn takes_none(&self) -> bool {
+        !self.has_member_after_run() && !self.skips.is_empty()
+    }
+
     /// Refuses a disband, until the user confirms it; `None` if the disband releases no object. An object whose label
     /// is a copy does not count as a member.
     pub fn refuse_unconfirmed_disband(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
