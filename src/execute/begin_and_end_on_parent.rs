@@ -8,7 +8,6 @@ use super::{Execution, ParentWriteError, RunState, Sink};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
-use crate::model::history_annotation::Run;
 use crate::model::message::Message;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
@@ -83,35 +82,28 @@ impl Execution<'_> {
             || !parent.has_tooling_and_record(&self.set.tooling, &self.plan.record_during)
     }
 
-    /// Applies the parent's own manifest. If that fails because the parent was deleted, the run begins again on a new
-    /// parent. Any other failure is only reported: the record is written already.
-    ///
-    /// # Errors
-    ///
-    /// The run could not begin again.
-    pub(super) async fn apply_parent_manifest_or_begin_again(
+    /// Applies the parent's own manifest. A failure is only reported, because the record is written already. But if the
+    /// parent was deleted or replaced, no record would cover what the run writes: returns how the run ends. Its end
+    /// records the set on a new parent.
+    pub(super) async fn apply_parent_manifest(
         &self,
         run: &mut RunOnParent<'_>,
         run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
-        let (Some(known), entry) = (&mut run.known, &run.entry) else {
-            return Ok(());
-        };
-        let sink = &mut entry.counting_sink(sink);
+    ) -> Option<Ending> {
+        let known = run.known.as_mut()?;
+        let sink = &mut run.entry.counting_sink(sink);
         let version_before = known.parent.resource_version.clone();
         let parent = self.parent_writing();
         let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
             self.report_parent_if_configured(&version_before, known, sink);
-            return Ok(());
+            return None;
         };
         run_state.applied.failed += 1;
         sink(Event::general_failure(error.to_string()));
-        match known.run.clone() {
-            Some(run) if !parent.parent_has_uid(&known.parent.uid).await? => {
-                self.begin_on_new_parent(known, run, sink).await
-            }
-            _ => Ok(()),
+        match parent.parent_has_uid(&known.parent.uid).await {
+            Ok(true) => None,
+            Ok(false) | Err(_) => Some(self.interrupt.ending_after_failure()),
         }
     }
 
@@ -142,25 +134,6 @@ impl Execution<'_> {
             known.run = Some(self.build_running_entry_of_apply().await);
         }
         run.end(exact.as_ref(), ending, sink).await
-    }
-
-    /// Begins the run once more, on another parent, after the parent was deleted. Creates the parent, or if another
-    /// client has created one, records on it what this run may write. Other runs may have added members to that parent,
-    /// so it counts as shared, and its record is not narrowed.
-    pub(super) async fn begin_on_new_parent(
-        &self,
-        known: &mut KnownParent,
-        run: Run,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
-        let parent = self.parent_writing();
-        let found = parent.read().await?;
-        let begun = parent.begin(found, &self.plan.record_during, run, sink).await?;
-        *known = KnownParent {
-            is_shared: true,
-            ..begun
-        };
-        Ok(())
     }
 }
 

@@ -216,15 +216,8 @@ impl Execution<'_> {
                 .end_on_parent(&mut run, Ending::Interrupted, None, sink)
                 .await);
         }
-        if let Err(error) = self
-            .apply_parent_manifest_or_begin_again(&mut run, &mut run_state, sink)
-            .await
-        {
-            // The parent was deleted, and the record could not be written to a new one. Members that the run applied
-            // now would not be recorded anywhere, so it ends before them.
-            sink(Event::general_failure(error.to_string()));
-            run.withdraw_entry(sink).await;
-            return Ok(Ending::Incomplete);
+        if let Some(ending) = self.apply_parent_manifest(&mut run, &mut run_state, sink).await {
+            return Ok(self.end_on_parent(&mut run, ending, None, sink).await);
         }
         let working = run.count_changes_while_renewing(sink, async |sink| {
             let ending = self.apply_and_prune_members(&mut run_state, sink).await;

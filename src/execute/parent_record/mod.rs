@@ -98,14 +98,6 @@ impl<'a> RunOnParent<'a> {
         }
     }
 
-    /// Removes the entry of a run that has written no member and cannot continue.
-    pub async fn withdraw_entry(&self, sink: &mut Sink<'_>) {
-        if let Some(known) = &self.known {
-            self.parent.withdraw_entry(known.entry_id(), sink).await;
-        }
-        self.parent.server.end_lease();
-    }
-
     /// Ends the run on the parent, if there is one. `exact` is the record of exactly what is left, if the run knows it.
     /// Returns how the run ends.
     pub async fn end(&mut self, exact: Option<&Record>, ending: Ending, sink: &mut Sink<'_>) -> Ending {
