@@ -31,7 +31,7 @@ use crate::model::resource::Subresource;
 use object::{ObjectView, in_progress_if_too_few};
 
 pub use built_in_kinds::WriteOutcome;
-pub use newest_pods::{NewestPods, has_unseen_manifest};
+pub use newest_pods::NewestPods;
 pub use pod::{
     ContainerInstance, Crash, PodFailureRule, PodProblem, Sighting, find_crashed_container as crash_of_pod,
     problems_of_pod,
@@ -353,6 +353,11 @@ fn judge_exemption(object: ObjectView) -> Option<Readiness> {
     })?;
     let reason = format!("its annotation {name} exempts it");
     Some(Readiness::current(reason).with_rule(DecidingRule::Annotation(name)))
+}
+
+/// Returns whether the controller of an object has not seen its latest manifest, so that its Pods are of older ones.
+pub fn has_unseen_manifest(object: &Value) -> bool {
+    judge_generation(ObjectView(object)).is_some()
 }
 
 /// Compares the generation with the one that the controller has observed; `None` if the controller is not behind, or

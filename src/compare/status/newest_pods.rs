@@ -58,13 +58,6 @@ impl NewestPods {
     }
 }
 
-/// Returns whether the controller of a workload has not seen its latest manifest, so that all its Pods are of older ones.
-pub fn has_unseen_manifest(workload: &Value) -> bool {
-    let view = ObjectView(workload);
-    let observed = view.number("/status/observedGeneration");
-    observed.is_some() && observed != view.number("/metadata/generation")
-}
-
 /// Returns the UID of the `ReplicaSet` of the latest revision of a Deployment.
 fn newest_replica_set<'a>(deployment: ObjectView, replica_sets: &'a [Value]) -> Option<&'a str> {
     let revision = deployment.text(REVISION)?;
@@ -179,17 +172,6 @@ mod tests {
         for kind in ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"] {
             let status = json!({"observedGeneration": 2, "updateRevision": "web-2"});
             assert_eq!(NewestPods::find(&workload(&json!({}), &status), kind, &[]), None);
-        }
-        for (status, expected) in [
-            (json!({"observedGeneration": 2}), true),
-            (json!({"observedGeneration": 3}), false),
-            (json!({}), false),
-        ] {
-            assert_eq!(
-                has_unseen_manifest(&workload(&json!({}), &status)),
-                expected,
-                "{status}"
-            );
         }
     }
 }
