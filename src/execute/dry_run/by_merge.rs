@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use super::Prediction;
 use super::answer::parse_object;
-use crate::event::{Action, ObjectOutcome, Subject};
+use crate::event::{Action, Subject};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -88,7 +88,7 @@ impl Execution<'_> {
     pub(super) async fn predict_by_merge(
         &self,
         object: &DesiredObject,
-        mut subject: Subject,
+        subject: Subject,
         live_membership: &LiveMembership,
         mut live: Option<Value>,
     ) -> Prediction {
@@ -109,21 +109,12 @@ impl Execution<'_> {
         let manifest = object.object.value();
         let (action, predicted) = match &live {
             None => (Action::Created, manifest),
-            Some(live) => {
-                let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-                subject.uid = uid.map(str::to_owned);
-                (Action::Configured, merged_with_manifest(live, &manifest))
-            }
+            Some(live) => (Action::Configured, merged_with_manifest(live, &manifest)),
         };
-        let mut outcome = ObjectOutcome::new(subject, action);
-        if let Some(live) = &live {
-            self.mark_if_predicted_taken_in(object, live_membership, live, &predicted, &mut outcome);
-        }
+        let states = (live, Some(predicted));
         Prediction {
             warnings: vec![format!("not validated by the server: {reason}")],
-            live,
-            predicted: Some(predicted),
-            ..Prediction::from_outcome(outcome)
+            ..self.conclude(object, subject, live_membership, action, states)
         }
     }
 }
