@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Reply, encode_query};
+use crate::cluster::apiserver::{ApiError, ApiServer, Reply};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::read::{METADATA, METADATA_LIST};
+use crate::read::METADATA;
 
 /// The reason to report for an object that another client has deleted.
 pub(super) const GONE_ALREADY: &str = "it did not exist any more";
@@ -40,37 +40,6 @@ pub(super) async fn reread_in_media_type(
     let object = reply.json_or_null();
     match Live::from_object(&object, resource) {
         Some(live) if live.key == *key => Ok(Some(object)),
-        _ => Err(ApiError::for_invalid_answer(path, format!("it is not {key}"))),
-    }
-}
-
-/// Reads the metadata of an object again, in a list of the objects that `label_selector` selects; `None` if the
-/// object is gone or is not selected any more.
-pub(super) async fn reread_if_selected(
-    server: &ApiServer,
-    key: &ObjectKey,
-    resource: &Arc<Resource>,
-    label_selector: &str,
-) -> Result<Option<Value>, ApiError> {
-    let field_selector = format!("metadata.name={}", key.name);
-    let parameters = [
-        ("labelSelector", label_selector),
-        ("fieldSelector", field_selector.as_str()),
-    ];
-    let path = format!(
-        "{}?{}",
-        resource.path(key.namespace.as_deref(), None),
-        encode_query(&parameters)
-    );
-    let reply = server.get(&path, METADATA_LIST).await?;
-    let mut list = reply.json_or_null();
-    let items = list.get_mut("items").map(Value::take);
-    let has_key = |object: &Value| Live::from_object(object, resource).is_some_and(|live| live.key == *key);
-    match items {
-        // Go writes an empty slice as null.
-        Some(Value::Null) => Ok(None),
-        // An empty list passes, too: then the object is gone or does not have the labels.
-        Some(Value::Array(items)) if items.iter().all(has_key) => Ok(items.into_iter().next()),
         _ => Err(ApiError::for_invalid_answer(path, format!("it is not {key}"))),
     }
 }

@@ -8,6 +8,7 @@ pub mod digest;
 pub mod generated_name;
 pub mod history_annotation;
 pub mod identity;
+pub mod label_selector;
 pub mod list_targets;
 pub mod live;
 pub mod message;

@@ -71,7 +71,7 @@ pub(super) async fn find_objects(
                 Reach::Namespace => Some(cluster.namespace.clone()),
                 Reach::Cluster => None,
             };
-            let selection = ObjectSelection::Selected(selector.clone(), options.membership.appliers.clone());
+            let selection = ObjectSelection::Selected(options.membership.appliers.clone());
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         ObjectsToAdopt::Inventory(reference, unmarked) => {
@@ -111,7 +111,7 @@ pub(super) async fn read_named_or_skip(
                 uid: None,
                 reason: match selection {
                     ObjectSelection::Named => MembershipKeepReason::NotFound,
-                    ObjectSelection::Selected(..) | ObjectSelection::Tracked(_) => {
+                    ObjectSelection::Selected(_) | ObjectSelection::Tracked(_) => {
                         MembershipKeepReason::Missing
                     }
                 },

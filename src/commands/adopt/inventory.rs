@@ -45,15 +45,12 @@ pub(super) async fn find_tracked(
     let (source, inventory) = read_inventory(cluster, reference, &namespace).await?;
     await_or_judge_inventory_kinds(cluster, &inventory).await?;
     let cluster = &*cluster;
-    let select_by = |selector| {
-        ObjectSelection::Tracked(Box::new(InventorySelection {
-            tool,
-            inventory: source.clone(),
-            unmarked,
-            selector,
-            new_owner: new_owner.clone(),
-        }))
-    };
+    let selection = ObjectSelection::Tracked(Box::new(InventorySelection {
+        tool,
+        inventory: source.clone(),
+        unmarked,
+        new_owner,
+    }));
     let mut found = match inventory {
         Inventory::Objects(keys) => {
             let mut wanted = Vec::new();
@@ -69,7 +66,7 @@ pub(super) async fn find_tracked(
             }
             FoundObjects {
                 warnings,
-                ..read_named_or_skip(cluster, wanted, select_by(None), concurrency).await?
+                ..read_named_or_skip(cluster, wanted, selection, concurrency).await?
             }
         }
         Inventory::Selector { selector, kinds } => {
@@ -88,7 +85,6 @@ pub(super) async fn find_tracked(
                 None => cluster.discovery.listable().cloned().map(Arc::new).collect(),
             };
             resources.retain(|resource| find_missing_verb(resource).is_none());
-            let selection = select_by(Some(selector.clone()));
             FoundObjects {
                 warnings,
                 ..find_labeled(cluster, resources, None, &selector, selection, concurrency).await?

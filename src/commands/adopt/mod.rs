@@ -172,7 +172,10 @@ impl Script for AdoptScript<'_> {
             }),
             left: None,
             plan: &planned.plan,
-            selector: selection.selector(),
+            selector: match &self.options.choice {
+                ObjectsToAdopt::Labels { selector, .. } => Some(selector),
+                ObjectsToAdopt::Manifests(..) | ObjectsToAdopt::Inventory(..) => None,
+            },
             judge: &|object, live| {
                 let candidate = selection.to_candidate(object, live.clone());
                 plan::judge_adoption(&candidate, set, self.options.take_ownership)

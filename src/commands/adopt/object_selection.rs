@@ -16,8 +16,8 @@ pub(super) enum ObjectSelection {
     /// By their names in manifests.
     #[default]
     Named,
-    /// By labels: the selector, and the field managers of appliers, which show whether an object was applied or copied.
-    Selected(String, BTreeSet<String>),
+    /// By labels. The field managers are those of appliers, which show whether an object was applied or copied.
+    Selected(BTreeSet<String>),
     /// By the inventory of a tool.
     Tracked(Box<InventorySelection>),
 }
@@ -28,8 +28,6 @@ pub(super) struct InventorySelection {
     pub(super) inventory: import::FoundInventory,
     /// Whether objects without Helm's annotations are adopted.
     pub(super) unmarked: UnmarkedObjects,
-    /// The label selector by which the tool finds its objects; `None` if the inventory lists them.
-    pub(super) selector: Option<String>,
     /// The field manager that gets the ownership of the tool's fields, and what becomes of the tool's last-applied
     /// annotation; `None` if the tool keeps both.
     pub(super) new_owner: Option<(String, LastAppliedTreatment)>,
@@ -41,7 +39,7 @@ impl ObjectSelection {
         let metadata = &object["metadata"];
         let found_by = match self {
             Self::Named => FoundBy::Named,
-            Self::Selected(_, appliers) => FoundBy::Selected(ownership::creator(metadata, appliers)),
+            Self::Selected(appliers) => FoundBy::Selected(ownership::creator(metadata, appliers)),
             Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.compare_mark(
                 &tracked.inventory,
                 &live.key,
@@ -51,21 +49,12 @@ impl ObjectSelection {
         };
         let fields = match self {
             Self::Tracked(tracked) => tracked.field_ownership_after_adoption(metadata, &live),
-            Self::Named | Self::Selected(..) => FieldOwnership::Kept,
+            Self::Named | Self::Selected(_) => FieldOwnership::Kept,
         };
         Candidate {
             live,
             found_by,
             fields,
-        }
-    }
-
-    /// Returns the label selector that an object has to match when the run writes it.
-    pub(super) fn selector(&self) -> Option<&str> {
-        match self {
-            Self::Named => None,
-            Self::Selected(selector, _) => Some(selector),
-            Self::Tracked(tracked) => tracked.selector.as_deref(),
         }
     }
 }

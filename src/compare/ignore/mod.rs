@@ -5,7 +5,6 @@
 //! detection, dry runs and writes then call [`body_with_live_values`] for the object that they compare or send.
 
 mod body_with_live_values;
-mod label_selector;
 mod managed_fields_entries;
 mod rule_parser;
 mod target;

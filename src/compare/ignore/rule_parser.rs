@@ -4,7 +4,6 @@
 use kubernetes_yaml::Node;
 use regex::Regex;
 
-use super::label_selector::{LabelSelector, SelectorError};
 use super::target::{
     Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, RuleTarget, flux_pattern_to_regex,
     glob_to_regex, literal_to_regex,
@@ -12,6 +11,7 @@ use super::target::{
 use super::{IgnoreRule, IgnoreRules, IgnoredField};
 use crate::compare::rule_file::{self, Fault, RuleFormat, error_at};
 use crate::model::applyset::parent::is_applyset_key;
+use crate::model::label_selector::{LabelSelector, SelectorError};
 use crate::model::pointer::{Pointer, PointerError};
 
 /// A fault in a file of ignore rules, with its line.

@@ -1,13 +1,10 @@
 //! The objects that an ignore rule is for, matched as Flux (`fluxcd/pkg`, `ssa/jsondiff/selector.go`) and Argo CD
 //! (`util/argo/normalizers/diff_normalizer.go`) match them.
 
-use std::collections::BTreeMap;
-
 use regex::{Regex, RegexBuilder};
-use serde_json::{Map, Value};
 
-use super::label_selector::LabelSelector;
 use crate::manifest::desired::DesiredObject;
+use crate::model::label_selector::LabelSelector;
 
 /// The conditions of a rule for an object; all of them have to hold.
 #[derive(Debug, Clone, Default)]
@@ -45,20 +42,10 @@ impl RuleTarget {
         let matches = |selector: &Option<LabelSelector>, field| {
             selector
                 .as_ref()
-                .is_none_or(|selector| selector.matches(&string_pairs(&metadata, field)))
+                .is_none_or(|selector| selector.matches_json(metadata.get(field)))
         };
         matches(&self.labels, "labels") && matches(&self.annotations, "annotations")
     }
-}
-
-fn string_pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
-    metadata
-        .get(field)
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
-        .collect()
 }
 
 /// Returns the expression of a pattern of Flux, which has to match the whole text; `None` for an empty pattern, which

@@ -16,11 +16,12 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Unreacha
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
-use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_if_selected, reread_in_media_type};
+use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type};
 use crate::execute::schedule::drive::Driver;
 use crate::execute::unusable_versions::managed_fields_without_unusable_versions;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::model::label_selector::LabelSelector;
 use crate::model::live::{Live, Tracking};
 use crate::model::message::Message;
 use crate::model::object::to_yaml_safe_json;
@@ -99,13 +100,10 @@ impl LabelWriter<'_> {
                     };
                 }
             }
-            let object = match self.reread_and_check_selector(live).await {
-                Ok(Reread::Found(object)) => object,
-                Ok(Reread::NotSelected) => {
-                    let reason = MembershipKeepReason::NotSelected;
-                    return skipped_reply(subject, &changed_during_run_message(&reason));
-                }
-                Ok(Reread::Gone) => return skipped_reply(subject, GONE_ALREADY),
+            let reread = reread_in_media_type(self.server, &live.key, &live.resource, METADATA);
+            let object = match reread.await {
+                Ok(Some(object)) => object,
+                Ok(None) => return skipped_reply(subject, GONE_ALREADY),
                 Err(error) => return failed_reply(subject, error.kind.to_object_message()),
             };
             current = match Live::from_object(&object, &live.resource) {
@@ -113,6 +111,10 @@ impl LabelWriter<'_> {
                 _ => return skipped_reply(subject, GONE_ALREADY),
             };
             fields = match (self.judge)(&object, &current) {
+                MembershipChange::Write(_) if !self.is_selected(&object) => {
+                    let reason = MembershipKeepReason::NotSelected;
+                    return skipped_reply(subject, &changed_during_run_message(&reason));
+                }
                 MembershipChange::Write(fields) => fields,
                 // An earlier attempt of this write was carried out although its answer was lost, or another run has
                 // written the same label.
@@ -195,30 +197,10 @@ impl LabelWriter<'_> {
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 
-    /// Reads an object again, and checks that it still matches the selector. The caller checks its UID.
-    async fn reread_and_check_selector(&self, live: &Live) -> Result<Reread, ApiError> {
-        let (server, key, resource) = (self.server, &live.key, &live.resource);
-        if let Some(labels) = self.selector
-            && let Some(object) = reread_if_selected(server, key, resource, labels).await?
-        {
-            return Ok(Reread::Found(object));
-        }
-        Ok(
-            match reread_in_media_type(server, key, resource, METADATA).await? {
-                Some(object) if self.selector.is_none() || self.has_label_already(&object, live) => {
-                    Reread::Found(object)
-                }
-                Some(_) => Reread::NotSelected,
-                None => Reread::Gone,
-            },
-        )
-    }
-
-    /// Returns whether the object already has the label as this run writes it. The user may have selected objects by
-    /// the part-of label itself: once it is written, the selector does not match any more.
-    fn has_label_already(&self, object: &Value, live: &Live) -> bool {
-        let current = Live::from_object(object, &live.resource);
-        current.is_some_and(|current| (self.judge)(object, &current) == MembershipChange::Settled)
+    /// Returns whether an object still has the labels by which the user selected it. The server has accepted the selector.
+    fn is_selected(&self, object: &Value) -> bool {
+        let selector = self.selector.and_then(|text| LabelSelector::parse(text).ok());
+        selector.is_none_or(|selector| selector.matches_json(object.pointer("/metadata/labels")))
     }
 
     fn label_request(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> ApiRequest {
@@ -277,14 +259,6 @@ enum LabelAnswer {
     LabelChanged(Message),
     /// The answer is about another object with the same name.
     OfAnotherObject,
-}
-
-/// An object that was read again.
-enum Reread {
-    Found(Value),
-    /// The object exists, and the user's label selector does not match it any more.
-    NotSelected,
-    Gone,
 }
 
 /// Returns whether `object` is the live object in the version that was judged.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 /// The requirements of a label selector; all of them have to be met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct LabelSelector(Vec<Requirement>);
+pub struct LabelSelector(Vec<Requirement>);
 
 /// One requirement of a label selector, such as `tier in (a, b)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub struct SelectorError(String, &'static str);
 
 impl LabelSelector {
     /// Reads a selector, such as `app=web,tier in (a, b),!legacy`.
-    pub(super) fn parse(text: &str) -> Result<Self, SelectorError> {
+    pub fn parse(text: &str) -> Result<Self, SelectorError> {
         let error = |reason| SelectorError(text.to_owned(), reason);
         let mut tokens = Tokens { rest: text };
         let mut requirements = Vec::new();
@@ -47,8 +49,15 @@ impl LabelSelector {
         }
     }
 
+    /// Returns whether the labels or annotations of an object, in JSON, meet all requirements.
+    pub fn matches_json(&self, labels: Option<&Value>) -> bool {
+        let labels = labels.and_then(Value::as_object).into_iter().flatten();
+        let texts = labels.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
+        self.matches(&texts.collect())
+    }
+
     /// Returns whether these labels meet all requirements.
-    pub(super) fn matches(&self, labels: &BTreeMap<&str, &str>) -> bool {
+    fn matches(&self, labels: &BTreeMap<&str, &str>) -> bool {
         self.0.iter().all(|requirement| {
             let value = labels.get(requirement.key.as_str()).copied();
             let number = || value?.parse::<i64>().ok();
