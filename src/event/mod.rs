@@ -110,6 +110,9 @@ pub enum NotDoneScope {
 }
 
 impl NotDone {
+    /// The reason of an object that a run has not reached, because it ended early after a failure.
+    pub const RUN_ENDED_EARLY: &str = "not done: the run ended early";
+
     /// Returns the event for all planned objects without an outcome.
     pub fn event_for_all(reason: impl Into<String>) -> Event {
         Event::NotDone(Self {

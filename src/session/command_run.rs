@@ -12,7 +12,7 @@ use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Event, Operation, Resume};
+use crate::event::{Ending, Event, NotDone, Operation, Resume};
 use crate::execute::{Interrupt, InterruptCause};
 use crate::model::history_annotation::abandonment_time;
 use crate::model::write_settings::DryRun;
@@ -169,7 +169,7 @@ impl CommandRun {
         let reason = match outcome {
             Ok(Ending::Done) => return,
             Ok(Ending::Interrupted) => format!("not sent: {}", self.interrupt.cause().reason()),
-            Ok(Ending::Incomplete) | Err(_) => "not done: the run ended early".to_owned(),
+            Ok(Ending::Incomplete) | Err(_) => NotDone::RUN_ENDED_EARLY.to_owned(),
         };
         let left = self.reporter.report_unfinished(&reason, self.server.as_ref());
         if let (Some(left), Ok(Ending::Interrupted)) = (left, outcome) {

@@ -233,6 +233,32 @@ fn what_needs_a_failing_object_is_skipped_in_previews_as_in_the_run() {
     assert!(page.contains("<summary>4 skipped</summary>"), "{page}");
 }
 
+/// A run that cannot create the namespace of its parent ends before all other objects.
+#[test]
+fn what_comes_after_a_parent_that_cannot_be_created_is_skipped_in_previews_as_in_the_run() {
+    let [home, away] = [fresh("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let unmade = with(
+        namespace_object(&home),
+        &json!({"spec": {"finalizers": ["not a finalizer"]}}),
+    );
+    let objects = [unmade.clone(), config_map(&away, "one", "1")];
+    let manifests = files(&objects);
+    let directory = manifests.directory().to_str().expect("a path");
+    let previews = [
+        set.invoke("diff", &["-f", directory]).expect(1),
+        set.apply_with(&objects, &["--dry-run=server"]).expect(1),
+    ];
+    let run = set.apply_with(&objects, &[]).expect(1);
+    assert_eq!(run.results("failed"), identities([&unmade]));
+    for preview in previews {
+        assert_eq!(preview.results("failed"), identities([&unmade]));
+        assert_eq!(outcome(&preview), outcome(&run));
+        assert_eq!(preview.reason("one"), run.reason("one"));
+    }
+    assert_eq!(cluster().live(&objects[1]), None);
+}
+
 #[test]
 fn a_client_dry_run_sends_no_write_and_a_server_dry_run_none_that_is_carried_out() {
     let home = namespace("home");

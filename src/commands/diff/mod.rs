@@ -331,13 +331,13 @@ async fn predict_objects(
         event => reporter.borrow_mut().take_event(event),
     };
     let execution = prepared.execution(&interrupt);
-    let graph = execution.build_dry_run_graph();
+    let graphs = execution.build_dry_run_graphs();
     let is_left_out = |object: &DesiredObject| {
         let is_equal = base.is_some_and(|base| base.is_equal(&object.key));
         is_equal || refused.contains_key(&object.key)
     };
     execution
-        .predict_objects(&graph, parent, is_left_out, &mut predicted, &mut sink)
+        .predict_objects(&graphs, parent, is_left_out, &mut predicted, &mut sink)
         .await
 }
 

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 
 use super::Prediction;
-use crate::event::{Event, ObjectOutcome};
+use crate::event::{Event, NotDone, ObjectOutcome};
 use crate::execute::schedule::drive::Work;
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
-use crate::plan::{ApplyAction, Graph};
+use crate::plan::{Apply, ApplyAction, Graph};
 use crate::read::Definitions;
 
 /// The dry runs of a graph of applies.
@@ -46,13 +46,12 @@ where
     }
 
     async fn perform(&self, action: &ApplyAction<'r>) -> Option<Prediction> {
-        let ApplyAction::Apply(apply) = action else {
-            return None;
-        };
-        if (self.is_left_out)(&self.execution.desired.members[apply.index]) {
-            return None;
+        match action {
+            ApplyAction::Apply(apply) if !self.leaves_out(apply) => {
+                Some(self.execution.predict_apply(apply, &self.definitions).await)
+            }
+            _ => None,
         }
-        Some(self.execution.predict_apply(apply, &self.definitions).await)
     }
 
     fn take_answer(&self, _: &ApplyAction<'r>, answer: Option<Prediction>, sink: &mut Sink<'_>) -> ActionEnd {
@@ -77,9 +76,7 @@ where
     ) {
         let mut skipped = skipped.to_vec();
         skipped.retain(|skipped| match graph.action(skipped.action) {
-            Some(ApplyAction::Apply(apply)) => {
-                !(self.is_left_out)(&self.execution.desired.members[apply.index])
-            }
+            Some(ApplyAction::Apply(apply)) => !self.leaves_out(apply),
             _ => false,
         });
         for group in self.execution.group_skipped_applies(&skipped, graph, schedule) {
@@ -89,12 +86,37 @@ where
                 .map(Event::general_failure)
                 .for_each(&mut *sink);
             for apply in group.applies {
-                let outcome = ObjectOutcome {
-                    reason: group.reason.clone(),
-                    ..self.execution.skipped_outcome_of_apply(apply)
-                };
-                (self.on_prediction.borrow_mut())(Prediction::from_outcome(outcome), sink);
+                self.predict_skipped(apply, &group.reason, sink);
             }
         }
+    }
+}
+
+impl<L, P> PredictedApplies<'_, '_, L, P>
+where
+    L: Fn(&DesiredObject) -> bool,
+    P: FnMut(Prediction, &mut Sink<'_>),
+{
+    /// Predicts the objects of a graph that is not carried out, because the run would end before it.
+    pub(super) fn skip_all(&self, graph: &Graph<ApplyAction<'_>>, sink: &mut Sink<'_>) {
+        for (id, _) in graph.nodes() {
+            if let Some(ApplyAction::Apply(apply)) = graph.action(id)
+                && !self.leaves_out(apply)
+            {
+                self.predict_skipped(apply, NotDone::RUN_ENDED_EARLY, sink);
+            }
+        }
+    }
+
+    fn predict_skipped(&self, apply: &Apply, reason: &str, sink: &mut Sink<'_>) {
+        let outcome = ObjectOutcome {
+            reason: reason.to_owned(),
+            ..self.execution.skipped_outcome_of_apply(apply)
+        };
+        (self.on_prediction.borrow_mut())(Prediction::from_outcome(outcome), sink);
+    }
+
+    fn leaves_out(&self, apply: &Apply) -> bool {
+        (self.is_left_out)(&self.execution.desired.members[apply.index])
     }
 }

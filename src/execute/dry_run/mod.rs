@@ -35,7 +35,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::plan::{Apply, ApplyAction, Detachment, Graph, LiveMembership, Risk};
+use crate::plan::{Apply, ApplyAction, Detachment, Graph, LiveMembership, Plan, Risk};
 use crate::read::{self, Definitions};
 
 /// Prediction for one object.
@@ -73,22 +73,38 @@ impl WriteAnswer for Prediction {
 }
 
 impl Execution<'_> {
-    /// Returns the graph of the dry runs of the plan: what the run would skip because what it needs fails is skipped.
-    pub fn build_dry_run_graph(&self) -> Graph<ApplyAction<'_>> {
-        let steps = self.plan.prerequisites.iter().chain(&self.plan.waves);
+    /// Returns the graphs of the dry runs of the plan. They are carried out one after the other, as the run does: a run
+    /// that has to create the parent first applies what the parent needs.
+    pub fn build_dry_run_graphs(&self) -> Vec<Graph<ApplyAction<'_>>> {
+        let Plan {
+            prerequisites, waves, ..
+        } = self.plan;
+        match self.parent() {
+            Some(_) => vec![self.build_dry_run_graph(prerequisites.iter().chain(waves))],
+            None => [prerequisites, waves]
+                .map(|steps| self.build_dry_run_graph(steps))
+                .into(),
+        }
+    }
+
+    fn build_dry_run_graph<'p>(
+        &'p self,
+        steps: impl IntoIterator<Item = &'p Vec<Apply>>,
+    ) -> Graph<ApplyAction<'p>> {
         let current = self.plan.edges.known.current.clone();
         self.plan
             .build_apply_graph(steps, self.desired, current, &self.state.namespaces)
             .with_needs_only()
     }
 
-    /// Predicts the objects of a run, and passes each prediction to `on_prediction`: carries out the `graph` of its
+    /// Predicts the objects of a run, and passes each prediction to `on_prediction`: carries out the `graphs` of its
     /// applies in dry runs, then predicts the removal of owner references and the prunes. An object for which
     /// `is_left_out` returns true gets no dry run and no prediction, and counts as applied. If the prediction for an
-    /// object or for the `parent` is a failure, no removal of owner references and no prune is predicted.
+    /// object or for the `parent` is a failure, no further graph is carried out, and no removal of owner references and
+    /// no prune is predicted.
     pub async fn predict_objects(
         &self,
-        graph: &Graph<ApplyAction<'_>>,
+        graphs: &[Graph<ApplyAction<'_>>],
         parent: Option<&ParentPrediction>,
         is_left_out: impl Fn(&DesiredObject) -> bool,
         on_prediction: &mut dyn FnMut(Prediction, &mut Sink<'_>),
@@ -124,7 +140,13 @@ impl Execution<'_> {
             on_prediction: RefCell::new(on_apply),
         };
         let mut driver = self.driver();
-        driver.run(graph, &applies, sink).await;
+        for (index, graph) in graphs.iter().enumerate() {
+            if index > 0 && has_failure.get() {
+                applies.skip_all(graph, sink);
+            } else {
+                driver.run(graph, &applies, sink).await;
+            }
+        }
         drop(applies);
         let deletions = Deletions {
             execution: self,

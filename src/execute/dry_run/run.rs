@@ -21,9 +21,6 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.count_applies(),
         });
-        if self.parent().is_none() {
-            sink(Event::Parent(self.set.parent.clone(), Action::Created));
-        }
         for time in self.plan.describe_applies_after_dependencies(self.desired) {
             sink(Event::Note(time));
         }
@@ -35,10 +32,12 @@ impl Execution<'_> {
             sink(Event::general_failure(
                 error.with_subject_prefix("the set's parent: "),
             ));
+        } else if self.parent().is_none() {
+            sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        let graph = self.build_dry_run_graph();
+        let graphs = self.build_dry_run_graphs();
         let ending = self
-            .predict_objects(&graph, parent.as_ref(), |_| false, &mut Prediction::report, sink)
+            .predict_objects(&graphs, parent.as_ref(), |_| false, &mut Prediction::report, sink)
             .await;
         self.warn_if_pruning_is_disabled(sink);
         if ending != Ending::Incomplete {

@@ -108,7 +108,7 @@ async fn predict_applies(
     // Without edges: each object is compared with what the manifests would make of it, whatever fails before it.
     let graph = plan.all_applies().map(ApplyAction::Apply).collect();
     execution
-        .predict_objects(&graph, None, |_| false, &mut on_prediction, &mut sink)
+        .predict_objects(&[graph], None, |_| false, &mut on_prediction, &mut sink)
         .await;
     predicted
 }
