@@ -17,81 +17,51 @@ use crate::model::write_settings::DryRun;
 use crate::plan::{Dependent, Detachment};
 use crate::read;
 
-/// The deletions of a run, and the objects from which the run removes owner references before.
-pub(super) struct Deletions<'a> {
-    pub(super) execution: &'a Execution<'a>,
-    /// The time of each prune in words, by UID; `None` if the run deletes nothing, because something fails.
-    pub(super) times: Option<HashMap<&'a str, String>>,
-    /// The applied objects that lose owner references, with their predictions so far.
-    pub(super) applied: Vec<(Prediction, &'a Detachment)>,
-    /// The other objects that lose owner references, with their outcomes so far.
-    pub(super) not_applied: Vec<(ObjectOutcome, &'a Detachment)>,
-}
-
-impl Deletions<'_> {
-    /// Predicts the objects that lose owner references, and the deletions. Passes each prediction to `on_prediction`.
-    pub(super) async fn predict(
-        self,
+impl Execution<'_> {
+    /// Predicts that objects lose owner references, of which `held` are the predictions so far, and then the prunes.
+    /// Passes each prediction to `on_prediction`.
+    pub(super) async fn predict_detachments_and_prunes(
+        &self,
+        held: Vec<(Prediction, &Detachment)>,
         driver: &mut Driver<'_>,
         on_prediction: &mut dyn FnMut(Prediction, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) {
-        let Self {
-            execution,
-            times,
-            applied,
-            not_applied,
-        } = self;
-        let Some(times) = times else {
-            for (prediction, _) in applied {
-                on_prediction(prediction, sink);
-            }
-            for (outcome, _) in not_applied {
-                on_prediction(Prediction::from_outcome(outcome), sink);
-            }
-            for live in execution.plan.all_prunes() {
-                on_prediction(predict_not_pruned(live), sink);
-            }
-            return;
-        };
-        for (prediction, detachment) in applied {
-            on_prediction(prediction.with_owner_references_removed(detachment), sink);
-        }
-        let items = not_applied
+        let items = held
             .into_iter()
-            .map(|(outcome, detachment)| (&detachment.dependent.key, (outcome, detachment)));
-        let predict = async |(outcome, detachment): &(ObjectOutcome, &Detachment)| {
-            execution
-                .predict_removal_of_owner_references(outcome.clone(), detachment)
-                .await
+            .map(|(prediction, detachment)| (&detachment.dependent.key, (prediction, detachment)));
+        let predict = async |(prediction, detachment): &(Prediction, &Detachment)| {
+            self.predict_detachment(prediction.clone(), detachment).await
         };
         driver
             .run_independent(items, &mut *on_prediction, sink, predict)
             .await;
-        let prunes = execution.plan.all_prunes();
-        execution
-            .predict_deletions(prunes, Action::Pruned, &times, driver, on_prediction, sink)
+        let (prunes, times) = (
+            self.plan.all_prunes(),
+            self.plan.describe_prune_times(self.policy),
+        );
+        self.predict_deletions(prunes, Action::Pruned, &times, driver, on_prediction, sink)
             .await;
     }
-}
 
-impl Execution<'_> {
-    /// Predicts an object from which a run only removes owner references.
-    async fn predict_removal_of_owner_references(
-        &self,
-        outcome: ObjectOutcome,
-        detachment: &Detachment,
-    ) -> Prediction {
+    /// Predicts that an object also loses owner references. An object that the run does not apply is read first.
+    async fn predict_detachment(&self, mut prediction: Prediction, detachment: &Detachment) -> Prediction {
         let Dependent { key, resource, .. } = &detachment.dependent;
-        match read::read_object(self.server, resource, key).await {
-            Ok(live) => Prediction {
-                predicted: live.clone(),
-                live,
-                ..Prediction::from_outcome(outcome)
+        if prediction.predicted.is_none() {
+            match read::read_object(self.server, resource, key).await {
+                Ok(live) => (prediction.predicted, prediction.live) = (live.clone(), live),
+                Err(error) => return self.unread_prediction(prediction.outcome.subject, &error),
             }
-            .with_owner_references_removed(detachment),
-            Err(error) => self.unread_prediction(outcome.subject, &error),
         }
+        if let Some(predicted) = &mut prediction.predicted {
+            let detached = without_owners(predicted, detachment);
+            if detached != *predicted && prediction.outcome.action == Action::Unchanged {
+                prediction.outcome.action = Action::Configured;
+                OWNERS_REMOVED.clone_into(&mut prediction.outcome.reason);
+            }
+            *predicted = detached;
+        }
+        prediction
     }
 
     /// Predicts the deletion of these objects, and passes each prediction to `on_prediction`. The outcome is `action`,
@@ -158,27 +128,11 @@ impl Execution<'_> {
 }
 
 /// Predicts an object that a run does not prune, because something else fails.
-fn predict_not_pruned(live: &Live) -> Prediction {
+pub(super) fn predict_not_pruned(live: &Live) -> Prediction {
     let outcome = ObjectOutcome::new_with_reason(
         Subject::from_live(live),
         Action::Skipped,
         NOT_PRUNED_AFTER_FAILURE,
     );
     Prediction::from_outcome(outcome)
-}
-
-impl Prediction {
-    /// Returns this prediction, changed as if the run also removed owner references from the object.
-    fn with_owner_references_removed(mut self, detachment: &Detachment) -> Self {
-        let Some(predicted) = self.predicted.take() else {
-            return self;
-        };
-        let detached = without_owners(&predicted, detachment);
-        if detached != predicted && self.outcome.action == Action::Unchanged {
-            self.outcome.action = Action::Configured;
-            OWNERS_REMOVED.clone_into(&mut self.outcome.reason);
-        }
-        self.predicted = Some(detached);
-        self
-    }
 }

@@ -15,7 +15,7 @@ pub mod run;
 use answer::{is_inconclusive, may_be_schema_violation, parse_object, without_managed_field_times};
 use applies::PredictedApplies;
 pub use by_merge::RedefinedKinds;
-use deletions::Deletions;
+use deletions::predict_not_pruned;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,27 +117,22 @@ impl Execution<'_> {
         };
         // Objects that lose owner references are predicted last, with the deletions.
         let detachments = self.detachments_if_data_loss_allowed();
-        let mut not_applied_to_detach = Vec::new();
-        for outcome in self.unchanged_outcomes().chain(self.kept_outcomes()) {
-            match detachments.get(&outcome.subject.key()) {
-                Some(detachment) => not_applied_to_detach.push((outcome, *detachment)),
-                None => on_prediction(Prediction::from_outcome(outcome), sink),
+        let mut held = Vec::new();
+        let mut pass_or_hold = |prediction: Prediction, sink: &mut Sink<'_>| {
+            let detachment = detachments.get(&prediction.outcome.subject.key());
+            match detachment.filter(|_| !prediction.is_failure()) {
+                Some(detachment) => held.push((prediction, *detachment)),
+                None => on_prediction(prediction, sink),
             }
-        }
-        let mut applied_to_detach = Vec::new();
-        let on_apply = |prediction: Prediction, sink: &mut Sink<'_>| match detachments
-            .get(&prediction.outcome.subject.key())
-        {
-            Some(detachment) if !prediction.is_failure() => {
-                applied_to_detach.push((prediction, *detachment));
-            }
-            _ => on_prediction(prediction, sink),
         };
+        for outcome in self.unchanged_outcomes().chain(self.kept_outcomes()) {
+            pass_or_hold(Prediction::from_outcome(outcome), sink);
+        }
         let applies = PredictedApplies {
             execution: self,
             definitions: self.read_definitions_to_predict(sink).await,
             is_left_out,
-            on_prediction: RefCell::new(on_apply),
+            on_prediction: RefCell::new(pass_or_hold),
         };
         let mut driver = self.driver();
         for (index, graph) in graphs.iter().enumerate() {
@@ -148,17 +143,15 @@ impl Execution<'_> {
             }
         }
         drop(applies);
-        let deletions = Deletions {
-            execution: self,
-            times: if has_failure.get() {
-                None
-            } else {
-                Some(self.plan.describe_prune_times(self.policy))
-            },
-            applied: applied_to_detach,
-            not_applied: not_applied_to_detach,
-        };
-        deletions.predict(&mut driver, on_prediction, sink).await;
+        if has_failure.get() {
+            let held = held.into_iter().map(|(prediction, _)| prediction);
+            for prediction in held.chain(self.plan.all_prunes().map(predict_not_pruned)) {
+                on_prediction(prediction, sink);
+            }
+        } else {
+            self.predict_detachments_and_prunes(held, &mut driver, on_prediction, sink)
+                .await;
+        }
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else if has_failure.get() {
