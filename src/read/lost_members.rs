@@ -1,6 +1,6 @@
 //! Lost members: objects that were applied as members of a set, and are in none.
 //!
-//! The decision `lost-members-stay-recorded` says what distinguishes them from others, and what follows.
+//! What distinguishes them from others, and what follows, is in docs/decisions/record.md.
 
 use std::sync::Arc;
 
