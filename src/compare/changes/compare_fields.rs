@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::atomic_or_granular::{DeclaredOrKey, Ownership, Shape};
-use super::defaults::FieldOfKind;
 use super::own_and_other_entries::OwnAndOtherEntries;
-use super::{CrdVersion, Reason, defaults};
+use super::server_writes_as::{self, FieldOfKind};
+use super::{CrdVersion, Reason};
 use crate::compare::field_paths::format_readable_path;
 use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, LAST_APPLIED};
 use crate::model::built_in_kinds::TypeMeta;
@@ -227,10 +227,10 @@ impl<'a> FieldComparison<'a> {
         }
         let field = self.field_with_kind(self.container_name(), name);
         let written_differently = match (shape, live) {
-            (Shape::BuiltIn, Some(live)) => defaults::server_writes_as(desired, live, field),
-            (Shape::BuiltIn, None) => self.is_built_in && defaults::server_leaves_out(desired, field),
+            (Shape::BuiltIn, Some(live)) => server_writes_as::server_writes_as(desired, live, field),
+            (Shape::BuiltIn, None) => self.is_built_in && server_writes_as::server_leaves_out(desired, field),
             (Shape::Schema(schema, _), Some(live)) => {
-                defaults::equals_with_schema_defaults(desired, live, schema)
+                server_writes_as::equals_with_schema_defaults(desired, live, schema)
             }
             (Shape::Schema(..), None) | (Shape::Deduced | Shape::Unknown, _) => false,
         };
@@ -317,7 +317,7 @@ impl<'a> FieldComparison<'a> {
         let field = self.field_with_kind(last_field_name(&self.path), name);
         match live {
             Some(Value::Array(_)) => Ok(()),
-            None if self.is_built_in && defaults::server_leaves_out(desired, field) => {
+            None if self.is_built_in && server_writes_as::server_leaves_out(desired, field) => {
                 let key = format!("f:{name}");
                 self.check_not_shared(self.path.iter().copied().chain([key.as_str()]))
             }
@@ -328,7 +328,7 @@ impl<'a> FieldComparison<'a> {
     /// Returns whether the server replaces this status by the live one.
     fn server_keeps_live_status(&self, desired: &Value, live: Option<&Value>) -> bool {
         if self.status_ignored {
-            return defaults::is_blank_status(desired, self.type_meta);
+            return server_writes_as::is_blank_status(desired, self.type_meta);
         }
         let live = live.and_then(Value::as_object);
         desired.as_object().is_some_and(Map::is_empty)

@@ -77,15 +77,15 @@
 
 mod atomic_or_granular;
 mod compare_fields;
-mod defaults;
 mod lists;
 mod own_and_other_entries;
 mod quantity;
 mod schema_field_set;
+mod server_writes_as;
 mod zeros;
 
 pub(super) use compare_fields::{METADATA_NEVER_RECORDED, is_status_ignored};
-pub(super) use defaults::{
+pub(super) use server_writes_as::{
     FieldOfKind, fill_in_schema_defaults, server_leaves_out, value_as_server_writes_it,
 };
 pub(super) use zeros::zero_of;

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::defaults::FieldOfKind;
+use super::server_writes_as::FieldOfKind;
 use crate::model::built_in_kinds::{Ownership, TypeMeta};
 
 /// Returns whether the server leaves this value out: a zero that has the type of its field, or an empty map whose keys

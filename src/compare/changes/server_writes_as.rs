@@ -1,5 +1,6 @@
-//! Values of built-in kinds as the server returns them: defaults inside atomic values, zero
-//! values left out, quantities in canonical form.
+//! Compares a value of a manifest with what the server writes for it. The two may look different: the server fills in
+//! defaults inside atomic values, leaves out zero values, and writes quantities in canonical form and base64 without
+//! line breaks.
 //!
 //! The `OpenAPI` document knows none of these defaults. They are typed from the defaulting
 //! functions of every served version (`pkg/apis/*/v1/defaults.go`, Kubernetes 1.36), and applied
