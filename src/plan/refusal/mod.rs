@@ -1,8 +1,8 @@
 //! Refusals: the reasons for which a run stops before its first write. `hint` has the hint for each refusal.
 
-mod consent;
 mod find;
 mod hint;
+mod is_within;
 mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -244,7 +244,7 @@ pub enum Refusal {
 impl Refusal {
     /// Returns the UIDs of the objects that would be lost with a namespace or CRD, and the resources in it that could
     /// not be listed; nothing for any other refusal.
-    pub fn lost_uids_and_unlisted_resources(&self) -> BTreeSet<String> {
+    pub fn lost_with_container(&self) -> BTreeSet<String> {
         match self {
             Self::HoldsOthers { uids, unknown, .. } => uids.iter().chain(unknown).cloned().collect(),
             _ => BTreeSet::new(),

@@ -136,7 +136,7 @@ fn find_new_losses(saved: &SavedPlan, current: &CurrentState<'_>) -> Vec<String>
         .collect();
     let new_losses = current.plan.accepted.iter().filter(|loss| {
         let shown = loss.object().and_then(|container| shown.get(container));
-        let lost = loss.lost_uids_and_unlisted_resources();
+        let lost = loss.lost_with_container();
         shown.is_some_and(|shown| !lost.is_subset(shown))
     });
     new_losses.map(ToString::to_string).collect()

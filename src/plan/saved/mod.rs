@@ -189,7 +189,7 @@ pub struct SavedObject {
     /// `true` if the object is recreated and loses its data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loses_data: bool,
-    /// What is deleted with a pruned namespace or CRD, as `Refusal::lost_uids_and_unlisted_resources` returns it.
+    /// What is deleted with a pruned namespace or CRD, as `Refusal::lost_with_container` returns it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub lost: BTreeSet<String>,
     /// The JSON pointer of the number of replicas, if it is left to an autoscaler.

@@ -111,7 +111,7 @@ fn create_proposal(
     let losses = plan.accepted.iter();
     proposal
         .uids_and_unlisted_resources
-        .extend(losses.flat_map(Refusal::lost_uids_and_unlisted_resources));
+        .extend(losses.flat_map(Refusal::lost_with_container));
     Proposal {
         applies: match confirm {
             Confirm::Dangers => ProposedApplies::NeedNoConsent,

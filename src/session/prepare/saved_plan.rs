@@ -161,7 +161,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         .collect();
     let accepted = prepared.plan.accepted.iter();
     let mut losses: BTreeMap<&ObjectKey, BTreeSet<String>> = accepted
-        .filter_map(|loss| Some((loss.object()?, loss.lost_uids_and_unlisted_resources())))
+        .filter_map(|loss| Some((loss.object()?, loss.lost_with_container())))
         .filter(|(_, lost)| !lost.is_empty())
         .collect();
     let intents = saved::list_intents_and_unwritten_uids(&prepared.plan, &prepared.desired).into_iter();

@@ -1,4 +1,4 @@
-//! Extent of the user's consent: a confirmed refusal covers the same loss and smaller ones.
+//! Compares two refusals: the consent to one covers the same loss and smaller ones.
 
 use std::mem::discriminant;
 
