@@ -15,14 +15,6 @@ use crate::plan::saved::SavedPlan;
 use crate::report::{Cause, Comparison};
 use crate::session::prepare::Prepared;
 
-/// Returns the objects that a refusal stops, with the refusal.
-pub(super) fn refusals_by_object(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
-    let refusals = prepared.plan.refusals.iter();
-    refusals
-        .filter_map(|refusal| Some((refusal.object()?, refusal)))
-        .collect()
-}
-
 /// Compares all objects with their predictions. The result is sorted by the file names of the objects, as the output of
 /// `kubectl diff` is.
 pub(super) fn build_comparisons(
@@ -46,7 +38,7 @@ pub(super) fn build_comparisons(
                 .map(|member| (&member.key, &member.resource)),
         )
         .collect();
-    let mut refused = refusals_by_object(prepared);
+    let mut refused = Refusal::first_by_object(&prepared.plan.refusals);
     let mut comparisons = Vec::new();
     for Prediction {
         mut outcome,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use self::base::{Divided, StatesBefore};
-use self::comparisons::{build_comparisons, refusals_by_object};
+use self::comparisons::build_comparisons;
 use self::record::{compare_records, note_runs_under_way, predict_record};
 use self::unanswered::unanswered_error;
 use crate::cli::{Diff, GlobalFlags};
@@ -26,8 +26,8 @@ use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
+use crate::plan::{Refusal, permissions};
 use crate::report::{
     self, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, NOT_VALIDATED,
     PredictedBy, RunEnd, SetDocument,
@@ -319,7 +319,7 @@ async fn predict_objects(
         phase: Phase::Comparing,
         total: prepared.plan.count_reported_objects(),
     });
-    let refused = refusals_by_object(prepared);
+    let refused = Refusal::first_by_object(&prepared.plan.refusals);
     let base = prepared.base.as_ref();
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {

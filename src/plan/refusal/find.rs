@@ -100,6 +100,27 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
+    fn an_object_with_several_refusals_counts_once() {
+        let object = fixtures::live("PersistentVolumeClaim", Some("shop"), "data").key;
+        let loses_data = Refusal::PrunesStorage {
+            object: object.clone(),
+        };
+        let owns = Refusal::OwnsUndetachable {
+            object: object.clone(),
+            dependents: Vec::new(),
+        };
+        let refusals = [
+            Refusal::NotAParent {
+                parent: object.clone(),
+            },
+            owns,
+            loses_data,
+        ];
+        let first = Refusal::first_by_object(&refusals);
+        assert_eq!(first, BTreeMap::from([(&object, &refusals[1])]));
+    }
+
+    #[test]
     fn a_record_that_does_not_fit_is_refused() {
         let manifests = Desired {
             members: vec![fixtures::desired("ConfigMap", Some("shop"), "a")],

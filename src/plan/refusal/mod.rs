@@ -267,6 +267,15 @@ impl Refusal {
         }
     }
 
+    /// Returns the objects that may not be written, each with the first of its refusals.
+    pub fn first_by_object(refusals: &[Self]) -> BTreeMap<&ObjectKey, &Self> {
+        let of_objects = refusals
+            .iter()
+            .rev()
+            .filter_map(|refusal| Some((refusal.object()?, refusal)));
+        of_objects.collect()
+    }
+
     /// Returns whether the refusal is about a loss of data. `--allow-data-loss` or the consent of the user overrides
     /// it.
     pub fn is_data_loss(&self) -> bool {

@@ -111,14 +111,12 @@ impl Differences {
     /// Returns whether there is a difference of one of these kinds. An object whose apply would fail or be refused
     /// always counts, because the effect of an apply is not known then.
     pub fn may_have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
-        let refused = self.refusals_by_object();
         let parent_differs = self.parent.as_ref().is_some_and(|parent| !parent.is_empty());
         !self.refusals.is_empty()
             || !self.failures.is_empty()
             || (parent_differs && kinds.contains(&DifferenceKind::Change))
             || self.objects.iter().any(|object| match object.difference_kinds() {
                 None => true,
-                Some(_) if refused.contains_key(&object.outcome.subject.key()) => true,
                 Some(found) => found.iter().any(|kind| kinds.contains(kind)),
             })
     }

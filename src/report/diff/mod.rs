@@ -4,8 +4,6 @@ pub(super) mod drift;
 pub(super) mod external;
 pub(super) mod kinds;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::documents::report::Report;
@@ -23,7 +21,6 @@ use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::ErrorKind;
 use crate::event::{Action, Event, ObjectOutcome};
 use crate::model::applyset::Record;
-use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::{escape_as_one_line, printable_text};
 use crate::plan::Refusal;
@@ -117,14 +114,6 @@ impl RecordDocument {
 }
 
 impl Differences {
-    /// Returns the refusals that are about one object, by the object's key.
-    pub(super) fn refusals_by_object(&self) -> BTreeMap<&ObjectKey, &Refusal> {
-        let refusals = self.refusals.iter();
-        refusals
-            .filter_map(|refusal| Some((refusal.object()?, refusal)))
-            .collect()
-    }
-
     /// Returns whether a run would find nothing to write, and nothing refuses or prevents it.
     pub fn is_empty(&self) -> bool {
         self.refusals.is_empty()
@@ -292,7 +281,7 @@ impl Reporter {
     /// Prints to standard error what the text of the differences leaves out: errors, reasons and refusals. With
     /// `--quiet`, refusals are printed only if they are why the plan was not saved.
     fn count_and_print_messages(&mut self, found: &Differences, end: RunEnd) {
-        let refused = found.refusals_by_object();
+        let refused = Refusal::first_by_object(&found.refusals);
         for Comparison { outcome, .. } in &found.objects {
             self.summary.add(outcome.action);
             let verbosity = match outcome.action {

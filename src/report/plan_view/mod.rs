@@ -52,7 +52,7 @@ pub(super) struct Entry<'a> {
 impl<'a> PlanView<'a> {
     /// Creates the view of a plan.
     pub(super) fn from_differences(found: &'a Differences) -> Self {
-        let refused = found.refusals_by_object();
+        let refused = Refusal::first_by_object(&found.refusals);
         let objects = found.objects.iter().map(|object| {
             let refusal = refused.get(&object.outcome.subject.key()).copied();
             (&object.outcome, Some(object), refusal)

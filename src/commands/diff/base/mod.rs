@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::comparisons::refusals_by_object;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::{Execution, Prediction, RedefinedKinds, Sink};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, ApplyAction, LiveMembership, Plan};
+use crate::plan::{Apply, ApplyAction, LiveMembership, Plan, Refusal};
 use crate::session::command_run::CommandRun;
 use crate::session::prepare::{Base, Prepared};
 
@@ -42,7 +41,7 @@ pub(super) async fn predict_base(
     drift: &mut Vec<ObjectOutcome>,
     run: &mut CommandRun,
 ) -> Vec<Prediction> {
-    let refused = refusals_by_object(prepared);
+    let refused = Refusal::first_by_object(&prepared.plan.refusals);
     let different = index_by_key(&base.different);
     let [mut equal, mut changed] = [Vec::new(), Vec::new()];
     for apply in prepared.plan.all_applies() {
@@ -128,7 +127,7 @@ impl Divided {
         let mut of_base: HashMap<ObjectKey, Prediction> = of_base
             .map(|prediction| (prediction.outcome.subject.key(), prediction))
             .collect();
-        let refused = refusals_by_object(prepared);
+        let refused = Refusal::first_by_object(&prepared.plan.refusals);
         let mut divided = Self {
             drift,
             ..Self::default()
