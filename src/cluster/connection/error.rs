@@ -18,8 +18,16 @@ pub(super) fn invalid_kubeconfig(error: &KubeconfigError) -> Error {
     )
 }
 
-pub(super) const CHOOSE_A_CONTEXT: &str =
+const CHOOSE_A_CONTEXT: &str =
     "list the contexts with `kubectl config get-contexts`, then set --context, current-context or --server";
+
+/// The error about settings that name no server.
+pub(super) fn no_server() -> Error {
+    Error::usage(
+        "no server configured: the kubeconfig has no current-context",
+        CHOOSE_A_CONTEXT,
+    )
+}
 
 /// The error about settings that exclude each other. `conflict` is in kubectl's words.
 pub(super) fn conflicting_settings(conflict: impl fmt::Display, hint: &str) -> Error {

@@ -9,7 +9,7 @@ use kube::config::{AuthInfo, Cluster};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::{CHOOSE_A_CONTEXT, conflicting_settings};
+use super::error::{conflicting_settings, no_server};
 use super::kubeconfig::Chosen;
 use super::kubeconfig_validation;
 use super::{Certificates, ConnectionOptions, non_empty, parse_server};
@@ -49,13 +49,6 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Co
         cluster,
         user,
     })
-}
-
-fn no_server() -> Error {
-    Error::usage(
-        "no server configured: the kubeconfig has no current-context",
-        CHOOSE_A_CONTEXT,
-    )
 }
 
 /// Replaces the kubeconfig's fields by the flags about the server.
