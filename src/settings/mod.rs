@@ -148,7 +148,38 @@ fn read_field_manager(name: &str) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Arg, Command, CommandFactory as _};
+
+    use super::waiting::{DEFAULT_WAIT, DEFAULT_WAIT_FAILURES};
     use super::*;
+    use crate::cli::Cli;
+    use crate::cluster::connection::REQUEST_TIMEOUT;
+    use crate::model::text::format_duration;
+    use crate::report::BYTES_OF_COMMENT;
+
+    #[test]
+    fn the_help_names_the_defaults() {
+        let root = Cli::command();
+        let commands = [&root].into_iter().chain(root.get_subcommands());
+        let flags: Vec<&Arg> = commands.flat_map(Command::get_arguments).collect();
+        for (flag, default) in [
+            ("field_manager", MEMBER_FIELD_MANAGER.to_owned()),
+            ("max_bytes", BYTES_OF_COMMENT.to_string()),
+            ("request_timeout", format!("{}s", REQUEST_TIMEOUT.as_secs())),
+            ("wait", format_duration(DEFAULT_WAIT)),
+            ("wait_failures", DEFAULT_WAIT_FAILURES.to_string()),
+        ] {
+            let named = flags.iter().filter(|named| named.get_id() == flag);
+            let helps: Vec<String> = named
+                .filter_map(|flag| Some(flag.get_help()?.to_string()))
+                .collect();
+            let with_default = helps.iter().filter(|help| help.contains("(default "));
+            let defaults: BTreeSet<&str> = with_default
+                .filter_map(|help| help.split("(default ").nth(1)?.split([';', ')']).next())
+                .collect();
+            assert_eq!(defaults, BTreeSet::from([default.as_str()]), "{flag}: {helps:?}");
+        }
+    }
 
     #[test]
     fn sets_are_named_as_kubectl_names_them() {

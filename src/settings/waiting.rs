@@ -15,7 +15,7 @@ pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 const DEFAULT_WAIT_FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
 
 /// The restarts of a container after which its workload counts as failed, without `--wait-failures`.
-const DEFAULT_WAIT_FAILURES: u32 = 5;
+pub(super) const DEFAULT_WAIT_FAILURES: u32 = 5;
 
 /// The time limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

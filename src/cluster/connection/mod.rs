@@ -35,7 +35,7 @@ use crate::regular_file::{self, SMALL};
 
 /// The default time limit of one request. It is longer than the API server's own limit, so that the server's error
 /// arrives.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
 /// The time limit of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
