@@ -1,13 +1,13 @@
 //! Completion: the scripts that shells load, and the candidates that these scripts request.
 //!
-//! Commands, flags and fixed values are taken from the command line of `cli`. `value_sources` says which arguments have
-//! values that have to be looked up, such as names of sets, and `values` looks them up. kubectl's protocol for plugins is
-//! implemented here, and clap's engine implements the protocols of the shells. Errors are not reported: the user is
-//! typing a command.
+//! Commands, flags and fixed values are taken from the command line of `cli`. `source_of_argument` says which
+//! arguments have values that have to be looked up, such as names of sets, and `look_up_values` looks them up. kubectl's
+//! protocol for plugins is implemented here, and clap's engine implements the protocols of the shells. Errors are not
+//! reported: the user is typing a command.
 
+mod look_up_values;
 mod shell_quoting;
-mod value_sources;
-mod values;
+mod source_of_argument;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -20,9 +20,9 @@ use clap_complete::env::Shells;
 
 use crate::model::text::escape_as_one_line;
 use crate::report;
+use look_up_values::ValueLookup;
 use shell_quoting::Quoting;
-use value_sources::Directive;
-use values::ValueLookup;
+use source_of_argument::Directive;
 
 /// The first argument of a request by kubectl: the script `kubectl_complete-applyset` passes it, followed by the words
 /// of the line.
@@ -61,7 +61,7 @@ pub fn print_candidates_if_requested(arguments: &[OsString]) -> bool {
 /// Returns the candidates as this shell reads them; `None` if the shell is not known.
 fn list_candidates_for_shell(shell: &str, words: &[OsString]) -> Option<String> {
     let values = ValueLookup::from_line(words.get(1..)?, Quoting::for_shell(shell));
-    let mut command = value_sources::command_with_completers(&Arc::new(values), None);
+    let mut command = source_of_argument::command_with_completers(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();
     Shells::builtins()
@@ -79,7 +79,7 @@ fn list_candidates_for_kubectl(words: &[OsString]) -> String {
     // puts the directive here.
     let wanted_paths = Arc::new(Mutex::new(None));
     let values = Arc::new(ValueLookup::from_line(words, Quoting::Unknown));
-    let mut command = value_sources::command_with_completers(&values, Some(&wanted_paths));
+    let mut command = source_of_argument::command_with_completers(&values, Some(&wanted_paths));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
     // clap's engine expects a value after each flag that may have one, even if the value has to follow `=`. It

@@ -1,5 +1,5 @@
-//! Which arguments of the command line are a set, a namespace, a name of the kubeconfig or a file. `values` looks the
-//! values up.
+//! Finds out which arguments of the command line are a set, a namespace, a name of the kubeconfig or a file.
+//! `look_up_values` looks the values up.
 //!
 //! An argument is recognized by its id, value name and value hint in `cli`, in the same way in every command.
 
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use clap::{Arg, Command, CommandFactory as _, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
-use super::values::{ValueLookup, ValueSource};
+use super::look_up_values::{ValueLookup, ValueSource};
 use crate::cli::Cli;
 
 /// The cell for the directive to complete paths, if the argument that is being typed is a path. It is for kubectl,
