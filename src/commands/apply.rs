@@ -182,27 +182,18 @@ impl Script for ApplyScript<'_> {
     }
 
     /// Exports the set for `--undo-out`, and carries the plan out.
-    async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
+    async fn execute(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
         if let Some(file) = &self.options.undo_out {
             let interrupt = run.interrupt.clone();
-            let exported = tokio::select! {
+            let manifests = tokio::select! {
                 biased;
                 () = interrupt.wait_until_requested() => return Ok(Ending::Interrupted),
-                exported = build_undo_text(prepared, self.shared) => exported?,
+                manifests = build_undo_text(prepared, self.shared) => manifests?,
             };
-            manifest_files::write_new_private_file(UNDO_OUT, file, &exported)?;
+            write_undo_file(file, &manifests, run)?;
             self.has_undo_file = true;
-            let written = format!(
-                "wrote {}; its first lines say how to undo this run",
-                file.display()
-            );
-            run.report_new_notes(vec![written]);
-            // The same command would refuse to overwrite the file.
-            if run.resume == Resume::SameCommand {
-                run.resume = Resume::OtherUndoFile;
-            }
         }
-        execute(run, prepared, self.options).await
+        execute_plan(run, prepared, self.options).await
     }
 }
 
@@ -274,7 +265,26 @@ async fn build_undo_text(prepared: &Prepared, shared: &GlobalFlags) -> Result<St
     ))
 }
 
-async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
+/// Writes the file of `--undo-out`, and reports how to use it.
+fn write_undo_file(file: &Path, manifests: &str, run: &mut CommandRun) -> Result<(), Error> {
+    manifest_files::write_new_private_file(UNDO_OUT, file, manifests)?;
+    let written = format!(
+        "wrote {}; its first lines say how to undo this run",
+        file.display()
+    );
+    run.report_new_notes(vec![written]);
+    // The same command would refuse to overwrite the file.
+    if run.resume == Resume::SameCommand {
+        run.resume = Resume::OtherUndoFile;
+    }
+    Ok(())
+}
+
+async fn execute_plan(
+    run: &mut CommandRun,
+    prepared: &Prepared,
+    options: &ApplyOptions,
+) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let is_dry = options.writing.dry_run != DryRun::None;
     if is_dry {

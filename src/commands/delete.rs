@@ -132,7 +132,7 @@ impl Script for DeleteScript<'_> {
         session::permissions::check_to_write(&cluster.server, user, &needed, writing).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
+    async fn execute(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
         execute_deletion(run, prepared, self.options).await
     }
 }

@@ -118,7 +118,7 @@ impl Script for DisbandScript<'_> {
         adopt_move_disband::check_permissions(&planned.cluster, needed, self.membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<Ending, Error> {
+    async fn execute(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<Ending, Error> {
         let read = &planned.read;
         let obstacles = Obstacles {
             unlisted: read.state.observed.record_to_keep.clone(),

@@ -149,7 +149,7 @@ impl Script for MoveScript<'_> {
             .await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
+    async fn execute(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
         execute_move(run, planned, self.options).await
     }
 }

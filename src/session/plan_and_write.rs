@@ -42,7 +42,7 @@ pub trait Script {
     ) -> Result<(), Error>;
 
     /// Executes the plan.
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<Ending, Error>;
+    async fn execute(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<Ending, Error>;
 }
 
 impl CommandRun {
@@ -69,7 +69,7 @@ impl CommandRun {
             let Some(mut planned) = planned? else {
                 return Ok(Ending::Done);
             };
-            match script.write(self, &mut planned).await {
+            match script.execute(self, &mut planned).await {
                 Err(error) if self.should_replan_after(&error) => outdated = Some(planned),
                 outcome => return outcome,
             }

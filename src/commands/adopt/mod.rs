@@ -158,7 +158,7 @@ impl Script for AdoptScript<'_> {
         adopt_move_disband::check_permissions(&planned.cluster, needed, membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<Ending, Error> {
+    async fn execute(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<Ending, Error> {
         let set = &planned.read.named.set;
         let selection = &planned.found.selection;
         let membership = &self.options.membership;
