@@ -81,13 +81,13 @@ pub(super) struct Follow<'a> {
     pub(super) observations: UnboundedSender<Observation>,
 }
 
-/// The first list of one collection. Holds the counter of collections that were not listed yet ([`Group::not_listed`]),
-/// until this collection is taken off it; `None` from then on, and if the collection is the only one of its group.
-struct FirstList<'g>(Cell<Option<&'g watch::Sender<usize>>>);
+/// A first list of a collection that is still due: its place on the counter of collections that were not listed yet
+/// ([`Group::not_listed`]). `None` once the list is done, and if the collection is the only one of its group.
+struct PendingFirstList<'g>(Cell<Option<&'g watch::Sender<usize>>>);
 
-impl FirstList<'_> {
+impl PendingFirstList<'_> {
     /// Notes that the collection was listed, or cannot be.
-    fn end(&self) {
+    fn note_done(&self) {
         if let Some(not_listed) = self.0.take() {
             not_listed.send_modify(|count| *count = count.saturating_sub(1));
         }
@@ -131,7 +131,7 @@ impl Follow<'_> {
         let lists = places.each_collection(places.cheapest_reach());
         if group.resource.scope == Scope::Namespaced && lists.iter().any(|place| place.namespace.is_none()) {
             let followed = group.followed_targets_in(None);
-            let first_list = FirstList(Cell::new(None));
+            let first_list = PendingFirstList(Cell::new(None));
             let following = self.follow_collection(&group, &lists[0], &first_list, followed);
             if following.await.is_ok() {
                 return;
@@ -142,7 +142,7 @@ impl Follow<'_> {
         group.not_listed.send_replace(lists.len());
         let following = lists.iter().map(async |place| {
             let followed = group.followed_targets_in(place.namespace.as_deref());
-            let first_list = FirstList(Cell::new(Some(&group.not_listed)));
+            let first_list = PendingFirstList(Cell::new(Some(&group.not_listed)));
             let following = self.follow_collection(&group, place, &first_list, followed);
             if let Err((pending, reason)) = following.await {
                 self.warn_of_polling(place, reason);
@@ -159,14 +159,14 @@ impl Follow<'_> {
         &self,
         group: &Group,
         place: &ListTarget,
-        first_list: &FirstList<'_>,
+        first_list: &PendingFirstList<'_>,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), (Vec<Followed<'t>>, &'static str)> {
         let selector = Selector::for_members(self.id, WHOLE_OBJECTS);
         loop {
             let watching = self.list_and_watch(group, place, &selector, first_list, &mut followed);
             let result = watching.await;
-            first_list.end();
+            first_list.note_done();
             match result {
                 Ok(()) => {}
                 Err(FollowError::Unwatchable(reason)) => {
@@ -192,7 +192,7 @@ impl Follow<'_> {
         group: &Group,
         place: &ListTarget,
         selector: &Selector,
-        first_list: &FirstList<'_>,
+        first_list: &PendingFirstList<'_>,
         followed: &mut [Followed<'_>],
     ) -> Result<(), FollowError> {
         let mut relist = self.relist;
@@ -213,7 +213,7 @@ impl Follow<'_> {
             Some((position, if_silent, if_reporting))
         });
         let (listed, version) = listed.await.map_err(|error| FollowError::from_list(&error))?;
-        first_list.end();
+        first_list.note_done();
         if listed.iter().any(|(_, _, if_reporting)| if_reporting.is_some()) {
             group.wait_until_all_listed().await;
         }

@@ -121,23 +121,23 @@ impl WaitTracker {
     /// Returns whether the wait ends because objects have failed.
     pub(super) fn ends_by_failure(&self, after_failure: AfterFailure) -> bool {
         match after_failure {
-            AfterFailure::Stop => self.has_any_failed(),
-            AfterFailure::WaitForTheOthers => self.has_any_failed() && self.have_all_settled(),
+            AfterFailure::Stop => self.has_any_failure_that_counts(),
+            AfterFailure::WaitForTheOthers => self.has_any_failure_that_counts() && self.have_all_settled(),
         }
     }
 
-    /// Returns whether an object that has to become Current has failed. A failure that may be from before the run does
-    /// not count until [`Self::count_old_failures_from_now_on`].
-    fn has_any_failed(&self) -> bool {
-        (0..self.len()).any(|index| self.is_failed(index))
+    fn has_any_failure_that_counts(&self) -> bool {
+        (0..self.len()).any(|index| self.counts_as_failed(index))
     }
 
     /// Returns whether each object has arrived or failed.
     fn have_all_settled(&self) -> bool {
-        (0..self.len()).all(|index| self.arrived[index] || self.is_failed(index))
+        (0..self.len()).all(|index| self.arrived[index] || self.counts_as_failed(index))
     }
 
-    fn is_failed(&self, index: usize) -> bool {
+    /// Returns whether the object has failed, or its Pods have. An object that is to go does not count, nor does a
+    /// failure that may be from before the run, until [`Self::count_old_failures_from_now_on`].
+    fn counts_as_failed(&self, index: usize) -> bool {
         let seen = self.seen[index].as_ref();
         let has_failed = seen.is_some_and(|seen| seen.state == State::Failed);
         let has_failed_itself = has_failed && self.targets[index].goal != Goal::Gone && !self.old[index];
@@ -288,7 +288,11 @@ mod tests {
             let awaited = tracker.record_status(0, status.clone()).expect("an event");
             assert_eq!(awaited.status, state, "{goal:?} {status:?}");
             assert_eq!(tracker.have_all_arrived(), arrived, "{goal:?} {status:?}");
-            assert_eq!(tracker.has_any_failed(), state == Failed, "{goal:?} {status:?}");
+            assert_eq!(
+                tracker.has_any_failure_that_counts(),
+                state == Failed,
+                "{goal:?} {status:?}"
+            );
             assert_eq!(
                 tracker.have_all_settled(),
                 arrived || state == Failed,
@@ -310,25 +314,25 @@ mod tests {
         };
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
         tracker.record_status(0, failed("so"));
-        assert!(!tracker.has_any_failed());
+        assert!(!tracker.has_any_failure_that_counts());
         tracker.record_status(0, failed("so"));
-        assert!(!tracker.has_any_failed());
+        assert!(!tracker.has_any_failure_that_counts());
         tracker.count_old_failures_from_now_on();
-        assert!(tracker.has_any_failed());
+        assert!(tracker.has_any_failure_that_counts());
         // A change since the first observation is from this run.
         for change in [failed("otherwise"), present("u", State::InProgress)] {
             let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
             tracker.record_status(0, failed("so"));
             tracker.record_status(0, change);
             tracker.record_status(0, failed("so"));
-            assert!(tracker.has_any_failed());
+            assert!(tracker.has_any_failure_that_counts());
         }
         // A failed read is not the first observation.
         let unread = || ObservedStatus::Unread("no".to_owned());
         let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
         tracker.record_status(0, unread());
         tracker.record_status(0, failed("so"));
-        assert!(!tracker.has_any_failed());
+        assert!(!tracker.has_any_failure_that_counts());
         // A failure that is first observed when controllers have had time counts at once.
         for before in [None, Some(unread())] {
             let mut tracker = WaitTracker::new(vec![target(Goal::Ready)]);
@@ -337,7 +341,7 @@ mod tests {
             }
             tracker.count_old_failures_from_now_on();
             tracker.record_status(0, failed("so"));
-            assert!(tracker.has_any_failed());
+            assert!(tracker.has_any_failure_that_counts());
         }
     }
 
