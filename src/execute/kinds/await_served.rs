@@ -67,14 +67,6 @@ pub async fn await_served(
     })
 }
 
-/// Sleeps before a request is sent again, at most until the run has to stop.
-pub async fn pause_unless_stopped(interrupt: &Interrupt) {
-    tokio::select! {
-        () = interrupt.wait_until_requested() => {}
-        () = sleep(FIRST_PAUSE) => {}
-    }
-}
-
 /// Names the CRD of a resource as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
 fn name_crd(resource: &Resource) -> String {
     format!(

@@ -1,5 +1,5 @@
 //! The kinds whose CRDs a run creates or changes. Objects of these kinds wait until the server serves the kind
-//! (`establish`), or validates by the changed schema (`schema_change`).
+//! (`await_served`), or validates by the changed schema (`schema_change`).
 
 pub mod await_served;
 pub mod schema_change;
@@ -7,18 +7,22 @@ pub mod schema_change;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use http::StatusCode;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, Reply};
-use crate::execute::Execution;
-use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served, pause_unless_stopped};
+use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served};
 use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
+use crate::execute::{Execution, Interrupt};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::plan::{LiveMembership, Seen, is_not_yet_served};
+
+/// The pause before a request is sent again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The kinds whose CRDs a run creates or changes.
 #[derive(Debug, Default)]
@@ -119,7 +123,15 @@ impl Execution<'_> {
             if !has_to_apply_again || self.interrupt.is_requested() {
                 return answer;
             }
-            pause_unless_stopped(self.interrupt).await;
+            pause_until_stopped(self.interrupt).await;
         }
+    }
+}
+
+/// Sleeps before a request is sent again; a stop of the run ends the pause.
+async fn pause_until_stopped(interrupt: &Interrupt) {
+    tokio::select! {
+        () = interrupt.wait_until_requested() => {}
+        () = sleep(PAUSE) => {}
     }
 }

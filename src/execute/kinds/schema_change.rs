@@ -23,7 +23,8 @@ use crate::cluster::apiserver::{ApiError, Reply};
 use crate::compare::changes::{CrdVersion, SchemaFieldSet};
 use crate::execute::Execution;
 use crate::execute::kinds::NewAndChangedKinds;
-use crate::execute::kinds::await_served::{PATIENCE, pause_unless_stopped};
+use crate::execute::kinds::await_served::PATIENCE;
+use crate::execute::kinds::pause_until_stopped;
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
 use crate::manifest::desired::{DesiredObject, kind_defined_by_crd};
 use crate::model::identity::GroupKind;
@@ -193,7 +194,7 @@ impl Execution<'_> {
             if changed_crd.used_schema(object, &answer, &self.writing.field_manager) != UsedSchema::Former {
                 return;
             }
-            pause_unless_stopped(self.interrupt).await;
+            pause_until_stopped(self.interrupt).await;
         }
     }
 }
