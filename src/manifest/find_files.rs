@@ -26,7 +26,7 @@ pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source
             let mut files = Vec::new();
             for path in find_path_or_matches(path)? {
                 if fs::metadata(&path)?.is_dir() {
-                    walk(&path, recursion, &mut files)?;
+                    collect_manifest_files(&path, recursion, &mut files)?;
                 } else if kustomize::is_kustomization_file(&path) {
                     return Err(Problem::Kustomization(path));
                 } else {
@@ -144,13 +144,17 @@ fn kubectl_pattern_to_glob(pattern: &str) -> Result<String, Problem> {
     Ok(translated)
 }
 
-/// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
+/// Adds the manifest files in a directory to `files`, in the order of Go's `filepath.Walk`: by file name,
 /// directories in their place among the files.
 ///
 /// A pipe in a directory is refused: reading it would wait without end, as kubectl does. In a volume of a ConfigMap or
 /// Secret, which has a link `..data`, directories that begin with two dots are left out: the links beside them point to
 /// their files, so each file would be read twice.
-fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
+fn collect_manifest_files(
+    directory: &Path,
+    recursion: Recursion,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), Problem> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     let is_volume = directory.join("..data").is_symlink();
@@ -162,7 +166,7 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Res
         if entry.file_type()?.is_dir() {
             let is_behind_links = is_volume && entry.file_name().as_encoded_bytes().starts_with(b"..");
             if recursion == Recursion::Recursive && !is_behind_links {
-                walk(&path, recursion, files)?;
+                collect_manifest_files(&path, recursion, files)?;
             }
         } else if has_manifest_extension(&path) {
             refuse_dangling_link(&path)?;

@@ -122,9 +122,9 @@ pub(super) fn to_manifests(
             (Vec::new(), Some(Err(faults.collect())))
         }
     };
-    let manifests = objects
-        .into_iter()
-        .map(|object| check_without_cluster::to_manifest(source, &object.map_err(|fault| vec![fault])?));
+    let manifests = objects.into_iter().map(|object| {
+        check_without_cluster::check_and_make_manifest(source, &object.map_err(|fault| vec![fault])?)
+    });
     faults.into_iter().chain(manifests)
 }
 

@@ -118,7 +118,8 @@ fn without_secrets_of_repository_address(text: &str) -> String {
     }
 }
 
-/// Returns the message of a program about this argument, without the parts of URLs that may be secret.
+/// Returns the message of a program without the parts of URLs that may be secret. The program's argument is masked as a
+/// whole, because it may have blanks; all other URLs are masked word by word.
 pub(super) fn message_without_url_secrets(message: &str, argument: &str) -> String {
     message
         .replace(argument, &without_url_secrets(argument))

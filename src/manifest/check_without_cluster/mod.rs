@@ -1,4 +1,4 @@
-//! Checks of an object that need no cluster.
+//! Makes the manifest of an object, after all checks that need no cluster.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) const LARGEST_OBJECT: usize = 3 << 20;
 const PART_OF_LABEL: &str = "applyset.kubernetes.io/part-of";
 
 /// Makes a manifest of an object, or returns all faults of the object, sorted by line.
-pub(super) fn to_manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, Vec<Fault>> {
+pub(super) fn check_and_make_manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, Vec<Fault>> {
     if !object.is_mapping() {
         return Err(vec![(
             line_of(object),
