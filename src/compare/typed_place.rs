@@ -97,14 +97,14 @@ impl<'n> TypedPlace<'n> {
 
     /// Returns the keys that distinguish the items of this list, each with its default; `None` if the list is a set, or
     /// if they are not known.
-    pub(super) fn list_keys_with_defaults(self) -> Option<Vec<(String, Option<Value>)>> {
+    pub(super) fn keys_of_list_with_defaults(self) -> Option<Vec<(String, Option<Value>)>> {
         match self.shape {
             Shape::BuiltIn => {
-                let keys = self.type_meta.list_keys_with_defaults(self.name)?.into_iter();
+                let keys = self.type_meta.keys_of_list_with_defaults(self.name)?.into_iter();
                 Some(keys.map(|(name, default)| (name.to_owned(), default)).collect())
             }
             shape => {
-                let keys = shape.list_map_keys_with_defaults()?.into_iter();
+                let keys = shape.keys_of_list_map_with_defaults()?.into_iter();
                 Some(
                     keys.map(|(name, default)| (name.to_owned(), default.cloned()))
                         .collect(),

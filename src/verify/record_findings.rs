@@ -14,7 +14,7 @@ use crate::model::text::first_names_and_more;
 use crate::plan::reason_not_a_member;
 use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
-use crate::read::found_set::{FoundSet, RecordStatus, recorded_kinds_with_names};
+use crate::read::found_set::{FoundSet, RecordStatus, recorded_kinds_with_shown_names};
 
 /// Applies the rules to the record. Returns nothing if the parent has no valid record: the rules about the parent
 /// report that.
@@ -28,7 +28,7 @@ pub(super) fn check_record(
     let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
-    let mut findings: Vec<Finding> = recorded_kinds_with_names(applyset_record, discovery)
+    let mut findings: Vec<Finding> = recorded_kinds_with_shown_names(applyset_record, discovery)
         .into_iter()
         .filter_map(|(name, entry)| check_entry(set, applyset_record, &name, entry))
         .collect();
@@ -157,7 +157,7 @@ fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
 
 /// Returns the part of the record whose kinds are served, with a misspelled kind as the server spells it.
 pub(super) fn record_of_served_kinds(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
-    let kinds = recorded_kinds_with_names(recorded, discovery).into_iter();
+    let kinds = recorded_kinds_with_shown_names(recorded, discovery).into_iter();
     Record {
         group_kinds: kinds
             .filter_map(|(_, entry)| match entry {

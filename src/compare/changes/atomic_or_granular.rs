@@ -159,7 +159,9 @@ impl<'a> Shape<'a> {
 
     /// Returns the keys that distinguish items of an associative list, each with its default;
     /// `None` for a set.
-    pub(in crate::compare) fn list_map_keys_with_defaults(self) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
+    pub(in crate::compare) fn keys_of_list_map_with_defaults(
+        self,
+    ) -> Option<Vec<(&'a str, Option<&'a Value>)>> {
         let Self::Schema(schema, _) = self else {
             return None;
         };

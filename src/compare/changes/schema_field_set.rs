@@ -138,7 +138,7 @@ impl FieldSetBuilder<'_> {
     }
 
     fn add_item(&mut self, list: Shape<'_>, item: &Value, path: &str) -> Step {
-        let Some(keys) = list.list_map_keys_with_defaults() else {
+        let Some(keys) = list.keys_of_list_map_with_defaults() else {
             self.add_path(format!("{path}/v:{item}"));
             return Some(());
         };

@@ -223,7 +223,7 @@ fn with_itself(mut node: Fields) -> Fields {
 type ItemKeys = Vec<(String, Option<Value>)>;
 
 fn item_keys(list: TypedPlace<'_>, entries: &ManagedFieldsEntries<'_>) -> ItemKeys {
-    list.list_keys_with_defaults().unwrap_or_else(|| {
+    list.keys_of_list_with_defaults().unwrap_or_else(|| {
         let names = entries.names_of_item_keys().into_iter();
         names.map(|name| (name, None)).collect()
     })

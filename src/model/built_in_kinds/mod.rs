@@ -69,7 +69,7 @@ impl<'a> TypeMeta<'a> {
 
     /// Returns the keys that distinguish the items of lists of this name, each with its default; `None` for sets and for
     /// lists that are owned as one value.
-    pub fn list_keys_with_defaults(self, name: &str) -> Option<Vec<(&'static str, Option<Value>)>> {
+    pub fn keys_of_list_with_defaults(self, name: &str) -> Option<Vec<(&'static str, Option<Value>)>> {
         let keys = self.find_fact("list-keys", name).filter(|keys| *keys != "no")?;
         let with_defaults = keys.split(',').map(|key| match key.split_once(':') {
             Some((name, default)) => (name, serde_json::from_str(default).ok()),
@@ -192,14 +192,14 @@ mod tests {
         let port =
             |name, default: Option<&str>| Some(vec![(name, None), ("protocol", default.map(Value::from))]);
         assert_eq!(
-            core("Service").list_keys_with_defaults("ports"),
+            core("Service").keys_of_list_with_defaults("ports"),
             port("port", Some("TCP"))
         );
         assert_eq!(
-            core("Pod").list_keys_with_defaults("ports"),
+            core("Pod").keys_of_list_with_defaults("ports"),
             port("containerPort", Some("TCP"))
         );
-        assert_eq!(core("Pod").list_keys_with_defaults("finalizers"), None);
+        assert_eq!(core("Pod").keys_of_list_with_defaults("finalizers"), None);
         assert!(core("Pod").has_atomic_items("imagePullSecrets") && !core("Pod").has_atomic_items("env"));
         assert!(core("Secret").is_bytes_field("data", "any"));
         assert!(!core("ConfigMap").is_bytes_field("data", "any"));

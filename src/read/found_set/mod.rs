@@ -102,7 +102,7 @@ impl FoundSet {
     /// An entry of the deprecated form is returned as recorded (`resource.group`) if its kind cannot be determined.
     pub fn recorded_kind_names(&self, discovery: &Discovery) -> Option<Vec<String>> {
         let recorded = self.recorded()?;
-        let names: BTreeSet<String> = recorded_kinds_with_names(recorded, discovery)
+        let names: BTreeSet<String> = recorded_kinds_with_shown_names(recorded, discovery)
             .into_iter()
             .map(|(name, _)| name)
             .collect();
@@ -122,7 +122,7 @@ impl FoundSet {
         let Some(recorded) = self.recorded() else {
             return Visibility::Nothing;
         };
-        let has_unknowable = recorded_kinds_with_names(recorded, discovery)
+        let has_unknowable = recorded_kinds_with_shown_names(recorded, discovery)
             .iter()
             .any(|(_, entry)| {
                 matches!(
@@ -233,7 +233,7 @@ fn find_served_recorded_resources(
     recorded: &ParentAnnotations,
     discovery: &Discovery,
 ) -> BTreeMap<GroupKind, Arc<Resource>> {
-    recorded_kinds_with_names(recorded, discovery)
+    recorded_kinds_with_shown_names(recorded, discovery)
         .into_iter()
         .filter_map(|(_, entry)| match entry {
             RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
@@ -249,7 +249,7 @@ fn find_served_recorded_resources(
 
 /// Returns the recorded kinds by the names to show. An entry of the deprecated form is named by its kind, if that can
 /// be determined.
-pub fn recorded_kinds_with_names<'d>(
+pub fn recorded_kinds_with_shown_names<'d>(
     recorded: &ParentAnnotations,
     discovery: &'d Discovery,
 ) -> Vec<(String, RecordedKind<'d>)> {
