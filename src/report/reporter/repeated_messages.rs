@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fourth_message_of_a_group_and_all_others_are_counted() {
+    fn the_fourth_message_of_a_group_and_all_later_ones_are_counted() {
         let mut hints = MessagesSoFar::default();
         for number in 0..15 {
             let message = Message::new("conflict")
