@@ -9,7 +9,7 @@ use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::{Apply, SkipReason};
+use crate::plan::{Apply, ReasonToKeep};
 
 impl Applied {
     /// Reports a member that was not sent, or that its apply did not change. A member from which the plan removes owner
@@ -123,7 +123,7 @@ impl Execution<'_> {
     pub(super) fn warn_if_pruning_is_disabled(&self, sink: &mut Sink<'_>) {
         let skips = self.plan.skips.iter();
         let unpruned = skips
-            .filter(|skip| skip.reason == SkipReason::PruningDisabled)
+            .filter(|skip| skip.reason == ReasonToKeep::PruningDisabled)
             .count();
         if unpruned > 0 {
             sink(Event::Warning(format!(

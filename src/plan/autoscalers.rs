@@ -10,7 +10,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::dependencies::list_live_dependencies_with_dependents;
-use super::{Judge, Policy, SkipReason};
+use super::{Judge, Policy, ReasonToKeep};
 use crate::compare::ownership::ReplicasPath;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
@@ -61,7 +61,7 @@ pub fn find_autoscalers_gone_after_run(
     let going = skips.into_iter().filter(|skip| {
         matches!(
             skip.reason,
-            SkipReason::Terminating { .. } | SkipReason::OwnedCopy(_)
+            ReasonToKeep::Terminating { .. } | ReasonToKeep::OwnedCopy(_)
         )
     });
     let leaving = prunes.into_iter().chain(going.map(|skip| skip.live));

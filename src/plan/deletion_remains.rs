@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::dependencies::list_live_dependencies_with_dependents;
 use super::prune_rules::reason_to_keep_by_metadata;
-use super::{KeptObjects, ParentDisposition, SkipReason, holds_parent_of};
+use super::{KeptObjects, ParentDisposition, ReasonToKeep, holds_parent_of};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
@@ -41,11 +41,11 @@ impl Remains {
         let mut rest = Vec::new();
         for live in objects {
             match reason_to_keep_by_metadata(&live, set, appliers) {
-                Some(SkipReason::Terminating { .. }) => remains.going.push(live),
-                Some(SkipReason::Owned { owner, .. }) if deleted.contains(&owner.uid) => {
+                Some(ReasonToKeep::Terminating { .. }) => remains.going.push(live),
+                Some(ReasonToKeep::Owned { owner, .. }) if deleted.contains(&owner.uid) => {
                     remains.going.push(live);
                 }
-                Some(SkipReason::Owned { .. } | SkipReason::Protected { .. }) => remains.kept.push(live),
+                Some(ReasonToKeep::Owned { .. } | ReasonToKeep::Protected { .. }) => remains.kept.push(live),
                 _ if containers_of_kept.contains(&live.uid) => remains.kept.push(live),
                 _ => rest.push(live),
             }

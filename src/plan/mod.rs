@@ -32,12 +32,12 @@ mod preconditions;
 mod prune_rules;
 mod prune_waves;
 mod prunes_judged_again;
+mod reason_to_keep;
 pub mod recorded_kinds;
 mod recreation;
 mod refusal;
 mod refuse_to_prune_all;
 pub mod saved;
-mod skip_reason;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -80,13 +80,13 @@ pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::StateAfterWait;
+pub use reason_to_keep::{ReasonToKeep, describe_label_writers};
 pub use recreation::{
     Recreate, RecreationObstacle, claims_after_recreation, describe_lost_volume_data, loses_data,
 };
 pub use refusal::{
     Refusal, describe_released_copies, list_with_keep_annotations, refuse_hooks, refuse_large_annotations,
 };
-pub use skip_reason::{SkipReason, describe_label_writers};
 
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;

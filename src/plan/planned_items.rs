@@ -1,7 +1,7 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
 use super::refusal::describe_losses;
-use super::{DependencyEdges, Dependents, Preconditions, Refusal, SkipReason};
+use super::{DependencyEdges, Dependents, Preconditions, ReasonToKeep, Refusal};
 use crate::compare::changes::Reason;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
@@ -106,7 +106,7 @@ pub struct Skip {
     /// The object.
     pub live: Live,
     /// Reason for which it is kept.
-    pub reason: SkipReason,
+    pub reason: ReasonToKeep,
 }
 
 impl Skip {
@@ -115,7 +115,7 @@ impl Skip {
     pub fn stays_despite_pruning(&self) -> bool {
         !matches!(
             self.reason,
-            SkipReason::Terminating { .. } | SkipReason::PruningDisabled | SkipReason::OwnedCopy(_)
+            ReasonToKeep::Terminating { .. } | ReasonToKeep::PruningDisabled | ReasonToKeep::OwnedCopy(_)
         )
     }
 }

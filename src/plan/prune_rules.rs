@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Policy, Pruning, Refusal, SkipReason, holds_parent_of};
+use super::{Policy, Pruning, ReasonToKeep, Refusal, holds_parent_of};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 
@@ -15,7 +15,7 @@ pub enum Judgement {
     /// The object is deleted.
     Prune,
     /// The object is kept, and its kind and namespace stay in the record.
-    Skip(SkipReason),
+    Skip(ReasonToKeep),
     /// The set does not delete the object: it is desired, the set's parent, or not labeled as a member.
     Ignore,
     /// The object may not be deleted, for this reason.
@@ -30,13 +30,13 @@ pub(super) fn judge_by_metadata(live: &Live, set: &Set, policy: &Policy) -> Judg
     }
     // An object that is already being deleted is reported as such, even if pruning is disabled.
     if policy.pruning == Pruning::Disabled && live.presence == Presence::Present {
-        return Judgement::Skip(SkipReason::PruningDisabled);
+        return Judgement::Skip(ReasonToKeep::PruningDisabled);
     }
     let would_delete_parent = policy.pruning != Pruning::WholeSet && holds_parent_of(set, live);
     match reason_to_keep_by_metadata(live, set, &policy.appliers) {
         // The advice for a copied label is to delete the object, and that would delete the parent.
-        None | Some(SkipReason::CopiedLabel { .. }) if would_delete_parent => {
-            Judgement::Skip(SkipReason::HoldsParent)
+        None | Some(ReasonToKeep::CopiedLabel { .. }) if would_delete_parent => {
+            Judgement::Skip(ReasonToKeep::HoldsParent)
         }
         None => Judgement::Prune,
         Some(reason) => Judgement::Skip(reason),
@@ -49,17 +49,17 @@ pub(super) fn reason_to_keep_by_metadata(
     live: &Live,
     set: &Set,
     appliers: &BTreeSet<String>,
-) -> Option<SkipReason> {
+) -> Option<ReasonToKeep> {
     if live.presence == Presence::Terminating {
-        return Some(SkipReason::Terminating {
+        return Some(ReasonToKeep::Terminating {
             waits_for: live.waits_for.clone(),
         });
     }
     let copied = reason_for_copied_label(live, appliers);
     if let Some(owner) = live.foreign_owner(set.parent_uid.as_deref()) {
         return Some(match copied {
-            Some(_) => SkipReason::OwnedCopy(owner.clone()),
-            None => SkipReason::Owned {
+            Some(_) => ReasonToKeep::OwnedCopy(owner.clone()),
+            None => ReasonToKeep::Owned {
                 owner: owner.clone(),
                 keep_annotation: live.keep_annotation.clone(),
             },
@@ -67,7 +67,7 @@ pub(super) fn reason_to_keep_by_metadata(
     }
     let keep_annotation = live.keep_annotation.clone();
     keep_annotation
-        .map(|keep_annotation| SkipReason::Protected { keep_annotation })
+        .map(|keep_annotation| ReasonToKeep::Protected { keep_annotation })
         .or(copied)
 }
 
@@ -83,8 +83,8 @@ pub fn reason_not_a_member(
     live: &Live,
     parent_uid: Option<&str>,
     appliers: &BTreeSet<String>,
-) -> Option<SkipReason> {
-    let owned = live.foreign_owner(parent_uid).map(|owner| SkipReason::Owned {
+) -> Option<ReasonToKeep> {
+    let owned = live.foreign_owner(parent_uid).map(|owner| ReasonToKeep::Owned {
         owner: owner.clone(),
         keep_annotation: None,
     });
@@ -92,8 +92,8 @@ pub fn reason_not_a_member(
 }
 
 /// Returns the reason to keep an object whose part-of label no applier wrote; `None` if an applier wrote it.
-fn reason_for_copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    (!live.has_part_of_label_written_by(appliers)).then(|| SkipReason::CopiedLabel {
+fn reason_for_copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<ReasonToKeep> {
+    (!live.has_part_of_label_written_by(appliers)).then(|| ReasonToKeep::CopiedLabel {
         writers: live.part_of_writers.clone(),
     })
 }
@@ -111,7 +111,7 @@ mod tests {
         judge_by_metadata(&candidate, &set(), &policy())
     }
 
-    fn reason(judgement: Judgement) -> SkipReason {
+    fn reason(judgement: Judgement) -> ReasonToKeep {
         match judgement {
             Judgement::Skip(reason) => reason,
             other => panic!("{other:?}"),
@@ -158,7 +158,7 @@ mod tests {
         let service = owner("v1", "Service", "web");
         assert_eq!(
             reason(judged(|live| live.owners.push(service.clone()))),
-            SkipReason::Owned {
+            ReasonToKeep::Owned {
                 owner: service,
                 keep_annotation: None
             }
@@ -172,7 +172,7 @@ mod tests {
             live.owners.push(service.clone());
             live.part_of_writers = vec!["endpoint-slice-controller".to_owned()];
         };
-        assert_eq!(reason(judged(copied)), SkipReason::OwnedCopy(service.clone()));
+        assert_eq!(reason(judged(copied)), ReasonToKeep::OwnedCopy(service.clone()));
         let is_copy = |change: &dyn Fn(&mut Live)| {
             let mut candidate = live("ConfigMap", Some("shop"), "a");
             change(&mut candidate);
@@ -191,7 +191,7 @@ mod tests {
         let namesake = owner("v1", "Secret", "web");
         assert_eq!(
             reason(judged(|live| live.owners.push(namesake.clone()))),
-            SkipReason::Owned {
+            ReasonToKeep::Owned {
                 owner: namesake,
                 keep_annotation: None
             }
@@ -206,7 +206,7 @@ mod tests {
             vec!["kubectl-label".to_owned()],
         ] {
             let judgement = judged(|live| live.part_of_writers.clone_from(&writers));
-            assert_eq!(reason(judgement), SkipReason::CopiedLabel { writers });
+            assert_eq!(reason(judgement), ReasonToKeep::CopiedLabel { writers });
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
     fn objects_with_a_keep_annotation_are_kept() {
         let keep_annotation = "helm.sh/resource-policy: keep".to_owned();
         let judgement = judged(|live| live.keep_annotation = Some(keep_annotation.clone()));
-        assert_eq!(reason(judgement), SkipReason::Protected { keep_annotation });
+        assert_eq!(reason(judgement), ReasonToKeep::Protected { keep_annotation });
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         definition.part_of = Some(custom.id.to_string());
         assert_eq!(
             reason(judge_by_metadata(&definition, &custom, &policy())),
-            SkipReason::HoldsParent
+            ReasonToKeep::HoldsParent
         );
     }
 
@@ -252,7 +252,7 @@ mod tests {
         });
         assert_eq!(
             reason(judgement),
-            SkipReason::Terminating {
+            ReasonToKeep::Terminating {
                 waits_for: vec!["finalizer x".to_owned()]
             }
         );
@@ -265,7 +265,7 @@ mod tests {
             ..policy()
         };
         let judgement = judge_by_metadata(&live("ConfigMap", Some("shop"), "a"), &set(), &policy);
-        assert_eq!(reason(judgement), SkipReason::PruningDisabled);
+        assert_eq!(reason(judgement), ReasonToKeep::PruningDisabled);
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         let mut namespace = live("Namespace", None, "shop");
         assert_eq!(
             reason(judge_by_metadata(&namespace, &set(), &policy())),
-            SkipReason::HoldsParent
+            ReasonToKeep::HoldsParent
         );
         namespace.key.name = "other".to_owned();
         assert_eq!(judge_by_metadata(&namespace, &set(), &policy()), Judgement::Prune);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Observed, Plan, Policy, Refusal, Risk, SkipReason};
+use super::{Observed, Plan, Policy, ReasonToKeep, Refusal, Risk};
 use crate::manifest::desired::Desired;
 use crate::model::generated_name::without_content_hash;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -30,7 +30,7 @@ pub(super) fn refuse_to_prune_all(
     let not_desired = objects.len() + plan.skips.len();
     let staying = plan.skips.iter().filter(|skip| skip.stays_despite_pruning());
     let kept = staying
-        .filter(|skip| !matches!(skip.reason, SkipReason::CopiedLabel { .. }))
+        .filter(|skip| !matches!(skip.reason, ReasonToKeep::CopiedLabel { .. }))
         .count();
     let is_any_member_desired = observed.members.len() > not_desired;
     let lost = count_prunes_without_successor(plan, desired);

@@ -9,7 +9,7 @@ use crate::manifest::Source;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::plan::{
-    Apply, Consent, LiveMembership, MembershipPlan, Observed, Plan, Policy, Proposal, Refusal, SkipReason,
+    Apply, Consent, LiveMembership, MembershipPlan, Observed, Plan, Policy, Proposal, ReasonToKeep, Refusal,
 };
 use crate::report::{self, PlanOutline, Question, Style};
 
@@ -123,10 +123,10 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
 
 /// Returns the objects that a plan keeps, with the reasons, except for copies: the garbage collector deletes those with
 /// their owner.
-fn kept_objects(plan: &Plan) -> Vec<(ObjectKey, SkipReason)> {
+fn kept_objects(plan: &Plan) -> Vec<(ObjectKey, ReasonToKeep)> {
     plan.skips
         .iter()
-        .filter(|skip| !matches!(skip.reason, SkipReason::OwnedCopy(_)))
+        .filter(|skip| !matches!(skip.reason, ReasonToKeep::OwnedCopy(_)))
         .map(|skip| (skip.live.key.clone(), skip.reason.clone()))
         .collect()
 }

@@ -8,7 +8,7 @@ use super::{ExaminedSet, name_for_kubectl, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::first_names_and_more;
-use crate::plan::{SkipReason, describe_label_writers, reason_not_a_member};
+use crate::plan::{ReasonToKeep, describe_label_writers, reason_not_a_member};
 use crate::read::found_set::FoundSet;
 
 /// The hint of [`Rule::UnrecordedMember`].
@@ -141,7 +141,7 @@ fn finding_if_label_is_copied(
 
 fn reason_to_keep(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<String> {
     Some(match reason_not_a_member(live, parent_uid, appliers)? {
-        SkipReason::CopiedLabel { writers } => describe_label_writers(&writers),
+        ReasonToKeep::CopiedLabel { writers } => describe_label_writers(&writers),
         reason => reason.to_string(),
     })
 }

@@ -21,7 +21,9 @@ use crate::model::live::Tracking;
 use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, FoundBy, MembershipPlan, MembershipSkip, Proposal, Refusal, SkipReason};
+use crate::plan::{
+    self, Candidate, FoundBy, MembershipPlan, MembershipSkip, Proposal, ReasonToKeep, Refusal,
+};
 use crate::read::{Cluster, NamedSet, find_parents_of_sets, resolve_named_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -270,7 +272,7 @@ fn never_pruned_warnings(candidates: &[Candidate], set: &Set, appliers: &BTreeSe
     let warnings = labeled.filter_map(|candidate| {
         let live = &candidate.live;
         match plan::reason_not_a_member(live, set.parent_uid.as_deref(), appliers)? {
-            SkipReason::CopiedLabel { writers } => Some(format!(
+            ReasonToKeep::CopiedLabel { writers } => Some(format!(
                 "{}: in the set, but never pruned: {}; remove the label {PART_OF_LABEL}, then adopt it again",
                 live.key,
                 plan::describe_label_writers(&writers)

@@ -17,7 +17,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{
-    Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, list_with_keep_annotations,
+    Judge, Judgement, KeptObjects, Preconditions, ReasonToKeep, Refusal, list_with_keep_annotations,
 };
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
@@ -95,7 +95,7 @@ impl ObjectsKeptInsteadOfDeleted {
     /// Returns the outcome of a namespace or CRD that is kept because a kept object would be lost with it; `None` if
     /// there is no such object.
     pub fn outcome_if_container_holds_kept(&self, container: &Live) -> Option<ObjectOutcome> {
-        let reason = SkipReason::HoldsKept {
+        let reason = ReasonToKeep::HoldsKept {
             kept: self.kept_object_in(container)?.clone(),
         };
         let subject = Subject::from_live(container);

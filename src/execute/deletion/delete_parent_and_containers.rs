@@ -25,7 +25,7 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::plan::{ParentDisposition, Remains, SkipReason};
+use crate::plan::{ParentDisposition, ReasonToKeep, Remains};
 use crate::read::WHOLE_OBJECTS;
 
 impl Execution<'_> {
@@ -137,7 +137,7 @@ impl Execution<'_> {
                     sink(outcome_event(
                         live,
                         Action::Skipped,
-                        SkipReason::HoldsParent.to_string(),
+                        ReasonToKeep::HoldsParent.to_string(),
                     ));
                 }
                 ending
@@ -351,7 +351,7 @@ impl Execution<'_> {
         let skips = self.plan.skips.iter();
         let kept = skips
             .filter(|skip| {
-                !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
+                !matches!(skip.reason, ReasonToKeep::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
             })
             .count();
         if kept > 0 {

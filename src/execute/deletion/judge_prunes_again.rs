@@ -12,7 +12,7 @@ use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Resource;
 use crate::model::user_annotations::PruneOrder;
-use crate::plan::{Plan, Skip, SkipReason, StateAfterWait};
+use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
 use crate::read::{ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
@@ -90,10 +90,10 @@ impl Execution<'_> {
         let skipped = delete::skipped_outcome_without_reason(&skip.live);
         let is_kept_for_others = matches!(
             skip.reason,
-            SkipReason::Needed { .. }
-                | SkipReason::HoldsKept { .. }
-                | SkipReason::HoldsAnnotated { .. }
-                | SkipReason::HoldsParent
+            ReasonToKeep::Needed { .. }
+                | ReasonToKeep::HoldsKept { .. }
+                | ReasonToKeep::HoldsAnnotated { .. }
+                | ReasonToKeep::HoldsParent
         );
         let outcome = if self.plan.preconditions.is_of_saved_plan() && !is_kept_for_others {
             pruned.failed += 1;

@@ -12,7 +12,7 @@ use crate::execute::deletion::delete::DeleteContext;
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::plan::{SkipReason, is_namespace_or_crd};
+use crate::plan::{ReasonToKeep, is_namespace_or_crd};
 use crate::read::{self, ContentsError, KindWait};
 
 impl DeleteContext<'_> {
@@ -44,7 +44,7 @@ impl DeleteContext<'_> {
                 .reason_to_keep_container_with_contents(live, contents.get(&live.key)?)?;
             Some(match &reason {
                 // No object is known to be lost, but some kinds cannot be listed any more: that is a failure.
-                SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
+                ReasonToKeep::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())
                 }
                 _ => ObjectOutcome::new_with_reason(

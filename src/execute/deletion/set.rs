@@ -20,7 +20,7 @@ use crate::execute::{Execution, Sink};
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::text::counted;
-use crate::plan::{SkipReason, holds_parent_of};
+use crate::plan::{ReasonToKeep, holds_parent_of};
 
 /// Outcome of deleting the members.
 #[derive(Debug)]
@@ -217,7 +217,7 @@ impl Execution<'_> {
         self.plan
             .skips
             .iter()
-            .filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }))
+            .filter(|skip| matches!(skip.reason, ReasonToKeep::HoldsAnnotated { .. }))
             .map(|skip| skip.live.uid.clone())
             .collect()
     }
@@ -246,7 +246,7 @@ impl Execution<'_> {
     /// that were terminating already.
     pub fn members_to_be_gone_before_parent(&self) -> impl Iterator<Item = &Live> {
         let skips = self.plan.skips.iter();
-        let terminating = skips.filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
+        let terminating = skips.filter(|skip| matches!(skip.reason, ReasonToKeep::Terminating { .. }));
         self.plan
             .all_prunes()
             .filter(|live| !self.is_parent_container(live))

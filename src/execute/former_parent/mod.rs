@@ -32,7 +32,7 @@ use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
-use crate::plan::{MemberScopeUnknown, ParentDisposition, Remains, SkipReason, decide_parent_disposition};
+use crate::plan::{MemberScopeUnknown, ParentDisposition, ReasonToKeep, Remains, decide_parent_disposition};
 use crate::read::{self, ListError, LiveParent, UndeterminedKindError};
 
 /// The aim of a run for the parent of a set that it takes objects out of.
@@ -328,7 +328,7 @@ impl ParentRelease<'_> {
         let Some(left) = removed else { return Ok(None) };
         let reason = match left {
             DeletedParent::GoneBefore => GONE_ALREADY.to_owned(),
-            DeletedParent::TerminatingBefore => SkipReason::Terminating {
+            DeletedParent::TerminatingBefore => ReasonToKeep::Terminating {
                 waits_for: live.waits_for.clone(),
             }
             .to_string(),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Refusal, SkipReason};
+use super::{ReasonToKeep, Refusal};
 use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
@@ -100,14 +100,14 @@ pub(super) fn reason_to_keep_filled_since_plan(
     planned: Option<&Contents>,
     now: &Contents,
     deleted: &DeletedObjects,
-) -> Option<SkipReason> {
+) -> Option<ReasonToKeep> {
     // The planned contents were not a loss, or the user has agreed to lose them.
     let agreed_objects = planned.map_or(&[][..], |planned| &planned.objects);
     let agreed_unknown = planned.map_or_else(Vec::new, |planned| deleted.find_unlisted_resources(planned));
     let mut unknown = deleted.find_unlisted_resources(now);
     unknown.retain(|name| !agreed_unknown.contains(name));
     let lost = find_lost_objects(now, agreed_objects, &deleted.uids);
-    (!lost.is_empty() || !unknown.is_empty()).then(|| SkipReason::FilledSincePlan {
+    (!lost.is_empty() || !unknown.is_empty()).then(|| ReasonToKeep::FilledSincePlan {
         lost: to_keys(&lost),
         unknown,
     })

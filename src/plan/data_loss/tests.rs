@@ -136,7 +136,7 @@ fn a_namespace_in_which_something_is_kept_is_kept_whatever_is_allowed() {
     };
     let plan = plan(&set(), &manifests, &observed, &careless());
     assert_eq!(plan.count_prunes(), 0);
-    let reason = SkipReason::HoldsKept { kept: kept.key };
+    let reason = ReasonToKeep::HoldsKept { kept: kept.key };
     assert!(
         plan.skips
             .iter()
@@ -193,7 +193,7 @@ fn a_container_with_an_annotated_object_of_others_is_kept_whatever_is_allowed() 
         let counts = (plan.count_prunes(), plan.skips.len(), plan.refusals.len());
         assert_eq!(counts, expected, "{now:?}");
         let is_annotated = |skip: &super::super::Skip| {
-            skip.live == namespace && matches!(skip.reason, SkipReason::HoldsAnnotated { .. })
+            skip.live == namespace && matches!(skip.reason, ReasonToKeep::HoldsAnnotated { .. })
         };
         assert!(plan.skips.iter().all(is_annotated), "{:?}", plan.skips);
     }
@@ -360,7 +360,7 @@ fn what_came_in_since_the_plan_keeps_its_container() {
         let going = DeletedObjects::new(plan.prunes.iter().flatten());
         let reason = reason_to_keep_filled_since_plan(seen.as_ref(), &now, &going);
         let counts = reason.map(|reason| match reason {
-            SkipReason::FilledSincePlan { lost, unknown } => (lost.len(), unknown.len()),
+            ReasonToKeep::FilledSincePlan { lost, unknown } => (lost.len(), unknown.len()),
             other => panic!("{other:?}"),
         });
         assert_eq!(counts, expected, "{seen:?} {now:?}");

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Observed, Plan, Policy, Pruning, Risk, Skip, SkipReason, loses_data};
+use super::{Observed, Plan, Policy, Pruning, ReasonToKeep, Risk, Skip, loses_data};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
@@ -249,7 +249,7 @@ impl Dependents {
 fn must_outlive_owners(skip: &Skip, losses_of_owned: Risk) -> bool {
     let live = &skip.live;
     match skip.reason {
-        SkipReason::Owned { .. } | SkipReason::PruningDisabled => {
+        ReasonToKeep::Owned { .. } | ReasonToKeep::PruningDisabled => {
             let is_lossy = live.parent_of.is_some() || loses_data(&live.key.group_kind);
             live.keep_annotation.is_some() || is_lossy && losses_of_owned == Risk::Refused
         }

@@ -28,14 +28,14 @@ fn config_map(name: &str, owners: &[&str]) -> Live {
     owned("ConfigMap", Some("shop"), name, owners)
 }
 
-fn left_to(owner: &OwnerReference) -> SkipReason {
-    SkipReason::Owned {
+fn left_to(owner: &OwnerReference) -> ReasonToKeep {
+    ReasonToKeep::Owned {
         owner: owner.clone(),
         keep_annotation: None,
     }
 }
 
-fn kept(live: &Live, reason: SkipReason) -> Skip {
+fn kept(live: &Live, reason: ReasonToKeep) -> Skip {
     Skip {
         live: live.clone(),
         reason,
@@ -97,7 +97,7 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
         ..other.clone()
     };
     let at_risk = expected("other", &["pruned"], &["pruned"]);
-    for reason in [left_to(&owner), SkipReason::HoldsParent] {
+    for reason in [left_to(&owner), ReasonToKeep::HoldsParent] {
         let skips = [kept(&annotated, reason)];
         assert_eq!(found(&members, &skips, Observed::default()), at_risk);
     }
@@ -112,7 +112,7 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
         let left = kept(&lossy, left_to(&owner));
         assert_eq!(found(&members, &[left], Observed::default()), at_risk);
     }
-    let going = kept(&annotated, SkipReason::Terminating { waits_for: vec![] });
+    let going = kept(&annotated, ReasonToKeep::Terminating { waits_for: vec![] });
     assert_eq!(found(&members, &[going], Observed::default()), nothing());
 
     let parent = Observed {
@@ -223,12 +223,12 @@ fn containers_are_found_if_a_cluster_scoped_object_is_deleted() {
         members: vec![desired("ConfigMap", Some("desired"), "a")],
         ..Desired::default()
     };
-    let reason = || SkipReason::HoldsParent;
+    let reason = || ReasonToKeep::HoldsParent;
     let skips = [
         kept(&owned("Widget.example.com", Some("kept"), "b", &[]), reason()),
         kept(
             &config_map("going", &[]),
-            SkipReason::Terminating { waits_for: vec![] },
+            ReasonToKeep::Terminating { waits_for: vec![] },
         ),
         kept(&owned("ConfigMap", Some("pruned"), "c", &[]), reason()),
     ];

@@ -9,7 +9,7 @@ use super::data_loss::DeletedObjects;
 use super::dependencies::list_live_dependencies_with_dependents;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
-    Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
+    Judgement, Plan, Policy, Pruning, ReasonToKeep, Refusal, Risk, Skip, data_loss, holds_parent_of,
     prune_rules,
 };
 use crate::manifest::HookManifest;
@@ -256,7 +256,7 @@ impl<'a> Judge<'a> {
             return Judgement::Ignore;
         }
         match prune_rules::judge_by_metadata(live, self.set, self.policy) {
-            judgement @ (Judgement::Prune | Judgement::Skip(SkipReason::PruningDisabled)) => {
+            judgement @ (Judgement::Prune | Judgement::Skip(ReasonToKeep::PruningDisabled)) => {
                 self.reason_to_keep_hook(live).map_or(judgement, Judgement::Skip)
             }
             judgement => judgement,
@@ -264,20 +264,20 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the reason to keep a member that the manifests still hold as a hook.
-    fn reason_to_keep_hook(&self, live: &Live) -> Option<SkipReason> {
+    fn reason_to_keep_hook(&self, live: &Live) -> Option<ReasonToKeep> {
         let hook = self.hooks.iter().find(|hook| hook.is_of_object(&live.key))?;
         let hook_annotation = hook.hook.annotation.clone();
-        Some(SkipReason::Hook { hook_annotation })
+        Some(ReasonToKeep::Hook { hook_annotation })
     }
 
     /// Returns the reason to keep an object because other objects stay: it contains them, or they depend on it.
-    fn reason_to_keep_for_others(&self, live: &Live) -> Option<SkipReason> {
+    fn reason_to_keep_for_others(&self, live: &Live) -> Option<ReasonToKeep> {
         if let Some(kept) = self.kept.kept_object_in(live) {
-            return Some(SkipReason::HoldsKept { kept: kept.clone() });
+            return Some(ReasonToKeep::HoldsKept { kept: kept.clone() });
         }
         let dependent = self.needed_by_kept.get(&live.key);
         if let Some(dependent) = dependent.or_else(|| self.needed_by_desired.get(&live.key).copied()) {
-            return Some(SkipReason::Needed {
+            return Some(ReasonToKeep::Needed {
                 dependent: dependent.clone(),
             });
         }
@@ -286,7 +286,7 @@ impl<'a> Judge<'a> {
             return Some(reason);
         }
         // As long as any member is kept, the parent is kept to record it, and with the parent its namespace and CRD.
-        (!self.kept.is_empty() && holds_parent_of(self.set, live)).then_some(SkipReason::HoldsParent)
+        (!self.kept.is_empty() && holds_parent_of(self.set, live)).then_some(ReasonToKeep::HoldsParent)
     }
 
     /// Returns the reason to keep a container because of the objects with a keep annotation in it.
@@ -297,7 +297,7 @@ impl<'a> Judge<'a> {
         &self,
         container: &Live,
         annotated: impl Iterator<Item = &'h HeldObject>,
-    ) -> Option<SkipReason> {
+    ) -> Option<ReasonToKeep> {
         let is_deleted_anyway = |uid: &String| *uid != container.uid && self.deleted.uids.contains(uid);
         for held in annotated {
             let has_lost_all_owners = !held.owners.is_empty() && held.owners.iter().all(is_deleted_anyway);
@@ -306,7 +306,7 @@ impl<'a> Judge<'a> {
                 && !self.is_key_or_uid_desired(&held.key, &held.uid)
                 && let Some(keep_annotation) = held.keep_annotation.clone()
             {
-                return Some(SkipReason::HoldsAnnotated {
+                return Some(ReasonToKeep::HoldsAnnotated {
                     annotated: held.key.clone(),
                     keep_annotation,
                 });
@@ -390,7 +390,7 @@ impl<'a> Judge<'a> {
         &self,
         container: &Live,
         contents_now: &Contents,
-    ) -> Option<SkipReason> {
+    ) -> Option<ReasonToKeep> {
         let annotated = data_loss::objects_with_keep_annotation(contents_now);
         self.reason_to_keep_for_annotated(container, annotated)
             .or_else(|| match self.gained_objects {

@@ -206,13 +206,13 @@ fn name(judgement: &Judgement) -> &'static str {
     match judgement {
         Judgement::Prune => "pruned",
         Judgement::Ignore => "ignored",
-        Judgement::Skip(SkipReason::Terminating { .. }) => "terminating",
-        Judgement::Skip(SkipReason::Owned { .. }) => "owned",
-        Judgement::Skip(SkipReason::Protected { .. }) => "protected",
-        Judgement::Skip(SkipReason::CopiedLabel { .. }) => "copied",
-        Judgement::Skip(SkipReason::Hook { .. }) => "hook",
-        Judgement::Skip(SkipReason::HoldsParent) => "home",
-        Judgement::Skip(SkipReason::HoldsKept { .. }) => "holds kept",
+        Judgement::Skip(ReasonToKeep::Terminating { .. }) => "terminating",
+        Judgement::Skip(ReasonToKeep::Owned { .. }) => "owned",
+        Judgement::Skip(ReasonToKeep::Protected { .. }) => "protected",
+        Judgement::Skip(ReasonToKeep::CopiedLabel { .. }) => "copied",
+        Judgement::Skip(ReasonToKeep::Hook { .. }) => "hook",
+        Judgement::Skip(ReasonToKeep::HoldsParent) => "home",
+        Judgement::Skip(ReasonToKeep::HoldsKept { .. }) => "holds kept",
         Judgement::Refuse(Refusal::PrunesParent { .. }) => "parent",
         Judgement::Refuse(Refusal::PrunesStorage { .. }) => "storage",
         Judgement::Refuse(Refusal::HoldsDesired { .. }) => "holds desired",
@@ -425,7 +425,7 @@ fn what_came_into_a_container_keeps_it() {
     annotated.objects[0].keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
     let reason = judge.reason_to_keep_container_with_contents(&namespace, &annotated);
     assert!(
-        matches!(reason, Some(SkipReason::HoldsAnnotated { .. })),
+        matches!(reason, Some(ReasonToKeep::HoldsAnnotated { .. })),
         "{reason:?}"
     );
 }

@@ -10,7 +10,7 @@ use super::apply_order_of_kinds::Wave;
 use super::containers::holds_parent_of;
 use super::containers::{ContainerIndex, KeptObjects};
 use super::dependencies::ignored_dependency_warnings;
-use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
+use super::{Plan, Policy, PruneWhen, ReasonToKeep, Skip};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
@@ -81,7 +81,7 @@ impl<'l> LeavingObjects<'l> {
     fn new(set: &Set, prunes: &'l [Live], skips: &'l [Skip]) -> Self {
         let terminating = skips
             .iter()
-            .filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
+            .filter(|skip| matches!(skip.reason, ReasonToKeep::Terminating { .. }));
         let objects: Vec<&Live> = prunes.iter().chain(terminating.map(|skip| &skip.live)).collect();
         let indexes: HashMap<&ObjectKey, usize> = index_by_key(&objects);
         let mut edges = BTreeSet::new();

@@ -99,7 +99,7 @@ fn what_is_being_deleted_has_to_be_gone_before() {
     let web = live("Deployment.apps", Some("shop"), "web");
     let going = Skip {
         live: after(map("going"), &[&web]),
-        reason: SkipReason::Terminating {
+        reason: ReasonToKeep::Terminating {
             waits_for: Vec::new(),
         },
     };
@@ -110,7 +110,7 @@ fn what_is_being_deleted_has_to_be_gone_before() {
 fn going(live: Live) -> Skip {
     Skip {
         live,
-        reason: SkipReason::Terminating {
+        reason: ReasonToKeep::Terminating {
             waits_for: Vec::new(),
         },
     }

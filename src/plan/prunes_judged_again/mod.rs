@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::dependencies::list_live_dependencies_with_dependents;
 use super::prune_rules::is_owned_copy;
-use super::{Judge, Plan, Policy, PruneSteps, Skip, SkipReason};
+use super::{Judge, Plan, Policy, PruneSteps, ReasonToKeep, Skip};
 use crate::manifest::desired::Desired;
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
@@ -117,7 +117,7 @@ impl StateAfterWait<'_> {
                 let waits_for = live.waits_for.clone();
                 skips.push(Skip {
                     live: live.clone(),
-                    reason: SkipReason::Terminating { waits_for },
+                    reason: ReasonToKeep::Terminating { waits_for },
                 });
             } else if is_desired || !is_owned_copy(live, self.set, &self.policy.appliers) {
                 rest.push(live);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    DependencyEdges, Dependents, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason,
+    DependencyEdges, Dependents, Judge, Plan, Policy, Preconditions, ReasonToKeep, Refusal, Risk,
     is_namespace_or_crd_kind, list_with_keep_annotations, prune_rules,
 };
 use crate::compare::ownership::owners_if_only_others;
@@ -108,7 +108,7 @@ pub enum RecreationObstacle {
     /// The object is a member of the set with this id.
     OfAnotherSet(String),
     /// A prune would keep the object for this reason.
-    Kept(SkipReason),
+    Kept(ReasonToKeep),
     /// The object is the parent of another set.
     ParentOfAnotherSet,
     /// The data of the object would be lost.
@@ -134,7 +134,7 @@ impl RecreationObstacle {
         }
         let labels = read_labels_or_annotations(&metadata, "labels");
         let annotation = keep_annotation(&labels, &read_labels_or_annotations(&metadata, "annotations"))?;
-        Some(Self::Kept(SkipReason::Protected {
+        Some(Self::Kept(ReasonToKeep::Protected {
             keep_annotation: annotation,
         }))
     }
@@ -253,7 +253,7 @@ impl Judge<'_> {
             Some(_) => {}
         }
         match prune_rules::reason_to_keep_by_metadata(live, self.set, &self.policy.appliers) {
-            None | Some(SkipReason::Terminating { .. }) => {}
+            None | Some(ReasonToKeep::Terminating { .. }) => {}
             Some(reason) => return Some(RecreationObstacle::Kept(reason)),
         }
         if self.policy.data_loss == Risk::Refused && loses_data(&live.key.group_kind) {

@@ -10,7 +10,7 @@ use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
 use crate::plan::{
-    Dependent, Dependents, Detachment, LiveMembership, Refusal, SkipReason, Unchanged, fixtures,
+    Dependent, Dependents, Detachment, LiveMembership, ReasonToKeep, Refusal, Unchanged, fixtures,
 };
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\n    note: the key is in-the-text\n    other: nothing\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
@@ -513,7 +513,7 @@ fn what_moved_is_reported_of_each_object_once() {
                 let live = now.plan.prunes.remove(0).remove(0);
                 now.plan.skips.push(crate::plan::Skip {
                     live,
-                    reason: SkipReason::HoldsParent,
+                    reason: ReasonToKeep::HoldsParent,
                 });
                 let pruned = now.key("pruned");
                 now.plan.skips[0].live.uid = now.seen[&pruned].uid.clone();

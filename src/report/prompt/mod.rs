@@ -13,7 +13,7 @@ use super::progress;
 use super::style::{Colors, Device};
 use super::text_lines::Label;
 use crate::model::identity::ObjectKey;
-use crate::plan::{Refusal, SkipReason};
+use crate::plan::{ReasonToKeep, Refusal};
 use screen::AnswerWanted;
 
 /// A question to the user, with everything that the prompt shows.
@@ -60,7 +60,7 @@ pub struct PlanOutline {
     /// The number of members that the plan does not change.
     pub unchanged: usize,
     /// Objects with the set's label that are not in the manifests and that the plan keeps, each with the reason.
-    pub kept: Vec<(ObjectKey, SkipReason)>,
+    pub kept: Vec<(ObjectKey, ReasonToKeep)>,
     /// Objects that join or leave the set; `None` if the command also applies or deletes objects.
     pub relabeled: Option<Vec<ObjectKey>>,
 }

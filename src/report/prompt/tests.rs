@@ -2,7 +2,7 @@ use super::screen::{lines, prompt, wanted_answer};
 use super::*;
 use crate::model::applyset::Tooling;
 use crate::model::identity::GroupKind;
-use crate::plan::SkipReason;
+use crate::plan::ReasonToKeep;
 use crate::report::documents::{ContextAndServer, SetDocument};
 use crate::report::style::{Colors, Device};
 
@@ -123,10 +123,10 @@ fn deletes() -> Refusal {
 #[test]
 fn kept_objects_are_named_and_keep_the_set() {
     let map = |name: &str| key("ConfigMap", Some("shop"), name);
-    let by_annotation = || SkipReason::Protected {
+    let by_annotation = || ReasonToKeep::Protected {
         keep_annotation: "helm.sh/resource-policy: keep".to_owned(),
     };
-    let copied = SkipReason::CopiedLabel {
+    let copied = ReasonToKeep::CopiedLabel {
         writers: vec!["kubectl-label".to_owned()],
     };
     let outline = PlanOutline {

@@ -9,7 +9,7 @@ use crate::model::text::shell_word;
 
 /// The reason to keep a member that the manifests no longer hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SkipReason {
+pub enum ReasonToKeep {
     /// The user disabled pruning with `--prune=false`.
     PruningDisabled,
     /// The member is already being deleted.
@@ -66,7 +66,7 @@ pub enum SkipReason {
     },
 }
 
-impl SkipReason {
+impl ReasonToKeep {
     /// Returns whether the kept object is a member. An object whose label is a copy is not a member.
     pub fn is_of_member(&self) -> bool {
         !matches!(self, Self::OwnedCopy(_) | Self::CopiedLabel { .. })
@@ -86,7 +86,7 @@ impl SkipReason {
     }
 }
 
-impl fmt::Display for SkipReason {
+impl fmt::Display for ReasonToKeep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PruningDisabled => f.write_str("pruning is off (--prune=false)"),
@@ -165,7 +165,7 @@ mod tests {
             (&["kubectl-label", "zzz"], Some("pass --field-manager zzz if")),
         ] {
             let writers = writers.iter().map(|&writer| writer.to_owned()).collect();
-            let text = SkipReason::CopiedLabel { writers }.to_string();
+            let text = ReasonToKeep::CopiedLabel { writers }.to_string();
             assert!(text.contains("delete the object"), "{text}");
             assert!(
                 text.contains(&format!("`kubectl label KIND/NAME {PART_OF_LABEL}-`")),
