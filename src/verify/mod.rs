@@ -1,8 +1,8 @@
 //! `verify`: finds inconsistencies of sets, and plans the repairs that are safe.
 //!
-//! Nothing here sends requests: the caller passes what it has read, and writes the repairs. The files `*_findings.rs`
-//! hold the rules about the parent, its record and the members. A repair offers to fix the findings that the same rules
-//! no longer report for the repaired set.
+//! Nothing here sends requests: the caller passes what it has read, and writes the repairs. A rule has its name and its
+//! severity in `finding`, and its check in the file `*_findings.rs` of its subject: the parent, its record or the
+//! members. A repair offers to fix the findings that the same rules no longer report for the repaired set.
 
 mod examined;
 mod finding;
