@@ -17,7 +17,8 @@ const PALETTE: [&str; 8] = [
     "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#f5c2e7", "#94e2d5", "#bac2de",
 ];
 
-/// The lines of the screen down to the last one that says anything.
+/// The lines of the screen down to the last one that says anything. Browsers no longer take `xml:space` from the
+/// elements around a text.
 pub(super) fn svg(screen: &Screen) -> String {
     let (rows, columns) = screen.size();
     let is_blank = |row: &u16| {
@@ -35,7 +36,8 @@ pub(super) fn svg(screen: &Screen) -> String {
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n\
-         <g font-family=\"ui-monospace, monospace\" font-size=\"13\" fill=\"{FOREGROUND}\" xml:space=\"preserve\">\n"
+         <g font-family=\"ui-monospace, monospace\" font-size=\"13\" fill=\"{FOREGROUND}\" xml:space=\"preserve\">\n\
+         <style>text {{white-space: pre}}</style>\n"
     );
     for row in 0..rows {
         let y = MARGIN + row * HEIGHT + 13;
