@@ -108,7 +108,7 @@ impl Terminal {
     }
 
     /// What a function draws of the screen as it is now.
-    pub(crate) fn picture(&self, draw: impl Fn(&vt100::Screen) -> String) -> String {
+    pub(crate) fn picture<T>(&self, draw: impl Fn(&vt100::Screen) -> T) -> T {
         let screen = self.screen.lock().expect("no panic");
         draw(screen.parser.screen())
     }

@@ -4,14 +4,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{Held, asks, picture};
+use super::{Held, asks, last_line, picture};
 use crate::support::{
-    Files, Program, Set, Terminal, cluster, config_map, eventually, named, namespace_object, objects_file,
-    with,
+    Files, Program, Proxy, Set, Terminal, cluster, config_map, eventually, named, namespace_object,
+    objects_file, with,
 };
 
 /// The namespace that all pictures show.
@@ -21,7 +22,7 @@ const SHOP: &str = "shop";
 fn pictures_show_what_is_to_be_seen() {
     cluster().create(&namespace_object(SHOP));
     let shots = [
-        ("apply", apply()),
+        ("demo", demo()),
         ("progress", progress()),
         ("view", view()),
         ("diff", diff()),
@@ -38,32 +39,73 @@ fn pictures_show_what_is_to_be_seen() {
     );
 }
 
-/// A second apply, after objects in two namespaces have left the manifests.
-fn apply() -> String {
+/// A first apply, a second one after objects in two namespaces have left the manifests, and what is left.
+fn demo() -> String {
     let home = "front";
     cluster().create(&namespace_object(home));
     cluster().create(&namespace_object("front-reports"));
     let set = Set::secret(home, "web");
-    let kept = config_map(home, "settings", "1");
-    set.apply(&[
-        kept.clone(),
+    let settings = config_map(home, "settings", "1");
+    let first = [
+        settings.clone(),
         config_map(home, "banner", "1"),
         config_map("front-reports", "queries", "1"),
         named("v1", "ServiceAccount", Some(home), "web"),
-    ]);
+    ];
+    let terminal = Terminal::with_rows(80, 16);
+    let mut film = Film {
+        terminal: &terminal,
+        shots: Vec::new(),
+    };
+    film.type_line("kubectl applyset apply web -n front -f manifests/");
+    let (proxy, is_reached, release) = Proxy::held_at(4);
+    let files = Files::new().with("web.yaml", &objects_file(&first));
+    // One request at a time: the order of the objects is the same in every picture.
+    let program = set.command(Program::with_kubeconfig(&proxy.kubeconfig()), &files);
+    let mut child = program.args(["--concurrency=1"]).start_at(&terminal);
+    is_reached.recv().expect("the fourth write");
+    film.shoot(" for ", 1000);
+    release.send(()).expect("the gate waits");
+    child.wait().expect("it ends");
+    film.shoot("4 created", 2500);
+
+    film.type_line("rm manifests/queries.yaml manifests/account.yaml");
+    film.type_line("kubectl applyset apply web -n front -f manifests/");
     let files = Files::new().with(
         "web.yaml",
-        &objects_file(&[config_map(home, "banner", "2"), kept]),
+        &objects_file(&[config_map(home, "banner", "2"), settings]),
     );
-    let terminal = Terminal::new(80);
-    terminal.show("$ kubectl applyset apply web -n front -f manifests/\r\n");
-    // One request at a time: the order of the prunes is the same in every picture.
     let program = set.command(Program::new(), &files).args(["--concurrency=1"]);
     program.start_at(&terminal).wait().expect("it ends");
-    eventually("the summary", || {
-        terminal.screen().contains("= 1 unchanged").then_some(())
-    });
-    terminal.picture(picture::svg)
+    film.shoot("= 1 unchanged", 5000);
+    picture::moving(&film.shots)
+}
+
+/// Shots of a terminal, each with the time that it stays.
+struct Film<'a> {
+    terminal: &'a Terminal,
+    shots: Vec<(Duration, picture::Shot)>,
+}
+
+impl Film<'_> {
+    /// Types a command word by word, behind a prompt.
+    fn type_line(&mut self, command: &str) {
+        let mut typed = "$ ".to_owned();
+        self.terminal.show(&typed);
+        for word in command.split_inclusive(' ') {
+            self.terminal.show(word);
+            typed.push_str(word);
+            self.shoot(typed.trim_end(), 250);
+        }
+        self.terminal.show("\r\n");
+    }
+
+    /// Takes a shot once the lowest line shows this text.
+    fn shoot(&mut self, text: &str, milliseconds: u64) {
+        eventually(text, || last_line(self.terminal).contains(text).then_some(()));
+        let shot = self.terminal.picture(picture::Shot::of);
+        self.shots.push((Duration::from_millis(milliseconds), shot));
+    }
 }
 
 /// A run that waits for the answer to its sixth write.

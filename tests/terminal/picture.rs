@@ -1,6 +1,7 @@
-//! A screen as an SVG file, in the colors that it has.
+//! Screens as an SVG file, in the colors that they have.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use vt100::{Cell, Color, Screen};
 
@@ -17,44 +18,99 @@ const PALETTE: [&str; 8] = [
     "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#f5c2e7", "#94e2d5", "#bac2de",
 ];
 
-/// The lines of the screen down to the last one that says anything. Browsers no longer take `xml:space` from the
-/// elements around a text.
+/// The lines of the screen down to the last one that says anything.
 pub(super) fn svg(screen: &Screen) -> String {
-    let (rows, columns) = screen.size();
-    let is_blank = |row: &u16| {
-        screen
-            .rows(0, columns.get())
-            .nth(usize::from(*row))
-            .is_none_or(|row| row.trim().is_empty())
-    };
-    let rows = (0..rows.get())
-        .rev()
-        .find(|row| !is_blank(row))
-        .map_or(0, |row| usize::from(row) + 1);
-    let width = usize::from(columns.get()) * WIDTH + 2 * MARGIN;
+    let shot = Shot::of(screen);
+    format!(
+        "{}{}</g>\n</svg>\n",
+        beginning(shot.rows, shot.columns),
+        shot.lines
+    )
+}
+
+/// What a screen shows.
+pub(super) struct Shot {
+    rows: usize,
+    columns: usize,
+    /// An element for each stretch of a line.
+    lines: String,
+}
+
+/// Pictures that follow each other, again and again, each with the time that it stays. Where nothing may move, the
+/// last one is shown.
+pub(super) fn moving(shots: &[(Duration, Shot)]) -> String {
+    let whole: Duration = shots.iter().map(|(time, _)| *time).sum();
+    let rows = shots.iter().map(|(_, shot)| shot.rows).max().unwrap_or_default();
+    let columns = shots.first().map_or(0, |(_, shot)| shot.columns);
+    let (mut style, mut lines) = (String::new(), String::new());
+    let mut begin = Duration::ZERO;
+    for (number, (time, shot)) in shots.iter().enumerate() {
+        let [from, to] = [begin, begin + *time].map(|at| 100.0 * at.as_secs_f64() / whole.as_secs_f64());
+        begin += *time;
+        let _ = writeln!(
+            style,
+            "@keyframes s{number} {{0% {{visibility: hidden}} {from:.2}% {{visibility: visible}} \
+             {to:.2}% {{visibility: hidden}}}}"
+        );
+        let _ = writeln!(
+            lines,
+            "<g style=\"animation-name: s{number}\">\n{}</g>",
+            shot.lines
+        );
+    }
+    format!(
+        "{}<style>\ng g {{visibility: hidden; animation: {}s step-end infinite}}\n\
+         g g:last-child {{visibility: visible}}\n\
+         @media (prefers-reduced-motion: reduce) {{g g {{animation: none}}}}\n{style}</style>\n{lines}</g>\n</svg>\n",
+        beginning(rows, columns),
+        whole.as_secs_f64(),
+    )
+}
+
+/// The file down to the text. Browsers no longer take `xml:space` from the elements around a text.
+fn beginning(rows: usize, columns: usize) -> String {
+    let width = columns * WIDTH + 2 * MARGIN;
     let height = rows * HEIGHT + 2 * MARGIN;
-    let mut picture = format!(
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n\
          <g font-family=\"ui-monospace, monospace\" font-size=\"13\" fill=\"{FOREGROUND}\" xml:space=\"preserve\">\n\
          <style>text {{white-space: pre}}</style>\n"
-    );
-    for row in 0..rows {
-        let y = MARGIN + row * HEIGHT + 13;
-        let mut column = 0;
-        for (style, text) in stretches(screen, row, usize::from(columns.get())) {
-            let x = MARGIN + column * WIDTH;
-            let characters = text.chars().count();
-            column += characters;
-            let length = characters * WIDTH;
-            let text = text.replace('&', "&amp;").replace('<', "&lt;");
-            let _ = writeln!(
-                picture,
-                "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\"{style}>{text}</text>"
-            );
+    )
+}
+
+impl Shot {
+    pub(super) fn of(screen: &Screen) -> Self {
+        let (rows, columns) = screen.size();
+        let is_blank = |row: &u16| {
+            screen
+                .rows(0, columns.get())
+                .nth(usize::from(*row))
+                .is_none_or(|row| row.trim().is_empty())
+        };
+        let rows = (0..rows.get())
+            .rev()
+            .find(|row| !is_blank(row))
+            .map_or(0, |row| usize::from(row) + 1);
+        let columns = usize::from(columns.get());
+        let mut lines = String::new();
+        for row in 0..rows {
+            let y = MARGIN + row * HEIGHT + 13;
+            let mut column = 0;
+            for (style, text) in stretches(screen, row, columns) {
+                let x = MARGIN + column * WIDTH;
+                let characters = text.chars().count();
+                column += characters;
+                let length = characters * WIDTH;
+                let text = text.replace('&', "&amp;").replace('<', "&lt;");
+                let _ = writeln!(
+                    lines,
+                    "<text x=\"{x}\" y=\"{y}\" textLength=\"{length}\"{style}>{text}</text>"
+                );
+            }
         }
+        Self { rows, columns, lines }
     }
-    picture + "</g>\n</svg>\n"
 }
 
 /// What stands in a line, by style.
