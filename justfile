@@ -46,10 +46,15 @@ completions: build
 dist:
     packaging/release dist
 
-# Make the image from the programs in target/dist/parts/linux-{amd64,arm64}: two OCI layouts
+# Make the image from the programs in target/dist/parts/linux-{amd64,arm64}: three OCI layouts
 image:
     packaging/image kubectl
+    packaging/image shell
     packaging/image layouts
+
+# Name the newest packages of Debian for the image with a shell: packaging/shell.txt
+shell-packages:
+    packaging/shell-packages
 
 # Build the last commit twice, in two places, and compare the archives
 reproducible:

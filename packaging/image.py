@@ -1,8 +1,9 @@
 """Makes an OCI image layout: image.py LAYOUT --version V --revision COMMIT --certificates FILE
---license FILE --program ARCH=FILE... [--kubectl ARCH=FILE...]
+--license FILE --program ARCH=FILE... [--kubectl ARCH=FILE...] [--packages ARCH=DIRECTORY...]
 
-One image for each --program, under one index. The same files give the same digests: entries have
-fixed names, modes and owners, and all times are SOURCE_DATE_EPOCH.
+One image for each --program, under one index. --packages adds the files of Debian packages, among
+which has to be a shell. The same files give the same digests: entries have fixed names, modes and
+owners, and all times are SOURCE_DATE_EPOCH.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import tarfile
 import time
 from pathlib import Path
 
+import debian_files
+
 USER = 65532
 HOME = "home/applyset"
 PROGRAMS = "usr/local/bin"
@@ -26,7 +29,7 @@ GROUP = f"root:x:0:\napplyset:x:{USER}:\n"
 
 
 class Layer:
-    """A layer: files with modes and owners, and the directories above them."""
+    """A layer: files and links with modes and owners, and the directories above them."""
 
     def __init__(self, epoch):
         self.epoch = epoch
@@ -46,9 +49,15 @@ class Layer:
         self.directory(Path(path).parent.as_posix())
         self._add(path, tarfile.REGTYPE, mode, 0, content)
 
-    def _add(self, path, kind, mode, owner, content):
+    def entry(self, path, kind, mode, content, target):
+        """Adds a file of a Debian package, or a link of it."""
+        self.directory(Path(path).parent.as_posix())
+        self._add(path, kind, mode, 0, content, target)
+
+    def _add(self, path, kind, mode, owner, content, target=""):
         entry = tarfile.TarInfo(path)
         entry.type, entry.mode, entry.uid, entry.gid = kind, mode, owner, owner
+        entry.linkname = target
         entry.size, entry.mtime = len(content), self.epoch
         self.tar.addfile(entry, io.BytesIO(content))
 
@@ -103,6 +112,8 @@ def moment(epoch):
 
 def labels(options, epoch):
     content = "kubectl-applyset and kubectl" if options.kubectl else "kubectl-applyset"
+    if options.packages:
+        content += ", a shell, git and jq"
     values = {
         "title": "kubectl-applyset",
         "description": f"Applies manifests as an ApplySet and prunes: {content}",
@@ -130,7 +141,12 @@ def base(options, epoch):
 
 
 def programs(options, arch, epoch):
-    """A layer for each program; kubectl, which changes less often, comes first."""
+    """A layer for each program; what changes less often comes first."""
+    if options.packages:
+        layer = Layer(epoch)
+        for entry in debian_files.entries(options.packages[arch]):
+            layer.entry(*entry)
+        yield layer
     if options.kubectl:
         layer = Layer(epoch)
         layer.file(f"{PROGRAMS}/kubectl", options.kubectl[arch].read_bytes(), 0o755)
@@ -146,12 +162,15 @@ def image(layout, options, arch, bottom):
     annotations = labels(options, layout.epoch)
     created = moment(layout.epoch)
     platform = {"os": "linux", "architecture": arch}
+    # CI systems start a shell in the image, and some pass it to the entrypoint.
+    start = {"Cmd": ["bash"]} if options.packages else {"Entrypoint": ["kubectl-applyset"]}
+    path = f"/{PROGRAMS}:/usr/bin:/bin" if options.packages else f"/{PROGRAMS}"
     config = platform | {
         "created": created,
-        "config": {
+        "config": start
+        | {
             "User": f"{USER}:{USER}",
-            "Env": [f"PATH=/{PROGRAMS}", f"HOME=/{HOME}"],
-            "Entrypoint": ["kubectl-applyset"],
+            "Env": [f"PATH={path}", f"HOME=/{HOME}"],
             "WorkingDir": f"/{HOME}",
             "Labels": annotations,
         },
@@ -183,10 +202,13 @@ def arguments():
     parser.add_argument("--license", type=Path, required=True)
     parser.add_argument("--program", action="append", required=True)
     parser.add_argument("--kubectl", action="append", default=[])
+    parser.add_argument("--packages", action="append", default=[])
     options = parser.parse_args()
-    options.program, options.kubectl = by_arch(options.program), by_arch(options.kubectl)
-    if options.kubectl and options.kubectl.keys() != options.program.keys():
-        sys.exit("--kubectl: not for the platforms of --program")
+    options.program = by_arch(options.program)
+    options.kubectl, options.packages = by_arch(options.kubectl), by_arch(options.packages)
+    for name, files in [("kubectl", options.kubectl), ("packages", options.packages)]:
+        if files and files.keys() != options.program.keys():
+            sys.exit(f"--{name}: not for the platforms of --program")
     return options
 
 

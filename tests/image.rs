@@ -26,9 +26,12 @@ fn here() -> &'static str {
     }
 }
 
-/// The directory of a release, with stand-ins for the programs for Linux.
+/// The directory of a release, with stand-ins for the programs for Linux and for the packages of Debian.
 fn release() -> Files {
     let mut files = Files::new();
+    files = files.with("package/usr/bin/sh-real", "#!/bin/true\n");
+    files = files.with("package/usr/share/doc/shell/copyright", "free");
+    files = files.with("package/usr/share/doc/shell/changelog", "long");
     for arch in ARCHITECTURES {
         for (part, name) in [("parts", "kubectl-applyset"), ("kubectl", "kubectl")] {
             files = files.with(
@@ -36,8 +39,32 @@ fn release() -> Files {
                 &format!("{name} on {arch}"),
             );
         }
+        add_package(&files, arch);
     }
     files
+}
+
+/// Builds a Debian package with a shell, which is a link, and with a script that has no effect.
+fn add_package(files: &Files, arch: &str) {
+    let control = format!(
+        "Package: shell\nVersion: 1\nArchitecture: {arch}\nMaintainer: a <a@example.com>\nDescription: a\n"
+    );
+    let root = files.path("package");
+    let link = root.join("usr/bin/sh");
+    if fs::symlink_metadata(&link).is_err() {
+        std::os::unix::fs::symlink("sh-real", link).expect("a link");
+    }
+    put(&root, "DEBIAN/control", control.as_bytes());
+    put(&root, "DEBIAN/postinst", b"#!/bin/sh\nexit 1\n");
+    let place = files.path(&format!("shell/linux-{arch}"));
+    fs::create_dir_all(&place).expect("a directory");
+    succeed(Command::new("chmod").args(["-R", "755"]).arg(&root));
+    let mut build = Command::new("dpkg-deb");
+    build
+        .args(["--build", "--root-owner-group"])
+        .arg(&root)
+        .arg(place);
+    succeed(build.stdout(Stdio::null()));
 }
 
 /// Runs a step, and returns the lines that it prints: digests or references.
@@ -62,8 +89,7 @@ fn layouts_of_the_same_files_are_the_same() {
         made(&release, &["layouts"])
     };
     let (one, other) = (make("u=rwX,go="), make("a=rwx"));
-    assert_eq!(one.len(), 2);
-    assert_ne!(one[0], one[1]);
+    assert_eq!(one.iter().collect::<BTreeSet<_>>().len(), 3);
     assert_eq!(one, other);
 }
 
@@ -142,14 +168,27 @@ fn a_registry_hands_out_images_that_work() {
     for (reference, digest) in pushed.iter().zip(&digests) {
         assert_eq!(*reference, format!("{}@{digest}", registry.repository));
     }
-    let (plain, with_kubectl) = (VERSION.to_owned(), format!("{VERSION}-kubectl"));
-    assert_eq!(registry.names(), [plain.clone(), with_kubectl.clone()].into());
+    let fixed = ["", "-kubectl", "-shell"].map(|variant| format!("{VERSION}{variant}"));
+    assert_eq!(registry.names(), fixed.clone().into());
     made(&release, &["push", &registry.repository, "moving"]);
-    let names = [plain, "latest".to_owned(), with_kubectl, "kubectl".to_owned()];
-    assert_eq!(registry.names(), names.clone().into());
-    for (name, digest) in names.iter().zip([0, 0, 1, 1].map(|index| &digests[index])) {
+    let names: Vec<(String, usize)> = (fixed.into_iter().zip(0..))
+        .chain(
+            ["latest", "kubectl", "shell"]
+                .map(str::to_owned)
+                .into_iter()
+                .zip(0..),
+        )
+        .chain(names_of_versions())
+        .collect();
+    let all: BTreeSet<String> = names.iter().map(|(name, _)| name.clone()).collect();
+    assert_eq!(registry.names(), all);
+    for (name, index) in names {
         let name = format!(":{name}");
-        assert_eq!(registry.ask("digest NAME", &name).trim(), digest, "{name}");
+        assert_eq!(
+            registry.ask("digest NAME", &name).trim(),
+            digests[index],
+            "{name}"
+        );
         // All digests and sizes, for each architecture.
         registry.ask("validate --remote NAME", &name);
     }
@@ -157,6 +196,7 @@ fn a_registry_hands_out_images_that_work() {
     assert_says_what_it_is(&registry);
     for arch in ARCHITECTURES {
         assert_holds(&registry.unpacked(arch, ":latest"), arch, &["kubectl-applyset"]);
+        assert_has_a_shell(&registry, arch);
         let unpacked = registry.unpacked(arch, ":kubectl");
         assert_holds(&unpacked, arch, &["kubectl", "kubectl-applyset"]);
         if arch == here() {
@@ -164,6 +204,90 @@ fn a_registry_hands_out_images_that_work() {
         }
     }
 }
+
+/// The names that lead to the newest release of a major and of a minor version, each with the number of its image.
+fn names_of_versions() -> impl Iterator<Item = (String, usize)> {
+    let major = concat!("v", env!("CARGO_PKG_VERSION_MAJOR"));
+    let minor = format!("{major}.{}", env!("CARGO_PKG_VERSION_MINOR"));
+    let variants = ["", "-kubectl", "-shell"].into_iter().zip(0..);
+    variants.flat_map(move |(variant, index)| {
+        [major, &minor].map(|version| (format!("{version}{variant}"), index))
+    })
+}
+
+/// Asserts that the image for pipelines holds what its packages hold, and starts as a CI system wants it.
+fn assert_has_a_shell(registry: &Registry, arch: &str) {
+    let unpacked = registry.unpacked(arch, ":shell");
+    assert_holds(&unpacked, arch, &["kubectl", "kubectl-applyset"]);
+    let (root, entries) = unpacked;
+    for entry in [
+        "-rwxr-xr-x 0/0 usr/bin/sh-real",
+        "-rwxr-xr-x 0/0 usr/share/doc/shell/copyright",
+        "-rw-r--r-- 0/0 var/lib/dpkg/status.d/shell",
+    ] {
+        assert!(entries.iter().any(|line| line == entry), "{entry}: {entries:#?}");
+    }
+    let link = fs::read_link(root.path().join("usr/bin/sh")).expect("a link");
+    assert_eq!(link, Path::new("sh-real"));
+    assert!(!root.path().join("usr/share/doc/shell/changelog").exists());
+    let image = registry.json(&format!("config --platform linux/{arch} NAME"), ":shell");
+    let config = &image["config"];
+    assert_eq!(
+        [&config["Entrypoint"], &config["Cmd"], &config["Env"][0]],
+        [
+            &Value::Null,
+            &json!(["bash"]),
+            &json!("PATH=/usr/local/bin:/usr/bin:/bin")
+        ]
+    );
+}
+
+/// What the scripts for GitLab CI, Tekton and Argo run is there, with the libraries that it needs.
+#[test]
+#[ignore = "downloads packages of Debian: .ci/run debian"]
+fn the_image_for_pipelines_runs_its_programs() {
+    let release = release();
+    made(&release, &["shell"]);
+    made(&release, &["layouts"]);
+    let registry = Registry::start();
+    made(&release, &["push", &registry.repository, "moving"]);
+    let (root, _) = registry.unpacked(here(), ":shell");
+    // A container engine brings its own.
+    put(root.path(), "dev/null", b"");
+    succeed(Command::new("chmod").arg("666").arg(root.path().join("dev/null")));
+    put(root.path(), "tmp/try", TRY.as_bytes());
+    let printed = run(root.path(), "sh /tmp/try");
+    assert_eq!(printed.lines().collect::<Vec<_>>(), ["b", "main", "https"]);
+    // Without a library, each of its files would fail in a pipeline.
+    for program in fs::read_dir(root.path().join("usr/bin")).expect("programs") {
+        let name = program
+            .expect("a program")
+            .file_name()
+            .into_string()
+            .expect("UTF-8");
+        run(root.path(), &format!("bash /tmp/try /usr/bin/{name}"));
+    }
+}
+
+/// Prints three lines if all programs work, or checks the libraries of one.
+const TRY: &str = r#"set -eu
+if [ "$#" -eq 1 ]; then
+    loader=$(echo /usr/lib*/ld-linux-*)
+    if ! "$loader" --verify "$1"; then exit 0; fi
+    "$loader" --list "$1" >/tmp/list
+    exit
+fi
+cd "$(mktemp -d)"
+printf '{"a": ["x", "b"]}' | jq -r '.a[1]'
+git init --quiet --initial-branch=main .
+git ls-remote .
+git symbolic-ref --short HEAD
+printf 'capabilities
+
+' | git remote-https origin https://127.0.0.1:1/ | grep -q fetch
+echo https
+printf one | sha256sum | cut -d' ' -f1 | awk '{ if (length($1) != 64) exit 1 }'
+"#;
 
 /// A cluster that wants `runAsNonRoot` reads the number: it knows no names of users.
 fn assert_says_what_it_is(registry: &Registry) {

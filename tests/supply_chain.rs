@@ -240,6 +240,25 @@ fn certificates_of_the_image_are_pinned_by_checksum() {
     assert!(read(&in_checkout("packaging/image")).contains(" --require-hashes "));
 }
 
+/// The packages of both architectures are the same, each with a checksum that is compared.
+#[test]
+fn packages_of_the_image_are_pinned_by_checksum() {
+    let wanted = read(&in_checkout("packaging/shell.txt"));
+    let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for line in wanted.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [arch, checksum, path] = words[..] else {
+            panic!("{line}");
+        };
+        let name = path.rsplit('/').next().and_then(|file| file.split('_').next());
+        assert!(is_hex(checksum, 64) && path.contains("/pool/"), "{line}");
+        packages.entry(arch).or_default().extend(name);
+    }
+    assert_eq!(packages.keys().copied().collect::<Vec<_>>(), ["amd64", "arm64"]);
+    assert_eq!(packages["amd64"], packages["arm64"]);
+    assert!(packages["amd64"].contains("git"), "{packages:?}");
+}
+
 #[test]
 fn cosign_is_installed_in_one_version() {
     for (name, workflow) in parsed() {
