@@ -2,8 +2,8 @@
 
 DIRECTORY holds SHA256SUMS of the archives of VERSION, which are to be downloaded from
 RELEASES/vVERSION. `applyset.yaml` is the manifest for krew. `packages/` is one repository for all:
-an index of krew, a tap of Homebrew, a bucket of Scoop and a flake of Nix. It is written if all
-archives are there that a release has.
+an index of krew, a tap of Homebrew, a bucket of Scoop, a flake of Nix, and manifests for winget. It is
+written if all archives are there that a release has.
 
 In a template, 64 zeros become the checksum of the archive that is named before them.
 """
@@ -22,6 +22,9 @@ PACKAGES = {
     "homebrew.rb": "Formula/kubectl-applyset.rb",
     "packages.md": "README.md",
     "scoop.json": "bucket/kubectl-applyset.json",
+    "winget/installer.yaml": "winget/kubectl-applyset.kubectl-applyset.installer.yaml",
+    "winget/locale.yaml": "winget/kubectl-applyset.kubectl-applyset.locale.en-US.yaml",
+    "winget/version.yaml": "winget/kubectl-applyset.kubectl-applyset.yaml",
 }
 
 

@@ -1,4 +1,4 @@
-//! What krew, Homebrew, Scoop and Nix read. But for krew, none of them runs here: the files are read, and
+//! What krew, Homebrew, Scoop, Nix and winget read. But for krew, none of them runs here: the files are read, and
 //! what they install is looked up in the archives.
 
 use std::collections::HashMap;
@@ -9,13 +9,13 @@ use std::process::Command;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{NUMBER, PLATFORMS, PUBLISHED, Release, VERSION, archive_on, here};
+use super::{NUMBER, PLATFORMS, PUBLISHED, Release, VERSION, archive_on, here, yaml};
 use crate::packaging::{search_path_behind, text};
 use crate::support::succeed;
 
 /// The files for package managers, what stands in them before the address of an archive, and how they name
 /// the systems and processors that it may be for.
-const PACKAGES: [(&str, &str, &str); 4] = [
+const PACKAGES: [(&str, &str, &str); 5] = [
     (
         "plugins/applyset.yaml",
         r"os: OS\s+arch: ARCH\s",
@@ -32,14 +32,18 @@ const PACKAGES: [(&str, &str, &str); 4] = [
         "windows= amd64=64bit arm64=arm64",
     ),
     (
+        "winget/kubectl-applyset.kubectl-applyset.installer.yaml",
+        r"- Architecture: ARCH\s+Installer",
+        "windows= amd64=x64 arm64=arm64",
+    ),
+    (
         "flake.nix",
         r"\sARCH-OS = \{",
         "darwin=darwin linux=linux amd64=x86_64 arm64=aarch64",
     ),
 ];
 /// The address of an archive and its checksum.
-const DOWNLOAD: &str =
-    r#"\s*"?ur[il]"?:?(?: =)? "?([^\s"]+)"?[,;]?\s+"?(?:sha256|hash)"?:?(?: =)? "?([0-9a-f]{64})"#;
+const DOWNLOAD: &str = r#"\s*"?(?i:ur[il])"?:?(?: =)? "?([^\s"]+)"?[,;]?\s+"?(?i:(?:installer)?sha256|hash)"?:?(?: =)? "?([0-9a-f]{64})"#;
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")
@@ -117,6 +121,23 @@ fn homebrew_and_scoop_install_files_of_the_archives() {
         let next = next.expect("an address").replace("$version", NUMBER);
         assert_eq!(json!(next), manifest["architecture"][name]["url"]);
     }
+}
+
+/// winget takes three files for one package, and finds the program in the archives for Windows.
+#[test]
+fn the_manifests_for_winget_are_of_one_package() {
+    let release = Release::of_stand_ins();
+    let manifests = ["", ".installer", ".locale.en-US"].map(|kind| {
+        let file = format!("packages/winget/kubectl-applyset.kubectl-applyset{kind}.yaml");
+        yaml(&release.read(&file))
+    });
+    for manifest in &manifests {
+        assert_eq!(manifest["PackageIdentifier"], "kubectl-applyset.kubectl-applyset");
+        assert_eq!(manifest["PackageVersion"], NUMBER);
+    }
+    let program = &manifests[1]["NestedInstallerFiles"][0]["RelativeFilePath"];
+    assert_eq!(*program, "kubectl-applyset.exe");
+    assert_eq!(manifests[0]["DefaultLocale"], manifests[2]["PackageLocale"]);
 }
 
 /// Runs the script of the flake as Nix does: in the archive, with the place of the package in a
