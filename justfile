@@ -56,6 +56,10 @@ image:
 shell-packages:
     packaging/shell-packages
 
+# Make the pages a site with search, target/dist/site, which a browser can open
+site:
+    packaging/release site
+
 # Build the last commit twice, in two places, and compare the archives
 reproducible:
     packaging/release reproducible

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::packaging::CHECKOUT;
 
 /// Every write permission of a job, as `WORKFLOW JOB: PERMISSION`.
-const GRANTS: [&str; 9] = [
+const GRANTS: [&str; 11] = [
     "codeql.yml analyze: security-events",
     "image.yml push: id-token",
     "image.yml push: packages",
@@ -20,6 +20,8 @@ const GRANTS: [&str; 9] = [
     "release.yml index: attestations",
     "release.yml index: id-token",
     "scorecard.yml scorecard: security-events",
+    "site.yml deploy: id-token",
+    "site.yml deploy: pages",
 ];
 
 fn read(path: &Path) -> String {

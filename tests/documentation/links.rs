@@ -10,7 +10,8 @@ use regex::Regex;
 use super::{checkout, markdown_below};
 
 /// `](TARGET)`, also of pictures.
-static LINK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern"));
+pub(super) static LINK: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern"));
 
 /// A module, such as `plan/judge/` or `read/page`.
 static MODULE: LazyLock<Regex> =
@@ -83,7 +84,7 @@ fn leads_somewhere(page: &str, target: &str) -> bool {
 }
 
 /// Without `..`.
-fn normal(path: &Path) -> PathBuf {
+pub(super) fn normal(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut normal, part| {
         if part == Component::ParentDir {
             normal.pop();
@@ -105,7 +106,7 @@ fn pages_with_prose() -> impl Iterator<Item = (String, String)> {
 }
 
 /// The text outside of blocks of code.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     let mut is_code = false;
     let lines = text.lines().filter(|line| {
         let is_fence = line.trim_start().starts_with("```");

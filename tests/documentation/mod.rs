@@ -13,6 +13,7 @@ mod output;
 mod page;
 mod schema;
 mod shell;
+mod site;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
