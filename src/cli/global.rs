@@ -15,7 +15,7 @@ pub struct GlobalFlags {
     /// Namespace of the set and of manifests
     #[arg(short, long, global = true, help_heading = CONNECTION, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// json, yaml or name
+    /// json, yaml, kyaml or name
     #[arg(short, long, global = true, help_heading = OUTPUT, value_name = "FORMAT")]
     pub output: Option<Format>,
     /// Print phases and reasons

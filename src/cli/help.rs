@@ -255,9 +255,11 @@ fn format_flag_syntax(flag: &Arg) -> String {
 /// Returns the help text of a flag; that of `--output` depends on the formats that the command has.
 fn help_text_for_command(flag: &Arg, command: &str) -> String {
     match command {
-        "list" | "view" | "history" if flag.get_id() == "output" => "json, yaml, name or wide".to_owned(),
-        "export" if flag.get_id() == "output" => "json, yaml or name".to_owned(),
-        "apply" | "diff" if flag.get_id() == "output" => "json, yaml, name or markdown".to_owned(),
+        "list" | "view" | "history" if flag.get_id() == "output" => {
+            "json, yaml, kyaml, name or wide".to_owned()
+        }
+        "export" if flag.get_id() == "output" => "json, yaml, kyaml or name".to_owned(),
+        "apply" | "diff" if flag.get_id() == "output" => "json, yaml, kyaml, name or markdown".to_owned(),
         _ => help_text(flag),
     }
 }

@@ -111,8 +111,8 @@ fn find_unsuitable_output_flag(line: &Cli) -> Option<Error> {
             "use -o json, and convert it with a program such as jq",
         ),
         Some(Format::Markdown) => return None,
-        Some(Format::Json | Format::Yaml) if matches!(line.command, Command::Version) => (
-            "-o json and -o yaml do not work with `version`",
+        Some(Format::Json | Format::Yaml | Format::Kyaml) if matches!(line.command, Command::Version) => (
+            "-o json, yaml and kyaml do not work with `version`",
             "omit -o: the output is one line, the name and the version",
         ),
         _ => markdown_error?,

@@ -5,6 +5,7 @@
 
 mod diff;
 mod documents;
+mod kyaml;
 mod layout;
 mod manifests;
 mod markdown;
@@ -33,6 +34,7 @@ use documents::verify::finding_lines;
 pub use documents::view::ViewDocument;
 pub use documents::{ContextAndServer, RunEnd, SetDocument};
 use documents::{Envelope, Listing};
+use kyaml::kyaml;
 pub use manifests::{ManifestText, manifest_file_text};
 pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, print_as_is as text};
@@ -81,12 +83,12 @@ pub fn print_findings_in_line_formats(findings: &[Finding], style: Style) -> boo
     has_lines
 }
 
-/// Prints a document in the chosen format: as a table, as names, or as JSON or YAML.
+/// Prints a document in the chosen format: as a table, as names, or as JSON, YAML or KYAML.
 pub fn print_listing<T: Listing>(document: &T, cluster: &ContextAndServer, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => print_lines(&document.lines(style)),
         Format::Names => print_lines(&document.names()),
-        Format::Json | Format::Yaml | Format::Markdown => {
+        Format::Json | Format::Yaml | Format::Kyaml | Format::Markdown => {
             self::print_if_json_or_yaml(document, cluster, style);
         }
     }
@@ -98,12 +100,13 @@ fn print_lines(lines: &[String]) {
     }
 }
 
-/// Prints a document as JSON or YAML, with the cluster that it is about; nothing in other formats.
+/// Prints a document as JSON, YAML or KYAML, with the cluster that it is about; nothing in other formats.
 pub fn print_if_json_or_yaml<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
     let document = Envelope::new(document, place);
     match style.format {
         Format::Json => output::print_json(&document),
         Format::Yaml => print_document_text(&output::yaml(&document)),
+        Format::Kyaml => print_document_text(&format!("---\n{}", kyaml(&document))),
         Format::Lines | Format::Wide | Format::Names | Format::Markdown => {}
     }
 }
@@ -120,13 +123,18 @@ pub fn print_objects_with_comments(
     style: Style,
 ) {
     match style.format {
-        Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => {
+        Format::Lines | Format::Wide | Format::Yaml | Format::Kyaml | Format::Markdown => {
+            let is_kyaml = style.format == Format::Kyaml;
             for object in objects {
                 print_escaped_line("---");
                 if let Some(comment) = comment_on(object) {
                     print_escaped_line(&format!("# {comment}"));
                 }
-                print_document_text(&output::yaml(object));
+                print_document_text(&if is_kyaml {
+                    kyaml(object)
+                } else {
+                    output::yaml(object)
+                });
             }
         }
         Format::Json => output::print_json(&json!({"apiVersion": "v1", "kind": "List", "items": objects})),
@@ -141,7 +149,7 @@ pub fn print_objects_with_comments(
 pub fn print_exported_manifests(manifests: &[ManifestText], file: &str, style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::print_as_is(file),
-        Format::Json | Format::Names => {
+        Format::Json | Format::Kyaml | Format::Names => {
             let objects: Vec<Value> = manifests.iter().map(|text| text.manifest.clone()).collect();
             self::print_objects(&objects, style);
         }

@@ -219,6 +219,7 @@ fn report_first_failed_write(place: &str, written: io::Result<()>) {
 mod tests {
     use serde_json::Value;
 
+    use super::super::kyaml::kyaml;
     use super::*;
 
     #[test]
@@ -308,8 +309,13 @@ mod tests {
             assert_eq!(String::from_utf8(streamed).expect("UTF-8"), json);
             let read: Value = serde_json::from_str(&json).expect("JSON");
             assert_eq!(read, document);
-            let read: Value = serde_saphyr::from_str(&yaml).expect("YAML");
-            assert_eq!(read, document);
+            let kyaml = kyaml(&document);
+            assert!(!kyaml.contains(controls_terminal), "{kyaml:?}");
+            assert!(!kyaml.lines().any(is_command_of_ci), "{kyaml}");
+            for yaml in [yaml, kyaml] {
+                let read: Value = serde_saphyr::from_str(&yaml).expect("YAML");
+                assert_eq!(read, document, "{yaml}");
+            }
         }
     }
 }

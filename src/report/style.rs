@@ -26,6 +26,11 @@ pub struct Style {
 }
 
 impl Style {
+    /// Returns whether standard output is a document for programs.
+    pub fn has_document(self) -> bool {
+        matches!(self.format, Format::Json | Format::Yaml | Format::Kyaml)
+    }
+
     /// Returns the most characters of a line of a table; no limit with `-o wide`.
     pub(super) fn table_width(self) -> usize {
         match self.format {
@@ -94,6 +99,8 @@ pub enum Format {
     Json,
     /// One document.
     Yaml,
+    /// One document, as YAML with braces.
+    Kyaml,
     /// Only the names, one per line.
     #[value(name = "name")]
     Names,

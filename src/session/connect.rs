@@ -16,7 +16,7 @@ use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::model::list_targets::Reach;
 use crate::read::{Cluster, EarlyReads, KindWaits, Wanted};
-use crate::report::{self, ContextAndServer, Format, Style};
+use crate::report::{self, ContextAndServer, Style};
 use crate::settings::{self, SetReference};
 
 /// The connections for the requests before the lists of members: two for discovery, one for the parent, and one for a
@@ -34,15 +34,14 @@ const LONG_SILENCE_AFTER_ANSWERS: Duration = Duration::from_secs(10);
 /// The time between two checks whether requests wait for an answer.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Sets the connection up for a command that can print its result as a document; nothing is sent yet. Only `-o json`
-/// and `-o yaml` print the UID of the cluster, so [`discover`] asks for the UID only with these formats.
+/// Sets the connection up for a command that can print its result as a document; nothing is sent yet. Only `-o json`,
+/// `yaml` and `kyaml` print the UID of the cluster, so [`discover`] asks for the UID only with these formats.
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     let style = settings::read_style(shared);
-    let needs_uid = matches!(style.format, Format::Json | Format::Yaml);
     let connection = connect_with_login(shared, Login::Attended).await?;
     spawn_notes_on_silence(&connection, style);
     Ok(Connection {
-        uid: needs_uid.then(ClusterUid::default),
+        uid: style.has_document().then(ClusterUid::default),
         ..connection
     })
 }

@@ -104,7 +104,13 @@ fn annotations_owners_and_conditions_stay_on_their_lines() {
         "involvedObject": {"kind": "Deployment", "namespace": home, "name": "broken", "uid": live["metadata"]["uid"]},
         "type": "Warning", "reason": PLANTED, "message": PLANTED, "lastTimestamp": "2026-01-01T00:00:00Z",
     }));
-    for flags in [&[][..], &["-o", "wide"], &["-o", "yaml"], &["-o", "json"]] {
+    for flags in [
+        &[][..],
+        &["-o", "wide"],
+        &["-o", "yaml"],
+        &["-o", "kyaml"],
+        &["-o", "json"],
+    ] {
         assert_escaped(&set.invoke("view", flags));
     }
     let kept = std::slice::from_ref(&members[3]);
@@ -128,7 +134,7 @@ fn differences_keep_foreign_lines_behind_their_marks() {
     );
     let file = files.path("objects.json");
     let file = file.to_str().expect("UTF-8");
-    for flags in [&[][..], &["-o", "yaml"], &["-o", "json"]] {
+    for flags in [&[][..], &["-o", "yaml"], &["-o", "kyaml"], &["-o", "json"]] {
         let mut arguments = vec!["-f", file];
         arguments.extend(flags);
         let run = set.invoke("diff", &arguments).expect(1);
@@ -154,6 +160,7 @@ fn names_and_parents_stay_in_their_rows() {
         &[][..],
         &["-o", "wide"],
         &["-o", "yaml"],
+        &["-o", "kyaml"],
         &["-o", "json"],
         &["-o", "name"],
     ] {
@@ -171,6 +178,7 @@ fn names_and_parents_stay_in_their_rows() {
         &[][..],
         &["-o", "wide"],
         &["-o", "yaml"],
+        &["-o", "kyaml"],
         &["-o", "json"],
         &["-o", "name"],
     ] {

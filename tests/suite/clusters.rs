@@ -167,4 +167,5 @@ fn only_documents_ask_for_the_uid() {
     more.sort();
     assert_eq!(requests(&["-o", "json"]), more);
     assert_eq!(requests(&["-o", "yaml"]), more);
+    assert_eq!(requests(&["-o", "kyaml"]), more);
 }

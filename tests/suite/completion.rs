@@ -209,7 +209,7 @@ fn commands_and_flags_are_those_of_the_program() {
     assert_offers(&["apply", "--dry-run=s"], &["server"]);
     assert_offers(
         &["view", "web", "-o", ""],
-        &["json", "yaml", "name", "wide", "markdown"],
+        &["json", "yaml", "kyaml", "name", "wide", "markdown"],
     );
 }
 

@@ -223,17 +223,32 @@ fn the_document_is_one_at_every_exit_code_but_two() {
 }
 
 #[test]
-fn the_document_of_yaml_says_the_same() {
+fn the_documents_of_yaml_and_kyaml_say_the_same() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let run = apply(&set, &[config_map(&home, "one", "1")], &["-o", "yaml"]).expect(0);
-    for line in ["apiVersion: kubectl-applyset/v1", "kind: Report", "  created: 1"] {
-        assert!(
-            run.stdout.lines().any(|found| found == line),
-            "no {line:?} in\n{}",
-            run.stdout
-        );
+    let object = config_map(&home, "one", "1");
+    let text = |format| {
+        let run = apply(&set, std::slice::from_ref(&object), &["-o", format]).expect(0);
+        run.stdout
+    };
+    let [yaml, kyaml] = ["yaml", "kyaml"].map(text);
+    assert!(yaml.starts_with("apiVersion: kubectl-applyset/v1\n"), "{yaml}");
+    assert!(
+        kyaml.starts_with("---\n{\n  apiVersion: \"kubectl-applyset/v1\",\n"),
+        "{kyaml}"
+    );
+    for (text, created) in [(yaml, 1), (kyaml, 0)] {
+        let document: Value = serde_saphyr::from_str(&text).expect("YAML");
+        assert_eq!(document["kind"], "Report");
+        assert_eq!(document["results"][0]["name"], "one");
+        assert_eq!(document["summary"]["created"], created);
     }
+    // What is exported can be applied.
+    let run = |command, arguments: &[&str]| set.invocation(Program::new(), command, arguments).run();
+    let exported = run("export", &["-o", "kyaml"]).expect(0).stdout;
+    let files = Files::new().with("set.yaml", &exported);
+    let applied = run("apply", &["-f", &files.path("set.yaml").display().to_string()]).expect(0);
+    assert!(applied.stdout.contains("configmap/one unchanged"), "{exported}");
 }
 
 #[test]

@@ -58,11 +58,12 @@ impl Watch for Breaking {
 }
 
 /// Every way to make a command print more.
-const FORMATS: [&[&str]; 6] = [
+const FORMATS: [&[&str]; 7] = [
     &["-v", "-v"],
     &["-v", "-v", "-o", "json"],
     &["-v", "-v", "-o", "markdown"],
     &["-v", "-v", "-o", "yaml"],
+    &["-v", "-v", "-o", "kyaml"],
     &["-o", "name"],
     &["-q"],
 ];

@@ -25,7 +25,7 @@ fn assert_one_error(run: Run, code: i32, texts: &[&str]) -> Run {
 
 #[test]
 fn the_version_cannot_be_printed_as_a_document() {
-    for format in ["json", "yaml"] {
+    for format in ["json", "yaml", "kyaml"] {
         let run = Program::new().args(["version", "-o", format]).run();
         let run = assert_one_error(run, 2, &["version"]);
         assert_eq!(run.stdout, "");

@@ -243,7 +243,7 @@ impl Reporter {
                     self.take_event(Event::Note(line));
                 }
             }
-            Format::Json | Format::Yaml | Format::Markdown => {}
+            Format::Json | Format::Yaml | Format::Kyaml | Format::Markdown => {}
         }
     }
 

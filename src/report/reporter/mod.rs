@@ -286,7 +286,7 @@ impl Reporter {
 
     fn count_and_collect(&mut self, outcome: ObjectOutcome) {
         self.summary.add(outcome.action);
-        if matches!(self.style.format, Format::Json | Format::Yaml | Format::Markdown) {
+        if self.style.has_document() || self.style.format == Format::Markdown {
             self.collected.results.push(outcome);
         }
     }
