@@ -169,7 +169,7 @@ fn find_refusals(read: &SetRead, plan: &MembershipPlan, appliers: &BTreeSet<Stri
 fn tooling_of(parent: &ParentObject) -> Option<&Tooling> {
     match &parent.reading {
         Reading::Parent(record) => Some(&record.tooling),
-        Reading::Unfinished(tooling) => Some(tooling),
+        Reading::Unfinished(tooling) | Reading::Unrecorded(tooling) => Some(tooling),
         Reading::NoRecord | Reading::Faulty(_) => None,
     }
 }

@@ -47,7 +47,8 @@ async fn read_and_print_sets(
     let custom = Box::pin(async { Ok(read::list_custom_parent_kinds(&server).await) });
     let (mut cluster, custom) = try_join(discovering, custom).await?;
     let mut warnings = Vec::new();
-    let kinds = read::find_served_parent_kinds(&cluster, custom, &mut warnings).await;
+    let mut kinds = read::find_served_parent_kinds(&cluster, custom, &mut warnings).await;
+    read::add_kinds_of_config_sync(&mut kinds, &cluster.discovery);
     let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
     let mut parents = Vec::new();
     let mut unread = Vec::new();

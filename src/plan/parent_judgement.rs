@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Refusal;
 use crate::model::applyset::Tooling;
-use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ParentAnnotations, ParentFault, Reading, RecordedKinds};
 use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
 use crate::model::set::{ParentObject, Set};
@@ -90,6 +90,13 @@ pub fn judge_parent_for_deletion(set: &Set, found: &ParentObject) -> Result<Pare
             ParentStatus::Recorded(record.clone()),
             refuse_other_tooling(set, &record.tooling),
         ),
+        // Without its members, the set cannot be taken over.
+        Reading::Unrecorded(_) => {
+            return Err(vec![Refusal::FaultyParent {
+                parent,
+                fault: ParentFault::KindsMissing,
+            }]);
+        }
         Reading::Faulty(faults) => {
             return Err(faults
                 .iter()
@@ -115,7 +122,6 @@ fn refuse_other_tooling(set: &Set, found: &Tooling) -> Option<Refusal> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::model::applyset::parent::ParentFault;
     use crate::plan::fixtures::set;
 
     use super::*;
@@ -208,6 +214,9 @@ mod tests {
             judged(&faulty, &accepted).map_err(|refusals| refusals.len()),
             Err(2)
         );
+        let theirs = Tooling::parse("configsync.gke.io/v1").expect("a valid value");
+        let unrecorded = found(Reading::Unrecorded(theirs));
+        assert!(judged(&unrecorded, &[foreign("configsync.gke.io/v1")]).is_err());
         let mut terminating = found(recorded("kubectl-applyset/v0.1.0"));
         terminating.presence = Presence::Terminating;
         assert!(judged(&terminating, &accepted).is_err());

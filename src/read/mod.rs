@@ -63,7 +63,8 @@ pub use parent::{
     read_parent,
 };
 pub use parent_kinds::{
-    find_served_parent_kinds, list_custom_parent_kinds, position_of_unread_built_in_kind,
+    add_kinds_of_config_sync, find_served_parent_kinds, list_custom_parent_kinds,
+    position_of_unread_built_in_kind,
 };
 pub use permissions::{Administrator, ask_whether_administrator, find_missing_permissions, user_name};
 pub use served_version::list_in_served_version;

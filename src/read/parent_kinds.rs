@@ -9,6 +9,7 @@ use super::list::{ListError, Selector, WHOLE_OBJECTS, list};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::applyset::IS_PARENT_TYPE_LABEL;
+use crate::model::applyset::tooling::CONFIG_SYNC;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::{Origin, Resource};
@@ -68,6 +69,20 @@ pub async fn find_served_parent_kinds(
         );
     }
     resources
+}
+
+/// Adds the kinds of Config Sync's parents, if the server serves them: their CRDs do not have the label. Its parents
+/// record no kinds, so commands that write do not need them.
+pub fn add_kinds_of_config_sync(kinds: &mut Vec<Arc<Resource>>, discovery: &Discovery) {
+    for kind in ["RootSync", "RepoSync"].map(|kind| GroupKind::new(CONFIG_SYNC, kind)) {
+        let is_known = kinds.iter().any(|resource| resource.group_kind() == kind);
+        if let KindLookup::Found(resource) = discovery.find_preferred(&kind)
+            && resource.origin == Origin::Served
+            && !is_known
+        {
+            kinds.push(Arc::new(resource.clone()));
+        }
+    }
 }
 
 /// Returns the position of the first failed list of Secrets or ConfigMaps in `unread`. If one failed, most sets may be

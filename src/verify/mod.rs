@@ -159,8 +159,10 @@ fn apply_rules(set: &ExaminedSet, context: CheckContext<'_>) -> Vec<Finding> {
         // Such an object has a copy of a parent's label, so the rules about sets do not apply.
         return findings;
     }
-    findings.extend(record_findings::check_record(&set.found, discovery, appliers));
-    findings.extend(member_findings::check_members(set, discovery, appliers));
+    if !matches!(set.found.reading, Reading::Unrecorded(_)) {
+        findings.extend(record_findings::check_record(&set.found, discovery, appliers));
+        findings.extend(member_findings::check_members(set, discovery, appliers));
+    }
     let id = set.found.id.as_str();
     findings
         .into_iter()

@@ -83,6 +83,14 @@ fn check_record_is_readable(set: &ExaminedSet) -> Vec<Finding> {
             let message = format!("{tooling} started to create the set and recorded no kinds");
             vec![Finding::new(Rule::UnfinishedParent, identity, message).with_hint("apply the set again")]
         }
+        Reading::Unrecorded(tooling) => {
+            let message =
+                format!("{tooling} manages the set and records no kinds: its members are not checked");
+            vec![Finding {
+                severity: Severity::Info,
+                ..Finding::new(Rule::NoRecord, identity, message)
+            }]
+        }
         Reading::NoRecord => vec![missing_record_finding(set)],
     }
 }
@@ -145,6 +153,7 @@ fn check_kind(set: &ExaminedSet) -> Option<Finding> {
     let resource = &set.parent.resource;
     match set.eligibility {
         ParentEligibility::Permitted | ParentEligibility::Unknown => None,
+        ParentEligibility::Unlabeled if matches!(set.found.reading, Reading::Unrecorded(_)) => None,
         ParentEligibility::Unlabeled => {
             let message = format!(
                 "its kind cannot be a parent: its CustomResourceDefinition lacks the label {IS_PARENT_TYPE_LABEL}"

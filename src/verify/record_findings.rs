@@ -206,6 +206,7 @@ impl FoundSet {
         match &self.reading {
             Reading::Parent(_) => {}
             Reading::Unfinished(_) => return RecordStatus::Unfinished,
+            Reading::Unrecorded(_) => return RecordStatus::Unknown,
             Reading::NoRecord | Reading::Faulty(_) => return RecordStatus::Invalid,
         }
         let findings = check_record(self, discovery, &default_appliers());

@@ -6,6 +6,7 @@ mod changed_while_waiting;
 mod clusters;
 mod completion;
 mod concurrency;
+mod config_sync;
 mod connections;
 mod contested;
 mod copied_labels;

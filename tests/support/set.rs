@@ -64,7 +64,7 @@ impl Set {
     }
 
     /// The set of any parent; `reference` is how the command line names it.
-    fn of(parent: Value, namespace: &str, reference: &str) -> Self {
+    pub(crate) fn of(parent: Value, namespace: &str, reference: &str) -> Self {
         let field = |pointer: &str| parent.pointer(pointer).and_then(Value::as_str);
         let group = field("/apiVersion")
             .and_then(|version| version.split_once('/'))

@@ -32,7 +32,7 @@ pub(super) fn compare_records(prepared: &Prepared, record_after: &Record) -> Rec
                 &record.tooling,
                 &prepared.state.observed.recorded,
             )),
-            Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
+            Reading::NoRecord | Reading::Unfinished(_) | Reading::Unrecorded(_) | Reading::Faulty(_) => None,
         });
     let after = RecordDocument::new(&prepared.named.set.tooling, record_after);
     RecordChange {

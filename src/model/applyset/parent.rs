@@ -51,6 +51,8 @@ pub enum Reading {
     /// The object has only the tooling annotation: a run was killed after it had created the parent from its manifest,
     /// and before it wrote the record.
     Unfinished(Tooling),
+    /// The object is a parent of a tool that records no kinds.
+    Unrecorded(Tooling),
     /// The object has labels and annotations of a parent, but some are missing or invalid.
     Faulty(Vec<ParentFault>),
 }
@@ -133,6 +135,13 @@ pub fn read_labels_and_annotations(
     }
     let mut faults: Vec<ParentFault> = find_id_fault(identity, id).into_iter().collect();
     let tooling = value_or_add_fault(&mut faults, read_tooling(annotations));
+    if let Some(tooling) = &tooling
+        && !has_record
+        && faults.is_empty()
+        && tooling.records_no_kinds()
+    {
+        return Reading::Unrecorded(tooling.clone());
+    }
     let kinds = value_or_add_fault(&mut faults, read_kinds(annotations));
     let namespaces = value_or_add_fault(&mut faults, read_namespaces(annotations));
     match (tooling, kinds, namespaces) {
@@ -287,6 +296,23 @@ mod tests {
     #[test]
     fn an_object_without_keys_is_not_a_parent() {
         assert_eq!(read_pairs(&[("app", "x")], &[("note", "y")]), Reading::NoRecord);
+    }
+
+    #[test]
+    fn only_config_sync_may_record_no_kinds() {
+        let tooling = Tooling::parse("configsync.gke.io/v1").expect("a valid value");
+        let theirs = (TOOLING_ANNOTATION, "configsync.gke.io/v1");
+        let id = (ID_LABEL, ID);
+        assert_eq!(read_pairs(&[id], &[theirs]), Reading::Unrecorded(tooling));
+        for (id, annotations) in [
+            ((ID_LABEL, "applyset-another-v1"), &[theirs][..]),
+            (id, &[theirs, (ADDITIONAL_NAMESPACES_ANNOTATION, "bar")]),
+            (id, &[(TOOLING_ANNOTATION, "kubectl/v1.36.3")]),
+            (id, &[(TOOLING_ANNOTATION, "kubectl-applyset/v0.1.0")]),
+        ] {
+            let read = read_pairs(&[id], annotations);
+            assert!(matches!(read, Reading::Faulty(_)), "{id:?} {annotations:?}");
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub struct Tooling {
     pub version: Option<String>,
 }
 
+/// The name of Config Sync as a tool, which is also the group of its kinds.
+pub const CONFIG_SYNC: &str = "configsync.gke.io";
+
 /// A tooling value without a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTooling {
@@ -90,6 +93,12 @@ impl Tooling {
         } else {
             shell_word(&format!("{}/v0.0.0", self.name))
         }
+    }
+
+    /// Returns whether the program records no kinds on its parents, which KEP-3659 leaves to it: Config Sync finds its
+    /// members by an inventory of its own (kpt-config-sync, `pkg/metadata/applyset.go`).
+    pub fn records_no_kinds(&self) -> bool {
+        self.name == CONFIG_SYNC
     }
 
     /// Returns whether both values name the same program.

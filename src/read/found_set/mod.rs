@@ -148,7 +148,7 @@ impl FoundSet {
     pub fn recorded(&self) -> Option<&ParentAnnotations> {
         match &self.reading {
             Reading::Parent(recorded) => Some(recorded),
-            Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
+            Reading::NoRecord | Reading::Unfinished(_) | Reading::Unrecorded(_) | Reading::Faulty(_) => None,
         }
     }
 }

@@ -35,7 +35,9 @@ impl SetSummary {
     pub(super) fn new(set: &FoundSet, discovery: &Discovery) -> Self {
         let (tooling, faults) = match &set.reading {
             Reading::Parent(applyset_record) => (Some(applyset_record.tooling.to_string()), Vec::new()),
-            Reading::Unfinished(tooling) => (Some(tooling.to_string()), Vec::new()),
+            Reading::Unfinished(tooling) | Reading::Unrecorded(tooling) => {
+                (Some(tooling.to_string()), Vec::new())
+            }
             Reading::Faulty(faults) => (None, faults.iter().map(ToString::to_string).collect()),
             Reading::NoRecord => (None, vec!["it has no record".to_owned()]),
         };

@@ -30,7 +30,7 @@ pub(super) fn check_repairable(set: &ExaminedSet, context: CheckContext<'_>) -> 
     let faults = match &parent.object.reading {
         Reading::Parent(_) => &[][..],
         Reading::Faulty(faults) => faults,
-        Reading::Unfinished(_) | Reading::NoRecord => {
+        Reading::Unfinished(_) | Reading::Unrecorded(_) | Reading::NoRecord => {
             return Err("nothing is recorded".to_owned());
         }
     };

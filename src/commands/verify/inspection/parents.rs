@@ -52,7 +52,8 @@ impl Inspection<'_> {
     /// KEP-3659 permits for parents are listed; in the cluster, also all other objects with the id label.
     pub(super) async fn find_parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
         let custom = read::list_custom_parent_kinds(&self.cluster.server).await;
-        let kinds = read::find_served_parent_kinds(self.cluster, custom, &mut self.warnings).await;
+        let mut kinds = read::find_served_parent_kinds(self.cluster, custom, &mut self.warnings).await;
+        read::add_kinds_of_config_sync(&mut kinds, &self.cluster.discovery);
         let now = self.cluster.server.now();
         let read_parent = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::from_object(item, resource, now).filter(ParentCandidate::has_applyset_metadata)
