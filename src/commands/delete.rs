@@ -23,7 +23,7 @@ use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
 use crate::session::waits::{self, DependencyWait, WaitLimits};
 use crate::settings::{self, DeleteOptions};
-use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, RELIST, Waiting};
+use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, Waiting};
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -238,7 +238,6 @@ async fn delete_and_wait(
         concurrency: deletion.writing.concurrency,
         after_failure: AfterFailure::Stop,
         failures: None,
-        relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
     let terminating = deletion

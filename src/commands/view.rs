@@ -21,7 +21,7 @@ use crate::session::signals::{listen, run_unless_interrupted};
 use crate::session::waits::list_targets_without_manifests;
 use crate::settings::{self, ViewOptions};
 use crate::verify::describe_record_inconsistencies_of_sets;
-use crate::wait::{AfterFailure, Deadline, LAST_READ, Outcome, Patience, RELIST, Waiting};
+use crate::wait::{AfterFailure, Deadline, LAST_READ, Outcome, Patience, Waiting};
 
 /// The most waits of one command. Each ends with all its members Current, but by then others may have joined the set, or
 /// some may have changed again: without a limit, these could keep the command waiting after its time is over.
@@ -109,7 +109,6 @@ async fn wait_until_all_are_current(
             concurrency: options.concurrency,
             after_failure: AfterFailure::Stop,
             failures: options.failures,
-            relist: RELIST,
             done_before: "nothing was written",
         };
         let targets = list_targets_without_manifests(&shown.set.members);

@@ -20,8 +20,6 @@ pub enum Verb {
     Get,
     /// Read a collection.
     List,
-    /// Watch a collection.
-    Watch,
     /// Create an object, by POST or by an apply of one that does not exist.
     Create,
     /// Apply.

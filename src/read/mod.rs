@@ -41,7 +41,7 @@ pub use forbidden_values::leave_out_forbidden_values;
 pub use kinds_missing_from_discovery::{
     KindWait, UndeterminedKindError, await_or_judge_missing_kinds, describe_kinds_behind_permission,
 };
-pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_with_version, watch};
+pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 pub use list_collections::{list_collections, list_in_all_namespaces, list_labeled_objects, unique_by_uid};
 pub use list_visible::{
     ListOptions, ListResults, ParentCandidate, list_visible, list_visible_everywhere, read_parent_candidate,

@@ -18,7 +18,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
 use crate::plan::Plan;
-use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, RELIST, Target, Waiting};
+use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, Target, Waiting};
 
 /// What the message about a wait that was stopped says was done, if not all prunes of the run had begun.
 const APPLIED_BUT_NOT_ALL_PRUNED: &str =
@@ -81,7 +81,6 @@ impl<'a> RunWait<'a> {
             concurrency: self.prepared.writing.concurrency,
             after_failure: AfterFailure::Stop,
             failures: self.limits.failures,
-            relist: RELIST,
             done_before,
         };
         waiting.run(targets, &mut |event: Event| sink(event)).await
@@ -160,7 +159,6 @@ impl DependencyWait<'_> {
             concurrency: self.concurrency,
             after_failure: AfterFailure::WaitForTheOthers,
             failures: self.limits.failures,
-            relist: RELIST,
             done_before,
         };
         let mut missed = BTreeSet::new();

@@ -1,9 +1,7 @@
 //! Waits until the writes of a run have taken effect: applied objects are Current, deleted ones are gone.
 //!
-//! Each collection (a kind in a namespace, or in all) is listed and then watched (`follow`). Objects that the user may
-//! not watch, or that do not have the set's label, are polled. `tracker` decides what an observation means. `explain`
-//! looks up why an object is not Current and whether its Pods have failed, and `reasons` reports it. Nothing is written
-//! here.
+//! Each kind is listed again and again (`follow`). `tracker` decides what an observation means. `explain` looks up why an
+//! object is not Current and whether its Pods have failed, and `reasons` reports it. Nothing is written here.
 
 mod explain;
 mod follow;
@@ -15,7 +13,6 @@ mod reasons;
 mod tests;
 mod tracker;
 
-use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,9 +42,6 @@ const FIRST_REASONS: Duration = Duration::from_secs(3);
 /// The time after which old failures count. A failure at the first observation may be from before the run, if the
 /// controller does not report the generation that it has observed.
 const OLD_FAILURE: Duration = Duration::from_secs(10);
-/// The time after which a collection is listed again although its watch has not ended: the watch may be broken without
-/// notice.
-pub const RELIST: Duration = Duration::from_secs(30);
 /// Time limit of the last read at the end of the wait.
 pub const LAST_READ: Duration = Duration::from_secs(5);
 
@@ -117,8 +111,6 @@ pub struct Waiting<'a> {
     pub after_failure: AfterFailure,
     /// The restarts of a container after which its workload counts as failed; `None` if Pods never make it fail.
     pub failures: Option<NonZeroU32>,
-    /// The time after which a collection is listed again; [`RELIST`] except in tests.
-    pub relist: Duration,
     /// Describes what the run has written, for the warning if the user stops the wait.
     pub done_before: &'a str,
 }
@@ -249,7 +241,7 @@ impl Waiting<'_> {
         });
         let mut tracker = WaitTracker::new(targets);
         let mut reasons = Reasons::new(self);
-        let Some(stop) = self.watch(&mut tracker, &mut reasons, sink).await else {
+        let Some(stop) = self.follow(&mut tracker, &mut reasons, sink).await else {
             return Outcome::Arrived;
         };
         let pending = tracker.pending().into_iter();
@@ -285,8 +277,8 @@ impl Waiting<'_> {
         Outcome::Missed
     }
 
-    /// Watches until the wait ends. Returns `None` if every object has reached its goal.
-    async fn watch(
+    /// Follows the targets until the wait ends. Returns `None` if every object has reached its goal.
+    async fn follow(
         &self,
         tracker: &mut WaitTracker,
         reasons: &mut Reasons<'_>,
@@ -298,7 +290,7 @@ impl Waiting<'_> {
             server: self.server,
             id: self.id,
             rules: self.rules,
-            relist: self.relist,
+            concurrency: self.concurrency,
             observations,
         };
         let mut followers: FuturesUnordered<_> = groups
@@ -307,7 +299,6 @@ impl Waiting<'_> {
             .collect();
         let deadline = self.deadline.wait_until_over();
         tokio::pin!(deadline);
-        let mut warned = BTreeSet::new();
         let mut next_report = Instant::now() + REPORT_INTERVAL;
         let mut old_failures_count = Some(Instant::now() + OLD_FAILURE);
         let mut first_reasons = Some(Instant::now() + FIRST_REASONS);
@@ -318,18 +309,9 @@ impl Waiting<'_> {
                 () = &mut deadline => {
                     return self.read_pending_once_more(&follow, tracker, sink).await;
                 }
-                Some(observation) = observed.recv() => {
-                    match observation {
-                        follow::Observation::Status(index, status) => {
-                            if let Some(awaited) = tracker.record_status(index, status) {
-                                sink(Event::Awaited(awaited));
-                            }
-                        }
-                        follow::Observation::Warning(text) => {
-                            if warned.insert(text.clone()) {
-                                sink(Event::Warning(text));
-                            }
-                        }
+                Some((index, status)) = observed.recv() => {
+                    if let Some(awaited) = tracker.record_status(index, status) {
+                        sink(Event::Awaited(awaited));
                     }
                 }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
@@ -356,8 +338,8 @@ impl Waiting<'_> {
         None
     }
 
-    /// When the time is over, reads once more each object that has not reached its goal: the watch may have missed the
-    /// change. Returns `None` if every object has reached its goal now.
+    /// When the time is over, reads once more each object that has not reached its goal: it may have changed since the
+    /// last look. Returns `None` if every object has reached its goal now.
     async fn read_pending_once_more(
         &self,
         follow: &follow::Follow<'_>,

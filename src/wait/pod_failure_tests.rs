@@ -115,15 +115,9 @@ async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(Wait
             name if name.starts_with("web") => (200, web),
             _ => (200, list(&[web])),
         };
-        // A watch ends at once, so that the next list shows the Deployment.
-        let is_watch = request
-            .uri()
-            .query()
-            .is_some_and(|query| query.contains("watch=true"));
-        let text = if is_watch { String::new() } else { body.to_string() };
         let answer = Response::builder()
             .status(code)
-            .body(Full::new(Bytes::from(text)));
+            .body(Full::new(Bytes::from(body.to_string())));
         let hangs = stage.stopped_at.is_some() && path.ends_with("/pods");
         async move {
             if hangs {
@@ -155,7 +149,6 @@ async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(Wait
         concurrency: 1,
         after_failure: AfterFailure::Stop,
         failures: NonZeroU32::new(failures),
-        relist: RELIST,
         done_before: "",
     };
     let target = |name: String| Target {

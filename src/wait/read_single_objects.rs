@@ -1,12 +1,15 @@
 //! Reads single objects: those without the set's label, and those that may have lost it.
 
+use std::sync::Arc;
+
+use http::StatusCode;
 use serde_json::Value;
 
-use super::follow::{Follow, Group};
+use super::follow::Follow;
 use super::{Lookup, ObservedStatus, Target};
 use crate::compare::status::OthersOfKind;
 use crate::model::applyset::PART_OF_LABEL;
-use crate::read;
+use crate::read::{self, ListTarget, Selector, WHOLE_OBJECTS};
 
 impl Follow<'_> {
     /// Reads one object by its name. `others` says whether other objects of its kind have a status. An object without
@@ -18,16 +21,29 @@ impl Follow<'_> {
             }
             Ok(Some(object)) => self.judge_object(&object, target, others),
             Ok(None) => ObservedStatus::Absent,
+            Err(error)
+                if error.has_status_code(StatusCode::NOT_FOUND) && target.lookup == Lookup::LabelThenName =>
+            {
+                self.find_in_served_version(target, others).await
+            }
             Err(error) => ObservedStatus::Unread(error.kind.to_string()),
         }
     }
 
-    /// Returns the status of an object that a list or watch by the set's label does not show. It may have lost the
-    /// label while it is being deleted, and then still exists.
-    pub(super) async fn read_unlisted_object(&self, group: &Group, target: &Target) -> ObservedStatus {
-        match group.lookup {
-            Lookup::LabelThenName => self.read_object(target, group.others_of_kind()).await,
-            Lookup::Label | Lookup::Name => ObservedStatus::Absent,
+    /// Looks for an object whose path the server does not know in the version in which it serves the kind now.
+    async fn find_in_served_version(&self, target: &Target, others: OthersOfKind) -> ObservedStatus {
+        let place = ListTarget {
+            resource: Arc::clone(&target.resource),
+            namespace: target.key.namespace.clone(),
+        };
+        let selector = Selector::new("", WHOLE_OBJECTS);
+        let listed = read::list_in_served_version(self.server, &place, &selector, |object, _| {
+            let is_target = object["metadata"]["name"] == *target.key.name;
+            is_target.then(|| self.judge_object(object, target, others))
+        });
+        match listed.await {
+            Ok(found) => found.into_iter().next().unwrap_or(ObservedStatus::Absent),
+            Err(error) => ObservedStatus::Unread(error.to_string()),
         }
     }
 

@@ -5,10 +5,9 @@
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use futures_util::stream;
 use http::{Request, Response};
-use http_body_util::{Either, Full, StreamBody};
-use hyper::body::{Bytes, Frame};
+use http_body_util::Full;
+use hyper::body::Bytes;
 use kube::client::Body;
 use serde_json::{Value, json};
 
@@ -22,21 +21,19 @@ use crate::model::resource::{Scope, Subresource};
 enum Read {
     List,
     Get,
-    Watch,
 }
 
 /// Counts the reads of each kind that a server has got.
 #[derive(Clone, Default)]
-struct Reads(Arc<[AtomicUsize; 3]>);
+struct Reads(Arc<[AtomicUsize; 2]>);
 
 impl Reads {
     fn count(&self, read: Read) -> usize {
         self.0[read as usize].load(Ordering::SeqCst)
     }
 
-    /// Returns a server whose watches stay silent. `answer` gets the kind of a read, its namespace, and the number of
-    /// earlier reads of that kind. If it returns `None`, it is called again a little later; the answer `null` is never
-    /// sent.
+    /// Returns a server. `answer` gets the kind of a read, its namespace, and the number of earlier reads of that kind. If
+    /// it returns `None`, it is called again a little later; the answer `null` is never sent.
     fn build_server(
         &self,
         answer: impl Fn(Read, &str, usize) -> Option<Value> + Send + Sync + 'static,
@@ -46,7 +43,6 @@ impl Reads {
         let service = tower::service_fn(move |request: Request<Body>| {
             let path = request.uri().path().to_owned();
             let read = match request.uri().query() {
-                Some(query) if query.contains("watch=true") => Read::Watch,
                 Some(query) if query.contains("labelSelector") => Read::List,
                 _ => Read::Get,
             };
@@ -55,20 +51,14 @@ impl Reads {
             let namespace = namespace.unwrap_or_default().to_owned();
             let answer = Arc::clone(&answer);
             async move {
-                let body = match read {
-                    Read::Watch => {
-                        let silence = stream::pending::<Result<Frame<Bytes>, Infallible>>();
-                        Either::Right(StreamBody::new(silence))
-                    }
-                    read => loop {
-                        if let Some(answer) = answer(read, &namespace, before) {
-                            if answer.is_null() {
-                                std::future::pending::<()>().await;
-                            }
-                            break Either::Left(Full::new(Bytes::from(answer.to_string())));
+                let body = loop {
+                    if let Some(answer) = answer(read, &namespace, before) {
+                        if answer.is_null() {
+                            std::future::pending::<()>().await;
                         }
-                        tokio::task::yield_now().await;
-                    },
+                        break Full::new(Bytes::from(answer.to_string()));
+                    }
+                    tokio::task::yield_now().await;
                 };
                 Ok::<_, Infallible>(Response::new(body))
             }
@@ -129,12 +119,7 @@ fn target(namespace: &str, name: &str) -> Target {
 }
 
 /// Waits for the targets, and returns the outcome with the last reason of each object that was missed.
-async fn wait(
-    server: &ApiServer,
-    targets: Vec<Target>,
-    patience: Patience,
-    relist: Duration,
-) -> (Outcome, Vec<String>) {
+async fn wait(server: &ApiServer, targets: Vec<Target>, patience: Patience) -> (Outcome, Vec<String>) {
     let mut missed = Vec::new();
     let mut sink = |event: Event| {
         if let Event::Awaited(awaited) = event
@@ -143,14 +128,14 @@ async fn wait(
             missed.push(awaited.reason);
         }
     };
-    let outcome = wait_with(server, targets, (patience, relist), &mut sink).await;
+    let outcome = wait_with(server, targets, patience, &mut sink).await;
     (outcome, missed)
 }
 
 async fn wait_with(
     server: &ApiServer,
     targets: Vec<Target>,
-    (patience, relist): (Patience, Duration),
+    patience: Patience,
     sink: &mut Sink<'_>,
 ) -> Outcome {
     let id = id();
@@ -164,26 +149,74 @@ async fn wait_with(
         concurrency: 1,
         after_failure: AfterFailure::Stop,
         failures: NonZeroU32::new(5),
-        relist,
         done_before: "",
     };
     waiting.run(targets, sink).await
 }
 
-/// A time so long that a test that waits for it would not end.
-const NEVER: Duration = Duration::from_hours(24);
-const SOON: Duration = Duration::from_millis(20);
-
-#[tokio::test]
-async fn a_silent_watch_is_not_believed() {
+#[tokio::test(start_paused = true)]
+async fn a_kind_is_listed_until_its_objects_are_ready() {
     let reads = Reads::default();
-    // The object is ready from the third list on, and no watch says so.
     let server = reads.build_server(|_, _, before| Some(list(&[widget("a", "one", &ready(before >= 2))])));
-    let (outcome, _) = wait(&server, vec![target("a", "one")], Patience::Unlimited, SOON).await;
+    let (outcome, _) = wait(&server, vec![target("a", "one")], Patience::Unlimited).await;
     assert_eq!(outcome, Outcome::Arrived);
-    assert_eq!((reads.count(Read::List), reads.count(Read::Watch)), (3, 2));
-    assert_eq!(reads.count(Read::Get), 0);
-    assert_eq!(RELIST, Duration::from_secs(30));
+    assert_eq!((reads.count(Read::List), reads.count(Read::Get)), (3, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_stays_ready_while_one_in_another_namespace_is_not() {
+    let reads = Reads::default();
+    let server = reads.build_server(|_, namespace, before| {
+        // The server is asked for two namespaces in each look.
+        let (name, is_ready) = if namespace == "a" {
+            ("one", true)
+        } else {
+            ("two", before >= 4)
+        };
+        Some(list(&[widget(namespace, name, &ready(is_ready))]))
+    });
+    let targets = vec![target("a", "one"), target("b", "two")];
+    let mut changes = Vec::new();
+    let mut sink = |event: Event| {
+        if let Event::Awaited(awaited) = event {
+            changes.push((awaited.subject.name, awaited.wait_status));
+        }
+    };
+    let patience = Patience::Limited(Duration::from_mins(1));
+    assert_eq!(
+        wait_with(&server, targets, patience, &mut sink).await,
+        Outcome::Arrived
+    );
+    changes.retain(|(name, status)| name == "one" && *status != WaitStatus::Arrived);
+    assert_eq!(changes, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_takes_long_is_asked_for_less_often() {
+    let lists = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&lists);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        // Other requests ask for reasons.
+        let is_list = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.contains("part-of"));
+        let before = counter.fetch_add(usize::from(is_list), Ordering::SeqCst);
+        async move {
+            if is_list {
+                sleep_until(Instant::now() + Duration::from_secs(1)).await;
+            }
+            let answer = list(&[widget("a", "one", &ready(before >= 2))]);
+            Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(answer.to_string()))))
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+    let begun = Instant::now();
+    let (outcome, _) = wait(&server, vec![target("a", "one")], Patience::Unlimited).await;
+    assert_eq!((outcome, lists.load(Ordering::SeqCst)), (Outcome::Arrived, 3));
+    // Three lists of a second, and two pauses of ten.
+    assert_eq!(begun.elapsed().as_secs(), 23);
 }
 
 #[tokio::test]
@@ -205,14 +238,13 @@ async fn what_is_pending_at_the_deadline_is_read_once_more() {
                     widget("a", "one", &ready(false)),
                     widget("a", "two", &ready(true)),
                 ]),
-                _ => last_read.clone(),
+                Read::Get => last_read.clone(),
             })
         });
         let targets = vec![target("a", "one"), target("a", "two")];
         let patience = Patience::Limited(Duration::from_secs(1));
-        let (outcome, missed) = wait(&server, targets, patience, NEVER).await;
+        let (outcome, missed) = wait(&server, targets, patience).await;
         assert_eq!(outcome, expected);
-        assert_eq!(reads.count(Read::List), 1);
         if expected == Outcome::Arrived {
             assert_eq!((reads.count(Read::Get), missed), (1, vec![]));
         } else {
@@ -227,11 +259,11 @@ async fn a_server_that_no_longer_answers_is_not_asked_for_reasons() {
     let server = reads.build_server(|read, _, _| {
         Some(match read {
             Read::List => list(&[widget("a", "one", &ready(false))]),
-            _ => Value::Null,
+            Read::Get => Value::Null,
         })
     });
     let patience = Patience::Limited(Duration::from_secs(1));
-    let (outcome, missed) = wait(&server, vec![target("a", "one")], patience, NEVER).await;
+    let (outcome, missed) = wait(&server, vec![target("a", "one")], patience).await;
     assert_eq!((outcome, missed.len()), (Outcome::Missed, 1));
     assert_eq!(reads.count(Read::Get), 1);
 }
@@ -249,12 +281,12 @@ async fn an_object_without_status_waits_for_the_lists_of_all_namespaces() {
     });
     let targets = vec![target("a", "one"), target("b", "two")];
     let patience = Patience::Limited(Duration::from_secs(1));
-    let (outcome, missed) = wait(&server, targets, patience, NEVER).await;
+    let (outcome, missed) = wait(&server, targets, patience).await;
     assert_eq!(outcome, Outcome::Missed);
     assert_eq!(missed, ["it has no status yet, as others of its kind have"]);
     // Without such an object, the other object is Current: no controller of its kind reports a status.
     let alone = reads.build_server(|_, _, _| Some(list(&[widget("a", "one", &Value::Null)])));
-    let (outcome, _) = wait(&alone, vec![target("a", "one")], Patience::Unlimited, NEVER).await;
+    let (outcome, _) = wait(&alone, vec![target("a", "one")], Patience::Unlimited).await;
     assert_eq!(outcome, Outcome::Arrived);
 }
 
@@ -280,7 +312,6 @@ async fn a_failure_leaves_time_for_the_others_if_it_may() {
             concurrency: 1,
             after_failure,
             failures: None,
-            relist: SOON,
             done_before: "",
         };
         let mut missed = 0;
@@ -292,35 +323,6 @@ async fn a_failure_leaves_time_for_the_others_if_it_may() {
         let targets = vec![target("a", "one"), target("a", "two")];
         assert_eq!(waiting.run(targets, &mut sink).await, Outcome::Missed);
         assert_eq!(missed, expected, "{after_failure:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_collection_that_cannot_be_watched_is_polled_and_the_reason_is_named() {
-    for (code, reason) in [(403, "forbidden"), (405, "the server does not support it")] {
-        let service = tower::service_fn(move |request: Request<Body>| async move {
-            let query = request.uri().query().unwrap_or_default();
-            let (code, body) = match query {
-                _ if query.contains("watch=true") => (code, json!({"kind": "Status", "message": "no"})),
-                _ if query.contains("labelSelector") => (200, list(&[widget("a", "one", &ready(false))])),
-                _ => (200, widget("a", "one", &ready(true))),
-            };
-            let answer = Response::builder().status(code);
-            answer.body(Full::new(Bytes::from(body.to_string())))
-        });
-        let client = kube::Client::new(service, "default");
-        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-        let mut warnings = Vec::new();
-        let mut sink = |event: Event| {
-            if let Event::Warning(text) = event {
-                warnings.push(text);
-            }
-        };
-        let times = (Patience::Unlimited, NEVER);
-        let outcome = wait_with(&server, vec![target("a", "one")], times, &mut sink).await;
-        assert_eq!(outcome, Outcome::Arrived);
-        let expected = format!("cannot watch widgets in namespace a: {reason}; polling every 2 s");
-        assert_eq!(warnings, [expected]);
     }
 }
 
@@ -343,17 +345,16 @@ async fn what_was_not_looked_at_when_another_object_fails_is_not_an_error() {
         Event::Failure(message) => messages.push(message.to_string()),
         _ => {}
     };
-    let other = Target {
-        resource: Arc::new(Resource::with_regular_names(
-            "",
-            "v1",
-            "ConfigMap",
-            Scope::Namespaced,
-        )),
-        ..target("b", "two")
-    };
+    let mut other = target("b", "two");
+    other.key.group_kind = GroupKind::new("", "ConfigMap");
+    other.resource = Arc::new(Resource::with_regular_names(
+        "",
+        "v1",
+        "ConfigMap",
+        Scope::Namespaced,
+    ));
     let targets = vec![target("a", "one"), other];
-    let outcome = wait_with(&server, targets, (Patience::Unlimited, NEVER), &mut sink).await;
+    let outcome = wait_with(&server, targets, Patience::Unlimited, &mut sink).await;
     assert_eq!(outcome, Outcome::Missed);
     let ends: Vec<_> = ends
         .iter()
@@ -390,7 +391,7 @@ async fn an_answer_without_the_object_does_not_prove_that_it_is_gone() {
             _ => widget("a", "one", &ready(true)),
         })
     });
-    let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited, NEVER).await;
+    let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited).await;
     assert_eq!(outcome, Outcome::Arrived);
     assert_eq!(reads.count(Read::Get), 3);
 }
@@ -424,7 +425,7 @@ async fn an_object_that_lost_its_label_is_found_in_the_version_that_is_served_no
     });
     let client = kube::Client::new(service, "default");
     let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-    let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited, NEVER).await;
+    let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited).await;
     assert_eq!(outcome, Outcome::Arrived);
     assert_eq!(lists.load(Ordering::SeqCst), 2);
 }

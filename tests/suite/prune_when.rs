@@ -2,6 +2,7 @@
 //! is Current. No workload is ever run here, so the tests write the status that a controller would.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::Method;
@@ -356,12 +357,15 @@ fn what_is_to_be_pruned_last_stays_when_another_prune_fails() {
 struct Narrowing {
     set: Set,
     wanted: Vec<Value>,
+    has_applied: AtomicBool,
 }
 
 impl Watch for Narrowing {
     fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        // Only a run that waits watches.
-        if sent.is_watch() {
+        let is_of_deployments = sent.path.contains("/deployments");
+        if is_of_deployments && sent.is_write() {
+            self.has_applied.store(true, Ordering::SeqCst);
+        } else if is_of_deployments && self.has_applied.swap(false, Ordering::SeqCst) {
             self.set.apply(&self.wanted);
             let web = &self.wanted[0];
             cluster().patch_status(web, &rolled_out());
@@ -379,6 +383,7 @@ fn another_run_may_prune_while_this_one_waits() {
     let proxy = Proxy::watched(Arc::new(Narrowing {
         set: Set::secret(&home, "web"),
         wanted: wanted.clone(),
+        has_applied: AtomicBool::new(false),
     }));
     set.apply_through(&proxy, &wanted, &["--wait=0", "--prune-when=ready"])
         .expect(0);

@@ -31,13 +31,12 @@ fn sort(sent: &Sent) -> String {
     };
     let resource = rest[0];
     if sent.method == Method::GET && rest.len() == 1 {
-        let verb = if sent.is_watch() { "watch" } else { "list" };
         let page = if query.contains("continue=") {
             ", a further page"
         } else {
             ""
         };
-        return format!("{verb} {} {place}{page}", selected(query, resource));
+        return format!("list {} {place}{page}", selected(query, resource));
     }
     let verb = if sent.method == Method::GET {
         "get"

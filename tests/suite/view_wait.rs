@@ -84,7 +84,7 @@ fn a_user_who_may_only_get_and_list_can_wait() {
     let reader = user(&set, &["secrets", "configmaps", "deployments"], &["get", "list"]);
     let program = Program::with_kubeconfig(&reader.kubeconfig);
     let mut waiting = start(&set, program, &["--wait=0"]);
-    waiting.wait_for_message("cannot watch deployments");
+    waiting.wait_for_message("0 of 1 replicas");
     make_ready(&objects[0]);
     waiting.finish().expect(0);
 }

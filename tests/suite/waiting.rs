@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use controlplane::{ControlPlane, Grant};
 use http::header::CONTENT_LENGTH;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
@@ -136,7 +135,6 @@ fn a_run_ends_when_everything_is_ready() {
     let mut status = rolled_out(2);
     status["availableReplicas"] = json!(1);
     cluster().patch_status(&web, &status);
-    // This is reported only of a change that was watched.
     running.wait_for_message("1 of 2 replicas are available");
     cluster().patch_status(&web, &rolled_out(2));
     running.finish().expect(0);
@@ -276,26 +274,6 @@ fn what_was_pruned_is_waited_for_until_it_is_gone() {
     let_go(&slow);
     running.finish().expect(0);
     assert_eq!(cluster().live(&slow), None);
-}
-
-#[test]
-fn who_may_not_watch_asks_again_and_again() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let web = deployment(&home, "web", 1);
-    let verbs = ["get", "list", "create", "patch", "delete"];
-    let rule =
-        |group: &str, resource: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
-    let rules = [rule("", "secrets"), rule("apps", "deployments")];
-    let user = ControlPlane::shared()
-        .user(&[Grant::in_namespace(home.as_str(), rules)])
-        .expect("a user");
-    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&web)));
-    let program = Program::with_kubeconfig(&user.kubeconfig);
-    let mut running = set.command(program, &files).args(["-v", "--wait=0"]).start();
-    running.wait_for_message("cannot watch deployments");
-    cluster().patch_status(&web, &rolled_out(1));
-    running.finish().expect(0);
 }
 
 #[test]

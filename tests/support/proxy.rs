@@ -190,13 +190,6 @@ impl Sent {
     }
 }
 
-impl Sent {
-    /// Whether its answer continues until a person ends it.
-    pub(crate) fn is_watch(&self) -> bool {
-        self.path.contains("watch=true")
-    }
-}
-
 impl Proxy {
     /// Forwards everything.
     pub(crate) fn transparent() -> Self {
@@ -443,9 +436,6 @@ impl Relay {
         if let Some(fault) = fault.filter(|fault| !fault.is_carried_out()) {
             return end(fault, None);
         }
-        if fault.is_none() && sent.is_watch() {
-            return End::Answered(self.stream(&sent, headers).await);
-        }
         let response = self.forward(&sent, headers).await;
         if let Some(writes) = &mut writes {
             **writes += 1;
@@ -501,18 +491,6 @@ impl Relay {
             Ok::<_, kube::Error>(Response::from_parts(head, body))
         };
         answer.await.unwrap_or_else(|error| refusal(&error.to_string()))
-    }
-
-    /// Forwards a watch, each event as it comes.
-    async fn stream(&self, sent: &Sent, headers: &HeaderMap) -> Response<AnswerBody> {
-        match self.server.send(self.request(sent, headers)).await {
-            Ok(answer) => {
-                let (mut head, body) = answer.into_parts();
-                head.headers = end_to_end(&head.headers);
-                Response::from_parts(head, body.map_err(io::Error::other).boxed_unsync())
-            }
-            Err(error) => refusal(&error.to_string()).map(whole),
-        }
     }
 }
 

@@ -122,7 +122,7 @@ impl AnswerMemoryBudget {
 }
 
 /// Refuses a text of JSON with too many values.
-pub(super) fn check_number_of_values(json: &[u8]) -> Result<(), TooLarge> {
+fn check_number_of_values(json: &[u8]) -> Result<(), TooLarge> {
     // Most texts have fewer bytes than an answer may have values. The quick count includes characters inside strings,
     // so it is never too low; usually, the slower count is not needed.
     if json.len() > MAX_VALUES_PER_ANSWER

@@ -20,7 +20,6 @@ mod retry;
 mod sent_writes;
 mod status;
 mod unreachable_webhook;
-mod watch;
 mod write_lease;
 
 use std::sync::Arc;
@@ -51,7 +50,6 @@ pub use sent_writes::WriteResult;
 use sent_writes::{SentWrite, SentWrites};
 pub use status::{Status, StatusCause};
 pub use unreachable_webhook::UnreachableWebhook;
-pub use watch::{Change, Watch};
 pub use write_lease::Moment;
 use write_lease::WriteLease;
 

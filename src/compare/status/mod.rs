@@ -201,17 +201,6 @@ pub fn has_status(object: &Value) -> bool {
     !conventions::has_no_status(object)
 }
 
-/// Returns in how many seconds an object without a status will count as one that never gets a status; `None` if it has
-/// a status, or if the time is over. The caller has to judge the object once more then, because the server sends no
-/// event.
-pub fn seconds_left_for_status(object: &Value, now: Timestamp) -> Option<u64> {
-    if has_status(object) {
-        return None;
-    }
-    let left = TIME_FOR_STATUS - age_in_seconds(ObjectView(object), now)?;
-    u64::try_from(left).ok().filter(|left| *left > 0)
-}
-
 /// Returns the age of an object; zero if its creation time is missing or later than now.
 pub fn age_of(object: &Value, now: Timestamp) -> Duration {
     let seconds = age_in_seconds(ObjectView(object), now).unwrap_or_default();

@@ -1,18 +1,17 @@
-//! One paged LIST, read to its end or not at all, and a watch that continues from the end of a LIST.
+//! One paged LIST, read to its end or not at all.
 //!
 //! The caller chooses the collection, and reduces each item to what it keeps.
 
 mod page;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
 
 use super::live::read_owners;
 use super::single_objects::lacks_uid_or_version;
-use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, encode_query};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, encode_query};
 use crate::error::{Error, ErrorKind};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::list_targets::ListTarget;
@@ -32,8 +31,6 @@ const MOST_STARTS: usize = 3;
 /// Limit of pages of one list. With `PAGE_BYTES` each, they hold more than the largest etcd (8 GiB). If a broken server
 /// never ends a list, the run gives up within a minute or two.
 const MOST_PAGES: usize = 1_200;
-/// The time after which the connection of a watch counts as dead if the server has not ended the watch as asked.
-const WATCH_GRACE: Duration = Duration::from_secs(30);
 
 /// A label selector, and the form of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,21 +166,8 @@ pub(super) async fn list<T>(
     resource: &Resource,
     namespace: Option<&str>,
     selector: &Selector,
-    reduce: impl FnMut(&Value) -> Option<T>,
-) -> Result<Vec<T>, ListError> {
-    let listed = list_with_version(server, resource, namespace, selector, reduce).await;
-    listed.map(|(found, _)| found)
-}
-
-/// Reads a collection like `list`, and returns also the list's resourceVersion: a watch that starts there misses no
-/// change.
-pub async fn list_with_version<T>(
-    server: &ApiServer,
-    resource: &Resource,
-    namespace: Option<&str>,
-    selector: &Selector,
     mut reduce: impl FnMut(&Value) -> Option<T>,
-) -> Result<(Vec<T>, String), ListError> {
+) -> Result<Vec<T>, ListError> {
     let path = resource.path(namespace, None);
     let mut fault = None;
     let mut reduce = |item: &Value| {
@@ -260,7 +244,7 @@ async fn read_pages_unless_expired<T>(
     selector: &Selector,
     max_page_items: &mut usize,
     reduce: &mut impl FnMut(&Value) -> Option<T>,
-) -> Result<Option<(Vec<T>, String)>, ListError> {
+) -> Result<Option<Vec<T>>, ListError> {
     let mut found = Vec::new();
     let mut token: Option<String> = None;
     let mut limit = FIRST_PAGE.min(*max_page_items);
@@ -285,7 +269,7 @@ async fn read_pages_unless_expired<T>(
         limit = limit_for_next_page(limit, reply.body.len(), items, *max_page_items);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
-            return Ok(Some((found, page.resource_version)));
+            return Ok(Some(found));
         }
         // The server would send the same page again and again.
         if next == token {
@@ -326,28 +310,6 @@ fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String 
     let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
     parameters.extend(token.map(|token| ("continue", token)));
     encode_query(&parameters)
-}
-
-/// Watches a collection for changes after this resourceVersion. Asks the server to end the watch after `limit`, rounded
-/// down to seconds.
-pub async fn watch(
-    server: &ApiServer,
-    place: &ListTarget,
-    selector: &Selector,
-    resource_version: &str,
-    limit: Duration,
-) -> Result<Watch, ApiError> {
-    let seconds = limit.as_secs().to_string();
-    let parameters = [
-        ("watch", "true"),
-        ("labelSelector", selector.labels.as_str()),
-        ("resourceVersion", resource_version),
-        ("allowWatchBookmarks", "true"),
-        ("timeoutSeconds", &seconds),
-    ];
-    let path = place.resource.path(place.namespace.as_deref(), None);
-    let path = format!("{path}?{}", encode_query(&parameters));
-    server.watch(&path, selector.accept, limit + WATCH_GRACE).await
 }
 
 #[cfg(test)]

@@ -12,8 +12,6 @@ use serde_json::Value;
 pub(super) struct PageMetadata {
     #[serde(rename = "continue")]
     pub(super) continue_token: Option<String>,
-    #[serde(rename = "resourceVersion")]
-    pub(super) resource_version: String,
 }
 
 /// Reads a page item by item, so that memory holds only one item at a time as a JSON value.

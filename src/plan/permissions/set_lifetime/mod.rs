@@ -54,13 +54,6 @@ pub fn needed_for_every_run(
     needed.extend(needed_for_parent(set, parent_resource, desired));
     for (key, resource) in members_of_manifests_and_past(desired, past) {
         needed.extend(WRITES_OF_MEMBERS.map(|verb| needed_for_member(verb, key, resource)));
-        // RBAC cannot limit the watch of a collection to names. The user may list the collection anyway, and a watch
-        // shows no more than that.
-        needed.insert(Permission::on_all_objects(
-            Verb::Watch,
-            resource,
-            key.namespace.as_deref(),
-        ));
     }
     needed.extend(needed_to_judge_pods(desired, discovery));
     for member in desired.members.iter().chain(&desired.parent) {

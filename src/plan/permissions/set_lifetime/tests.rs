@@ -48,13 +48,11 @@ fn a_set_needs_its_parent_by_name_and_its_kinds_where_they_live() {
         [
             "get priorityclasss.scheduling.k8s.io/high",
             "list priorityclasss.scheduling.k8s.io",
-            "watch priorityclasss.scheduling.k8s.io",
             "create priorityclasss.scheduling.k8s.io/high",
             "patch priorityclasss.scheduling.k8s.io/high",
             "delete priorityclasss.scheduling.k8s.io/high",
             "get configmaps in namespace other",
             "list configmaps in namespace other",
-            "watch configmaps in namespace other",
             "create configmaps in namespace other",
             "patch configmaps in namespace other",
             "delete configmaps in namespace other",
