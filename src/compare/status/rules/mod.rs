@@ -3,10 +3,10 @@
 //! `rules.yaml` holds the built-in rules; `--wait-rules` names a file with more. The expressions of a rule are
 //! evaluated in this order: `inProgress`, `failed`, `current`; if none is true, the object is `InProgress`.
 
-mod cost;
 mod deadline;
 mod expression;
 mod inputs;
+mod limits;
 mod rule_parser;
 
 #[cfg(test)]
