@@ -1,7 +1,7 @@
 //! Rule files, which `--wait-rules` and `--ignore` read.
 //!
-//! A rule file is a YAML list of rules, a mapping with the list under a known key, or an object of Flux or
-//! Argo CD with the list in its spec.
+//! A rule file is a YAML list of rules, a mapping with the list under a known key, or an object of Flux with the list in
+//! its spec.
 
 use kubernetes_yaml::Node;
 
@@ -48,8 +48,8 @@ pub enum Fault<F> {
 
 /// The format of a rule file.
 pub(super) struct RuleFormat {
-    /// The fields that hold a list of rules, at the top level of a document or in its spec.
-    pub(super) list_fields: &'static [&'static str],
+    /// The field that holds a list of rules, at the top level of a document or in its spec.
+    pub(super) list_field: &'static str,
     /// The end of the message about a file without rules, after "must be".
     pub(super) expected: &'static str,
 }
@@ -67,8 +67,10 @@ impl RuleFormat {
                 line: None,
                 fault: Fault::Yaml(errors.to_string()),
             })?;
-            for (name, list) in self.find_lists(&document) {
-                let items = list.items().ok_or_else(|| wrong_type(list, name, "a list"))?;
+            if let Some(list) = self.find_list(&document) {
+                let items = list
+                    .items()
+                    .ok_or_else(|| wrong_type(list, self.list_field, "a list"))?;
                 for item in items {
                     if !item.is_mapping() {
                         return Err(wrong_type(item, "a rule", "a mapping"));
@@ -90,26 +92,17 @@ impl RuleFormat {
         }
     }
 
-    /// Returns the lists of rules of a document, each with the name of its field. If a field is not a list, it is
-    /// returned all the same, and the caller reports the wrong type.
-    fn find_lists<'d>(&self, document: &'d Node) -> Vec<(&'static str, &'d Node)> {
-        let Some(&first_field) = self.list_fields.first() else {
-            return Vec::new();
-        };
+    /// Returns the list of rules of a document. If the field is not a list, it is returned all the same, and the caller
+    /// reports the wrong type.
+    fn find_list<'d>(&self, document: &'d Node) -> Option<&'d Node> {
         if document.items().is_some() {
-            return vec![(first_field, document)];
+            return Some(document);
         }
-        self.list_fields
-            .iter()
-            .filter_map(|field| {
-                let list = document.get(field).or_else(|| {
-                    let list = document.get("spec")?.get(field)?;
-                    // Sources of Flux have a `spec.ignore` that is a string, with patterns of file names.
-                    list.as_str().is_none().then_some(list)
-                });
-                Some((*field, list?))
-            })
-            .collect()
+        document.get(self.list_field).or_else(|| {
+            let list = document.get("spec")?.get(self.list_field)?;
+            // Sources of Flux have a `spec.ignore` that is a string, with patterns of file names.
+            list.as_str().is_none().then_some(list)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::compare::ignore::IgnoreRules;
+use crate::compare::ignore::{HOW_TO_WRITE_RULES, IgnoreRules};
 use crate::compare::status::{BuiltInRules, JobGoal, RuleSet, StatusRules};
 use crate::error::Error;
 use crate::plan::saved::SavedIgnore;
@@ -89,7 +89,7 @@ impl Ignore {
     fn parse(file: String, text: String) -> Result<Self, Error> {
         match IgnoreRules::read(&text) {
             Ok(rules) => Ok(Self { file, text, rules }),
-            Err(error) => Err(invalid_rules(&file, error.line, &error, error.hint())),
+            Err(error) => Err(invalid_rules(&file, error.line, &error, HOW_TO_WRITE_RULES)),
         }
     }
 }

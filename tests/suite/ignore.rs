@@ -334,7 +334,7 @@ fn a_bad_file_is_refused_before_anything_is_written() {
         ),
         (
             "- kind: A\n  jqPathExpressions: [.spec]\n",
-            "ignore.yaml:2: jqPathExpressions is not supported",
+            "ignore.yaml:2: unknown field \"jqPathExpressions\"",
         ),
         ("a: [\n", "ignore.yaml"),
     ] {

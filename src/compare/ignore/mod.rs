@@ -1,5 +1,5 @@
-//! Fields that a set leaves to other managers: rules in the format of Flux's `spec.ignore` and of Argo CD's
-//! `ignoreDifferences`, and the body of an object in which these fields have their live values.
+//! Fields that a set leaves to other managers: rules in the format of Flux's `spec.ignore`, and the body of an object in
+//! which these fields have their live values.
 //!
 //! Pure. [`IgnoreRules::mark_ignored_fields`] stores the ignored fields in each object of the manifests once. Change
 //! detection, dry runs and writes then call [`body_with_live_values`] for the object that they compare or send.
@@ -14,7 +14,7 @@ mod tests;
 
 pub use body_with_live_values::{BodyPurpose, body_with_live_values};
 pub(in crate::compare) use managed_fields_entries::ManagedFieldsEntries;
-pub use rule_parser::{IgnoreFileError, may_be_ignored};
+pub use rule_parser::{HOW_TO_WRITE_RULES, IgnoreFileError, may_be_ignored};
 
 use serde_json::Value;
 

@@ -1,13 +1,9 @@
-//! Reads ignore rules: Flux's `spec.ignore` and Argo CD's `spec.ignoreDifferences`, as a list, under their
-//! names, or in a Kustomization or an Application.
+//! Reads ignore rules: Flux's `spec.ignore`, as a list, under its name, or in a Kustomization.
 
 use kubernetes_yaml::Node;
 use regex::Regex;
 
-use super::target::{
-    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, RuleTarget, flux_pattern_to_regex,
-    glob_to_regex, literal_to_regex,
-};
+use super::target::{RuleTarget, compile_whole_text_pattern};
 use super::{IgnoreRule, IgnoreRules, IgnoredField};
 use crate::compare::rule_file::{self, Fault, RuleFormat, error_at};
 use crate::model::applyset::parent::is_applyset_key;
@@ -29,84 +25,44 @@ pub enum IgnoreFault {
     #[error("{path:?} cannot be ignored: {reason}")]
     Never { path: String, reason: &'static str },
     /// A condition is not a regular expression.
-    #[error("{field} {pattern:?} is not a regular expression{reason}")]
+    #[error("{field} {pattern:?} is not a regular expression: {reason}")]
     Pattern {
         field: &'static str,
         pattern: String,
-        /// Empty, or the reason after a colon.
         reason: String,
     },
-    /// A pattern of Argo CD has characters that are not supported.
-    #[error(
-        "{field} {pattern:?}: only * and ? are supported in patterns of Argo CD; write a rule with paths and target"
-    )]
-    Glob { field: &'static str, pattern: String },
-    /// The compiled expressions of all conditions of a file take too much memory.
-    #[error(
-        "{0}: the regular expressions of the file take more than {max} MiB of memory",
-        max = MAX_BYTES_OF_EXPRESSIONS >> 20
-    )]
-    TooLarge(&'static str),
-    /// A condition is too long.
-    #[error("{field}: the regular expression has {bytes} bytes, more than {LONGEST_EXPRESSION}")]
-    TooLong { field: &'static str, bytes: usize },
     /// A condition is not a label selector.
     #[error("{0}")]
     Selector(#[from] SelectorError),
-    /// A rule of Argo CD has `jqPathExpressions` or `managedFieldsManagers`, which only Argo CD evaluates.
-    #[error(
-        "{0} is not supported: write the fields as JSON pointers, for example jsonPointers: [/spec/replicas]"
-    )]
-    NotSupported(&'static str),
 }
 
-impl IgnoreFileError {
-    /// Returns what to do about the fault.
-    pub fn hint(&self) -> &'static str {
-        match self.fault {
-            Fault::Rule(IgnoreFault::TooLarge(_)) => {
-                "use fewer rules, or expressions without large counts and classes, such as \\pL{100}"
-            }
-            Fault::Rule(IgnoreFault::TooLong { .. }) => {
-                "shorten it, or write several rules, or select the objects by labelSelector"
-            }
-            _ => "write rules as in Flux's spec.ignore: paths (JSON pointers) and target",
-        }
-    }
-}
+/// The hint for a file that is not valid.
+pub const HOW_TO_WRITE_RULES: &str = "write rules as in Flux's spec.ignore: paths (JSON pointers) and target";
 
 const FORMAT: RuleFormat = RuleFormat {
-    list_fields: &["ignore", "ignoreDifferences"],
-    expected: "a list, or have ignore or ignoreDifferences at the top level or in spec",
+    list_field: "ignore",
+    expected: "a list, or have ignore at the top level or in spec",
 };
 
 pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
     let mut rules = Vec::new();
-    let mut expressions = Expressions::default();
     FORMAT.for_each_rule(text, |item| {
-        let is_of_argo_cd = FIELDS_ONLY_OF_ARGO_CD
-            .iter()
-            .any(|field| item.get(field).is_some());
-        rules.push(if is_of_argo_cd {
-            read_argo_cd_rule(item, &mut expressions)?
-        } else {
-            read_flux_rule(item, &mut expressions)?
-        });
+        rules.push(read_rule(item)?);
         Ok(())
     })?;
     Ok(IgnoreRules { rules })
 }
 
 /// Reads a rule of Flux (`IgnoreRule` of kustomize-controller). A rule without a target is for all objects.
-fn read_flux_rule(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
+fn read_rule(item: &Node) -> Outcome<IgnoreRule> {
     rule_file::check_no_unknown_field(item, &["paths", "target"], "a rule has paths and target")?;
     let target = match item.get("target") {
         None => RuleTarget::default(),
         Some(target) if target.is_null() => RuleTarget::default(),
-        Some(target) if target.is_mapping() => read_flux_target(target, expressions)?,
+        Some(target) if target.is_mapping() => read_target(target)?,
         Some(other) => return Err(rule_file::wrong_type(other, "target", "a mapping")),
     };
-    read_rule_with_paths(item, "paths", target)
+    read_rule_with_paths(item, target)
 }
 
 const TARGET_FIELDS: [&str; 7] = [
@@ -119,20 +75,18 @@ const TARGET_FIELDS: [&str; 7] = [
     "annotationSelector",
 ];
 
-fn read_flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<RuleTarget> {
+fn read_target(target: &Node) -> Outcome<RuleTarget> {
     rule_file::check_no_unknown_field(
         target,
         &TARGET_FIELDS,
         "a target has group, version, kind, name, namespace, labelSelector and annotationSelector",
     )?;
-    let mut read_regex =
-        |field: &'static str| read_pattern(target, field, flux_pattern_to_regex, expressions);
     Ok(RuleTarget {
-        group: read_regex("group")?,
-        version: read_regex("version")?,
-        kind: read_regex("kind")?,
-        name: read_regex("name")?,
-        namespace: read_regex("namespace")?,
+        group: read_pattern(target, "group")?,
+        version: read_pattern(target, "version")?,
+        kind: read_pattern(target, "kind")?,
+        name: read_pattern(target, "name")?,
+        namespace: read_pattern(target, "namespace")?,
         labels: read_selector(target, "labelSelector")?,
         annotations: read_selector(target, "annotationSelector")?,
     })
@@ -145,115 +99,27 @@ fn read_selector(target: &Node, field: &str) -> Outcome<Option<LabelSelector>> {
         .transpose()
 }
 
-const ARGO_CD_FIELDS: [&str; 7] = [
-    "group",
-    "kind",
-    "name",
-    "namespace",
-    "jsonPointers",
-    "jqPathExpressions",
-    "managedFieldsManagers",
-];
-
-/// The fields of [`ARGO_CD_FIELDS`] by which a rule is recognized as one of Argo CD: the other fields are also
-/// conditions of Flux, though Flux has them in `target`.
-const FIELDS_ONLY_OF_ARGO_CD: [&str; 3] = ["jsonPointers", "jqPathExpressions", "managedFieldsManagers"];
-
-/// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing group is the core
-/// group.
-fn read_argo_cd_rule(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
-    rule_file::check_no_unknown_field(
-        item,
-        &ARGO_CD_FIELDS,
-        "a rule has group, kind, name, namespace and jsonPointers",
-    )?;
-    for field in ["jqPathExpressions", "managedFieldsManagers"] {
-        // An empty list changes nothing.
-        let list = item.get(field);
-        if list.is_some_and(|list| list.items().is_none_or(|items| !items.is_empty())) {
-            return Err(error_at_field(item, field, IgnoreFault::NotSupported(field)));
-        }
-    }
-    for field in ["group", "kind"] {
-        let pattern = rule_file::read_string(item, field)?
-            .unwrap_or_default()
-            .to_owned();
-        if pattern.contains(['[', ']', '{', '}', '\\']) {
-            return Err(error_at_field(item, field, IgnoreFault::Glob { field, pattern }));
-        }
-    }
-    let group = rule_file::read_string(item, "group")?.map_or_else(|| "^$".to_owned(), glob_to_regex);
-    let kind = rule_file::read_string(item, "kind")?
-        .map(glob_to_regex)
-        .ok_or_else(|| error_at(item, Fault::Missing("kind")))?;
-    let target = RuleTarget {
-        group: Some(compile(item, "group", &group, expressions)?),
-        kind: Some(compile(item, "kind", &kind, expressions)?),
-        name: read_pattern(item, "name", literal_to_regex, expressions)?,
-        namespace: read_pattern(item, "namespace", literal_to_regex, expressions)?,
-        ..RuleTarget::default()
-    };
-    read_rule_with_paths(item, "jsonPointers", target)
-}
-
-/// Reads a condition that is a pattern; `None` if any text meets the condition. `to_expression` turns the pattern into
-/// a regular expression, or returns `None` for a pattern that any text matches.
-fn read_pattern(
-    item: &Node,
-    field: &'static str,
-    to_expression: impl Fn(&str) -> Option<String>,
-    expressions: &mut Expressions,
-) -> Outcome<Option<Regex>> {
-    rule_file::read_string(item, field)?
-        .and_then(to_expression)
-        .map(|expression| compile(item, field, &expression, expressions))
-        .transpose()
-}
-
-fn compile(
-    item: &Node,
-    field: &'static str,
-    expression: &str,
-    expressions: &mut Expressions,
-) -> Outcome<Regex> {
-    if expression.len() > LONGEST_EXPRESSION {
-        let bytes = expression.len();
-        return Err(error_at_field(item, field, IgnoreFault::TooLong { field, bytes }));
-    }
-    expressions
-        .compile_within_memory_limit(expression)
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => error_at_field(item, field, IgnoreFault::TooLarge(field)),
-            error => invalid_pattern(item, field, &error),
+/// Reads a condition that is a regular expression for the whole text; `None` if any text meets it.
+fn read_pattern(target: &Node, field: &'static str) -> Outcome<Option<Regex>> {
+    let pattern = rule_file::read_string(target, field)?.filter(|pattern| !pattern.is_empty());
+    let compiled = pattern.map(|pattern| {
+        compile_whole_text_pattern(pattern).map_err(|reason| {
+            let pattern = pattern.to_owned();
+            let fault = IgnoreFault::Pattern {
+                field,
+                pattern,
+                reason,
+            };
+            error_at_field(target, field, fault)
         })
+    });
+    compiled.transpose()
 }
 
-/// Returns the error that the pattern in a field is not a regular expression.
-fn invalid_pattern(item: &Node, field: &'static str, error: &regex::Error) -> IgnoreFileError {
-    let pattern = item
-        .get(field)
-        .and_then(Node::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    // The message of the parser has several lines: the pattern, a mark, and the reason.
-    let message = error.to_string();
-    let reason = message
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("error: "))
-        .map_or_else(String::new, |reason| format!(": {reason}"));
-    let fault = IgnoreFault::Pattern {
-        field,
-        pattern,
-        reason,
-    };
-    error_at_field(item, field, fault)
-}
-
-/// Reads the paths of a rule, which are in `field`, and returns the rule.
-fn read_rule_with_paths(item: &Node, field: &'static str, target: RuleTarget) -> Outcome<IgnoreRule> {
+/// Reads the paths of a rule, and returns the rule.
+fn read_rule_with_paths(item: &Node, target: RuleTarget) -> Outcome<IgnoreRule> {
     let mut paths = Vec::new();
-    for (text, node) in rule_file::read_strings(item, field)? {
+    for (text, node) in rule_file::read_strings(item, "paths")? {
         let pointer =
             Pointer::parse(text).map_err(|error| error_at(node, Fault::Rule(IgnoreFault::Pointer(error))))?;
         if let Some(reason) = reason_not_to_ignore(&pointer) {
@@ -264,7 +130,7 @@ fn read_rule_with_paths(item: &Node, field: &'static str, target: RuleTarget) ->
         paths.push(IgnoredField { pointer, line });
     }
     if paths.is_empty() {
-        return Err(error_at(item, Fault::Missing(field)));
+        return Err(error_at(item, Fault::Missing("paths")));
     }
     Ok(IgnoreRule {
         line: item.position().line(),

@@ -1,5 +1,4 @@
-//! The objects that an ignore rule is for, matched as Flux (`fluxcd/pkg`, `ssa/jsondiff/selector.go`) and Argo CD
-//! (`util/argo/normalizers/diff_normalizer.go`) match them.
+//! The objects that an ignore rule is for, matched as Flux matches them (`fluxcd/pkg`, `ssa/jsondiff/selector.go`).
 
 use regex::{Regex, RegexBuilder};
 
@@ -48,97 +47,48 @@ impl RuleTarget {
     }
 }
 
-/// Returns the expression of a pattern of Flux, which has to match the whole text; `None` for an empty pattern, which
-/// matches any text.
-pub(super) fn flux_pattern_to_regex(pattern: &str) -> Option<String> {
-    (!pattern.is_empty()).then(|| format!("^(?:{pattern})$"))
-}
-
-/// Returns the expression of a pattern of Argo CD, with `*` for any text and `?` for a character.
-pub(super) fn glob_to_regex(pattern: &str) -> String {
-    let parts = pattern.chars().map(|sign| match sign {
-        '*' => ".*".to_owned(),
-        '?' => ".".to_owned(),
-        sign => regex::escape(&sign.to_string()),
-    });
-    format!("^(?:{})$", parts.collect::<String>())
-}
-
-/// Returns the expression of a text of Argo CD, which has to be equal; `None` for an empty text, which matches any
-/// text.
-pub(super) fn literal_to_regex(text: &str) -> Option<String> {
-    flux_pattern_to_regex(&regex::escape(text))
-}
-
-/// The limit in bytes of the compiled expressions of one file together.
-pub const MAX_BYTES_OF_EXPRESSIONS: usize = 10 << 20;
-
-/// The limit of the text of an expression in bytes. The limit on compiled expressions does not bound the memory that
+/// The limit of the text of one expression in bytes. The limit of the compiled expression does not bound the memory that
 /// parsing the text takes.
 pub const LONGEST_EXPRESSION: usize = 1024;
+/// The limit of one compiled expression in bytes.
+pub const LARGEST_EXPRESSION: usize = 1 << 20;
 
-/// The number of bytes that an expression counts for at least.
-const SMALLEST_SIZE: usize = 4 << 10;
-
-/// Compiles the expressions of one file, which share a limit.
-pub(super) struct Expressions {
-    /// The bytes that further expressions may take.
-    bytes_left: usize,
-}
-
-impl Default for Expressions {
-    fn default() -> Self {
-        Self {
-            bytes_left: MAX_BYTES_OF_EXPRESSIONS,
-        }
+/// Compiles a pattern, which has to match a whole text.
+///
+/// # Errors
+///
+/// The reason why the pattern cannot be used.
+pub(super) fn compile_whole_text_pattern(pattern: &str) -> Result<Regex, String> {
+    if pattern.len() > LONGEST_EXPRESSION {
+        return Err(format!("longer than {LONGEST_EXPRESSION} bytes"));
     }
-}
-
-impl Expressions {
-    /// Compiles an expression of at most [`LONGEST_EXPRESSION`] bytes. The crate `regex` does not report the size of a
-    /// compiled expression, so limits of 4 KiB, 8 KiB, … are tried, and the first that is large enough counts as its
-    /// size.
-    pub(super) fn compile_within_memory_limit(&mut self, expression: &str) -> Result<Regex, regex::Error> {
-        let mut size = SMALLEST_SIZE;
-        loop {
-            let limit = size.min(self.bytes_left);
-            let mut builder = RegexBuilder::new(expression);
-            // The cache that an expression fills while it matches has a limit of its own, and does not count as its
-            // size.
-            match builder.size_limit(limit).dfa_size_limit(8 * limit).build() {
-                Err(regex::Error::CompiledTooBig(_)) if limit < self.bytes_left => size *= 2,
-                Err(error) => return Err(error),
-                Ok(compiled) => {
-                    self.bytes_left -= limit;
-                    return Ok(compiled);
-                }
-            }
-        }
-    }
+    let compiled = RegexBuilder::new(&format!("^(?:{pattern})$"))
+        .size_limit(LARGEST_EXPRESSION)
+        .build();
+    // The message of the parser has several lines: the pattern, a mark, and the reason.
+    compiled.map_err(|error| {
+        let message = error.to_string();
+        let reason = message.lines().last().unwrap_or_default();
+        reason.strip_prefix("error: ").unwrap_or(reason).to_owned()
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::rule_parser::read;
 
-    fn rules(count: usize, name: &str) -> String {
-        format!("- paths: [/spec/replicas]\n  target:\n    kind: Deployment\n    name: '{name}'\n")
-            .repeat(count)
-    }
-
     #[test]
-    fn the_expressions_of_a_file_share_a_limit() {
-        assert!(read(&rules(300, r"web-\d{1,3}")).is_ok());
-        for (count, name) in [(1000, r"\pL{100}"), (1, r"\pL{1000}"), (3000, "a")] {
-            let error = read(&rules(count, name)).expect_err("too large");
-            let text = error.to_string();
-            assert!(text.contains("more than 10 MiB of memory"), "{name}: {text}");
-            assert!(error.hint().contains("fewer rules"), "{}", error.hint());
+    fn an_expression_is_neither_long_nor_large() {
+        for (name, expected) in [
+            (r"web-\d{1,3}".to_owned(), None),
+            (r"\pL{1000}".to_owned(), Some("size limit")),
+            // Reading it would take gigabytes.
+            (r"\w".repeat(100_000), Some("longer than 1024 bytes")),
+        ] {
+            let found = read(&format!("- paths: [/a]\n  target:\n    name: '{name}'\n"));
+            let error = found.err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
+            assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()));
         }
-        // Reading it would take gigabytes.
-        let error = read(&rules(1, &r"\w".repeat(100_000))).expect_err("too long");
-        let text = error.to_string();
-        assert!(text.contains("200006 bytes, more than 1024"), "{text}");
-        assert!(error.hint().contains("shorten it"), "{}", error.hint());
     }
 }

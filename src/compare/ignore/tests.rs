@@ -306,7 +306,7 @@ fn the_applysets_own_metadata_are_those_of_the_manifest() {
 }
 
 #[test]
-fn rules_match_as_in_the_other_tools() {
+fn rules_match_as_in_flux() {
     let object = || {
         let mut object = desired("Deployment", Some("shop"), "web");
         let resource = crate::model::resource::Resource::with_regular_names(
@@ -323,7 +323,6 @@ fn rules_match_as_in_the_other_tools() {
         object
     };
     let flux = |target: &str| format!("- paths: [/spec/replicas]\n  target: {target}\n");
-    let argo_cd = |fields: &str| format!("- {{jsonPointers: [/spec/replicas], {fields}}}\n");
     for (rule, expected) in [
         ("- paths: [/spec/replicas]\n".to_owned(), true),
         (flux("{kind: Deployment}"), true),
@@ -339,14 +338,6 @@ fn rules_match_as_in_the_other_tools() {
         (flux("{labelSelector: '!app'}"), false),
         (flux("{annotationSelector: a=b}"), true),
         (flux("{annotationSelector: a=c}"), false),
-        (argo_cd("group: apps, kind: Deployment"), true),
-        (argo_cd("group: '*', kind: '*'"), true),
-        (argo_cd("kind: Deployment"), false),
-        (argo_cd("group: apps, kind: Deployment, name: w.b"), false),
-        (
-            argo_cd("group: 'ap?s', kind: Deployment, name: web, namespace: shop"),
-            true,
-        ),
     ] {
         let mut desired = Desired {
             members: vec![object()],
@@ -381,20 +372,14 @@ fn rules_without_effect_are_reported() {
 }
 
 #[test]
-fn files_of_both_tools_are_read() {
+fn rules_are_read_in_three_forms() {
     let rule = "- paths: [/spec/replicas]\n";
-    let of_argo_cd = "- {group: apps, kind: Deployment, jsonPointers: [/spec/replicas]}\n";
     let kustomization = format!("kind: Kustomization\nspec:\n  ignore:\n  {rule}");
-    let application = format!("kind: Application\nspec:\n  ignoreDifferences:\n  {of_argo_cd}");
     let source = "kind: GitRepository\nspec:\n  ignore: |\n    /*\n";
     for text in [
         rule.to_owned(),
-        of_argo_cd.to_owned(),
-        format!("{rule}{of_argo_cd}"),
         format!("ignore:\n{rule}"),
-        format!("ignoreDifferences:\n{of_argo_cd}"),
         kustomization.clone(),
-        application,
         format!("{source}---\n{kustomization}"),
     ] {
         assert!(IgnoreRules::read(&text).is_ok(), "{text}");
@@ -442,17 +427,10 @@ fn faults_of_files_have_lines() {
         ),
         ("- paths: [/a]\n  more: 1\n", Some(2), "unknown field \"more\""),
         (
-            "- kind: A\n  jqPathExpressions: [.spec]\n",
-            Some(2),
-            "jqPathExpressions is not supported: write the fields as JSON pointers",
+            "- paths: [/a]\n  target:\n    kind: '\\pL{1000}'\n",
+            Some(3),
+            "regular expression",
         ),
-        (
-            "- kind: A\n  managedFieldsManagers: [kcm]\n",
-            Some(2),
-            "managedFieldsManagers is not supported",
-        ),
-        ("- jsonPointers: [/a]\n", Some(1), "without kind"),
-        ("- jsonPointers: [/a]\n  kind: '{A,B}'\n", Some(2), "only * and ?"),
     ];
     for (text, line, expected) in table {
         let error = IgnoreRules::read(text).expect_err(text);

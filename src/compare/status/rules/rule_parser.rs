@@ -47,7 +47,7 @@ impl RuleFileError {
 }
 
 const FORMAT: RuleFormat = RuleFormat {
-    list_fields: &["healthCheckExprs"],
+    list_field: "healthCheckExprs",
     expected: "a list, healthCheckExprs or spec.healthCheckExprs",
 };
 
