@@ -1,13 +1,16 @@
-//! The encodings in which a value of a Secret may appear within another text, so that it can be found and hidden.
+//! Where the values of a Secret may appear, so that they can be hidden.
 
 use std::collections::BTreeSet;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
 
-use super::digest::hexadecimal;
+use super::applyset::parent::is_applyset_key;
 use super::text::escape_json;
+
+/// The annotation with the last manifest of client-side apply.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The fields of a Secret whose values are not secret. Any other field may hold secret values, also one that a typing
 /// error has made, such as `stringdata`.
@@ -21,174 +24,56 @@ pub fn secret_fields(secret: &Value) -> impl Iterator<Item = &str> {
         .filter(|field| !PUBLIC_FIELDS.contains(field))
 }
 
-/// The length in bytes up to which a value is searched for in every encoding. Longer values are searched for as they
-/// are, quoted as in JSON, and in base64 only: a search for dozens of encodings of a large value would take minutes.
-pub const LONGEST_ENCODED: usize = 4096;
+/// The fields of the metadata of a Secret in which people and tools keep copies of its values.
+pub const METADATA_WITH_COPIES: [&str; 2] = ["annotations", "labels"];
 
-/// Returns a value in each encoding in which a copy of it may be written: as it is, quoted as in JSON, in base64 once
-/// and twice, in hexadecimal, and percent-encoded. No encoding of a value of at least four bytes is shorter than the
-/// value.
+/// Returns whether an annotation or label of a Secret with these secret fields may hold a copy of a value. The set's own
+/// ones do not. That of client-side apply does even if the Secret has no values any more.
+pub fn may_hold_copy(key: &str, secret_fields: &BTreeSet<String>) -> bool {
+    key == LAST_APPLIED || (!secret_fields.is_empty() && !is_applyset_key(key))
+}
+
+/// Returns a value in each form in which a message may quote it: as it is, quoted as in JSON, and in base64.
 pub fn list_encodings(value: &[u8]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
     let text = std::str::from_utf8(value).ok();
     let quoted = text.map(escape_json);
-    if value.len() > LONGEST_ENCODED {
-        found.extend(text.map(str::to_owned));
-        found.extend(quoted);
-        found.insert(STANDARD_NO_PAD.encode(value));
-        return found;
-    }
     // Go's `encoding/json` escapes the characters with a meaning in HTML, too.
     let quoted_by_go = quoted.as_ref().map(|quoted| {
         let escaped = quoted.replace('&', "\\u0026");
         escaped.replace('<', "\\u003c").replace('>', "\\u003e")
     });
-    let texts = BTreeSet::from([text, quoted.as_deref(), quoted_by_go.as_deref()]);
-    for text in texts.into_iter().flatten() {
-        found.insert(text.to_owned());
-        found.extend(list_percent_encodings(text));
-        found.extend(list_base64_encodings(text.as_bytes()));
-    }
-    found.extend(list_base64_encodings(value));
-    let digits = hexadecimal(value);
-    found.insert(digits.to_ascii_uppercase());
-    found.insert(digits);
-    found
-}
-
-/// Returns the value in base64, the percent-encoding of that as in a URL, and base64 of base64.
-fn list_base64_encodings(value: &[u8]) -> BTreeSet<String> {
-    let once: BTreeSet<String> = list_base64_at_each_offset(value).collect();
-    let mut all = once.clone();
-    for text in once {
-        all.extend(list_base64_at_each_offset(text.as_bytes()));
-        all.extend(list_percent_encodings(&text));
-    }
-    all
-}
-
-/// Returns a text in the base64 alphabet of RFC 4648, section 4, and in that of section 5, which is safe in URLs.
-fn in_both_alphabets(base64: String) -> [String; 2] {
-    [base64.replace('+', "-").replace('/', "_"), base64]
-}
-
-/// Returns the base64 of a value that is part of a longer text, such as `user:VALUE@host`, whatever is before and after
-/// the value. Base64 encodes three bytes at a time, so there is one result for each position of the value's first byte
-/// in such a group, each in both alphabets.
-fn list_base64_at_each_offset(value: &[u8]) -> impl Iterator<Item = String> {
-    let parts = [0, 1, 2].map(|before| {
-        let encoded = STANDARD_NO_PAD.encode([&vec![0; before], value].concat());
-        // The letters (6 bits each) that depend on the value's bytes (8 bits each) only.
-        let end = (before + value.len()) * 8 / 6;
-        let begin = (before * 8).div_ceil(6).min(end);
-        encoded[begin..end].to_owned()
-    });
-    parts.into_iter().flat_map(in_both_alphabets)
-}
-
-/// For each of four encoders, the punctuation that it does not encode, in addition to `-._~`: Go's `QueryEscape`,
-/// Python's `quote`, JavaScript's `encodeURIComponent`, and encoders of paths and user names in URLs.
-const UNENCODED_PUNCTUATION: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;=:@/"];
-
-/// Returns the text percent-encoded by each encoder of [`UNENCODED_PUNCTUATION`], with escapes in upper and lower case;
-/// empty if no encoder changes the text.
-fn list_percent_encodings(text: &str) -> BTreeSet<String> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    if text.bytes().all(is_plain) {
-        return BTreeSet::new();
-    }
-    let encoded = UNENCODED_PUNCTUATION.map(|punctuation| {
-        let bytes = text.bytes().map(|byte| match char::from(byte) {
-            kept if is_plain(byte) || punctuation.contains(kept) => kept.to_string(),
-            _ => format!("%{byte:02X}"),
-        });
-        bytes.collect::<String>()
-    });
-    let in_both_cases = encoded
+    let encoded = [STANDARD_NO_PAD.encode(value), URL_SAFE_NO_PAD.encode(value)];
+    let texts = text
+        .map(str::to_owned)
         .into_iter()
-        .flat_map(|text| [with_lower_case_escapes(&text), text]);
-    // HTML forms encode a space as a plus sign.
-    in_both_cases
-        .flat_map(|text| [text.replace("%20", "+"), text])
-        .collect()
-}
-
-fn with_lower_case_escapes(text: &str) -> String {
-    let mut parts = text.split('%');
-    let mut written = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        // Each `%` was written by `list_percent_encodings`, with two digits after it.
-        let (digits, rest) = part.split_at(2);
-        written.push('%');
-        written.push_str(&digits.to_ascii_lowercase());
-        written.push_str(rest);
-    }
-    written
+        .chain(quoted)
+        .chain(quoted_by_go);
+    texts.chain(encoded).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
-
     use super::*;
 
     #[test]
-    fn a_value_is_found_in_every_encoding() {
-        for value in ["hunter22", "Tr0ub4dor&3 <ü>?~", "two\nlines\"", "\u{3fb}~~>>??~~"] {
-            let within = format!("user:{value}@host");
-            let twice = |first: &str| [STANDARD.encode(first), URL_SAFE.encode(first)];
-            let texts = [
-                value.to_owned(),
-                escape_json(value),
-                serde_json::json!({"password": value}).to_string(),
-                STANDARD.encode(value),
-                STANDARD.encode(&within),
-                URL_SAFE.encode(value),
-                URL_SAFE_NO_PAD.encode(&within),
-                STANDARD.encode(escape_json(value)),
-                hexadecimal(value.as_bytes()),
-                hexadecimal(value.as_bytes()).to_uppercase(),
-            ];
-            let twice = [
-                STANDARD.encode(value),
-                STANDARD.encode(&within),
-                URL_SAFE.encode(&within),
-            ]
-            .into_iter()
-            .flat_map(|first| twice(&first));
-            let encodings = list_encodings(value.as_bytes());
-            for text in texts.into_iter().chain(twice) {
-                assert!(
-                    encodings.iter().any(|encoding| text.contains(encoding.as_str())),
-                    "{value} in {text}"
-                );
-            }
-            assert!(encodings.iter().all(|encoding| encoding.len() >= value.len()));
-        }
-    }
-
-    #[test]
-    fn a_value_is_found_in_urls_of_any_encoder() {
-        let encodings = list_encodings("p@ss w/o+(ü)?".as_bytes());
-        for encoded in [
-            // Go's QueryEscape and PathEscape, Python's quote, JavaScript's encodeURIComponent.
-            "p%40ss+w%2Fo%2B%28%C3%BC%29%3F",
-            "p%40ss%20w%2fo%2b%28%c3%bc%29%3f",
-            "p@ss%20w/o+(%C3%BC)%3F",
-            "p%40ss%20w/o%2B%28%C3%BC%29%3F",
-            "p%40ss%20w%2Fo%2B(%C3%BC)%3F",
+    fn a_value_is_found_as_it_is_quoted_and_in_base64() {
+        for (value, expected) in [
+            ("hunter22", &["hunter22", "aHVudGVyMjI"][..]),
+            (
+                "a&\"b\"",
+                &["a&\"b\"", "a&\\\"b\\\"", "a\\u0026\\\"b\\\"", "YSYiYiI"],
+            ),
+            (
+                "~~>>??",
+                &["~~>>??", "~~\\u003e\\u003e??", "fn4+Pj8/", "fn4-Pj8_"],
+            ),
         ] {
-            assert!(encodings.contains(encoded), "{encoded}");
+            let found = list_encodings(value.as_bytes());
+            assert_eq!(
+                found,
+                expected.iter().map(|text| (*text).to_owned()).collect(),
+                "{value}"
+            );
         }
-        // Base64 in a URL.
-        assert!(list_encodings(b"~~>>??").contains("fn4%2BPj8%2F"));
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_are_found_in_base64_and_in_hexadecimal() {
-        let encodings = list_encodings(&[0xff, 0xfe, 0xfb, 0x00]);
-        assert!(encodings.contains("fffefb00"));
-        assert!(encodings.contains("//77A"));
-        assert!(encodings.contains("__77A"));
     }
 }

@@ -94,9 +94,6 @@ mod tests {
         for (text, expected) in [
             ("data[a]: \"aHVudGVyMg==\" is wrong", "data[a]: \"***\" is wrong"),
             ("webhook: hunter2 is weak", "webhook: *** is weak"),
-            ("webhook: Basic dXNlcjpodW50ZXIy", "webhook: Basic dXNlcjp***"),
-            ("webhook: 68756e74657232", "webhook: ***"),
-            ("webhook: ?e=a%26b%3Cc%3E", "webhook: ?e=***"),
             ("webhook: \"two\\nlines\"", "webhook: \"***\""),
             ("webhook: two\nlines", "webhook: ***"),
             (

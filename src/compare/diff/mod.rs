@@ -11,8 +11,6 @@ mod unified;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use super::ownership::LAST_APPLIED;
-pub use hide_secret_values::find_pointers_to_secret_copies;
 pub use hide_secret_values::{AFTER, BEFORE};
 pub use ownership_change::OwnershipChange;
 pub use parent::compare_parent;

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::compare::ownership::LAST_APPLIED;
+use crate::model::applyset::ID_LABEL;
 use crate::model::resource::Scope;
 
 fn resource(group: &str, version: &str, kind: &str) -> Resource {
@@ -110,13 +111,13 @@ fn changes_are_the_smallest_fields_that_differ() {
 }
 
 #[test]
-fn annotations_that_repeat_a_value_are_hidden() {
+fn annotations_and_labels_may_repeat_a_value() {
     let secret = |value: &str| {
         let encoded = STANDARD.encode(value);
         let kept = json!({"stringData": {"pw": value}}).to_string();
         json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "annotations": {
-                "kapp.k14s.io/original": kept, "example.com/applied": format!("pw={encoded}"), "note": "open",
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "labels": {"app": value, (ID_LABEL): "id"}, "annotations": {
+                "kapp.k14s.io/original": kept, "note": "open",
             }},
             "data": {"pw": encoded},
         })
@@ -126,9 +127,12 @@ fn annotations_that_repeat_a_value_are_hidden() {
     hide_secret_values::hide(live, predicted);
     for (state, hidden) in states.into_iter().flatten().zip(["*** (before)", "*** (after)"]) {
         let annotations = &state["metadata"]["annotations"];
-        assert_eq!(annotations["note"], "open");
+        assert_eq!(annotations["note"], "***");
         assert_eq!(annotations["kapp.k14s.io/original"], hidden);
-        assert_eq!(annotations["example.com/applied"], hidden);
+        assert_eq!(
+            state["metadata"]["labels"],
+            json!({"app": hidden, (ID_LABEL): "id"})
+        );
     }
 }
 
@@ -149,7 +153,7 @@ fn values_of_secrets_are_hidden_and_still_reported_apart() {
         hidden.live,
         Some(json!({
             "data": {"same": "***", "changed": "*** (before)", "gone": "***"},
-            "metadata": {"annotations": {(LAST_APPLIED): "*** (before)", "note": "open"}},
+            "metadata": {"annotations": {(LAST_APPLIED): "*** (before)", "note": "***"}},
         }))
     );
     assert_eq!(
@@ -158,7 +162,7 @@ fn values_of_secrets_are_hidden_and_still_reported_apart() {
             "data": {"same": "***", "changed": "*** (after)", "new": "***"},
             "stringData": {"typed": "***"},
             "stringdata": {"mistyped": "***"},
-            "metadata": {"annotations": {(LAST_APPLIED): "*** (after)", "note": "open"}},
+            "metadata": {"annotations": {(LAST_APPLIED): "*** (after)", "note": "***"}},
         }))
     );
     for shown in [hidden.unified(), format!("{:?}", hidden.changes())] {

@@ -34,9 +34,7 @@ pub use stale_fields::{replace_own_entry_and_keep_former, without_stale_fields};
 pub use unusable_versions::{managed_fields_with_usable_versions, may_have_unusable_version};
 
 use crate::model::applyset::Tooling;
-
-/// The annotation with the last manifest of client-side apply.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub use crate::model::secret_value::LAST_APPLIED;
 
 /// The field manager of `kubectl apply` without `--server-side`.
 pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";

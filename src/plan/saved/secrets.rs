@@ -1,83 +1,50 @@
 //! Keeps the values of Secrets out of the file of a plan. When the plan is carried out, the values are read from the
 //! manifests again. A value that has changed since the plan was made is not accepted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
-use crate::compare::diff::{LAST_APPLIED, find_pointers_to_secret_copies};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::message::Message;
-use crate::model::secret_value::secret_fields;
+use crate::model::secret_value::{METADATA_WITH_COPIES, may_hold_copy, secret_fields};
 use crate::model::text::HIDDEN;
-
-const ANNOTATIONS: &str = "/metadata/annotations";
-/// The JSON pointers of the annotations and labels, in which a value of a Secret may be copied.
-const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
 
 /// Returns whether a manifest has secret values that would be lost in a saved plan: they are not saved, and a later run
 /// cannot read their source again.
 pub fn would_lose_secret_values(manifest: &Manifest) -> bool {
     is_secret(&manifest.gvk)
         && SavedSource::new(&manifest.position.source) == SavedSource::Elsewhere
-        && !find_pointers_of_secret_values(&manifest.object.value()).is_empty()
+        && !find_pointers_to_hide(&manifest.object.value()).is_empty()
 }
 
-/// Hides the values of a Secret, and copies of these values in its annotations and labels. Returns the object, and the
-/// digests of the hidden values by JSON pointers. Any other object is returned as it is.
+/// Hides the values of a Secret, and its annotations and labels, which may have copies of them. Returns the object, and
+/// the digests of the hidden values by JSON pointers. Any other object is returned as it is.
 pub(super) fn hide_secret_values(
     gvk: &GroupVersionKind,
-    object: Value,
-    salt: &Salt,
-) -> (Value, BTreeMap<String, String>) {
-    if !is_secret(gvk) {
-        return (object, BTreeMap::new());
-    }
-    let mut to_hide = find_pointers_to_secret_copies(&object, &[&object]);
-    to_hide.extend(find_pointers_of_secret_values(&object));
-    hide_at(&to_hide, object, salt)
-}
-
-/// Hides the values at these JSON pointers. Returns the object, and the digests of the hidden values by JSON pointers.
-fn hide_at<'p>(
-    pointers: impl IntoIterator<Item = &'p String>,
     mut object: Value,
     salt: &Salt,
 ) -> (Value, BTreeMap<String, String>) {
     let mut hidden = BTreeMap::new();
-    for pointer in pointers {
-        if let Some(value) = object.pointer_mut(pointer) {
-            hidden.insert(pointer.clone(), digest(pointer, value, salt));
+    if !is_secret(gvk) {
+        return (object, hidden);
+    }
+    for pointer in find_pointers_to_hide(&object) {
+        if let Some(value) = object.pointer_mut(&pointer) {
+            let digest = digest(&pointer, value, salt);
             *value = json!(HIDDEN);
+            hidden.insert(pointer, digest);
         }
     }
     (object, hidden)
 }
 
 impl SavedManifest {
-    /// Hides annotations and labels that contain a value of the live Secret, such as an annotation with a former
-    /// password.
-    pub fn hide_copies_of_live_values(&mut self, live: &Value, salt: &Salt) {
-        let to_hide = find_pointers_to_secret_copies(&self.object, &[live]);
-        let (object, hidden) = hide_at(&to_hide, std::mem::take(&mut self.object), salt);
-        self.object = object;
-        self.hidden.extend(hidden);
-    }
-
-    /// Returns whether the key of an annotation or label contains a value of the Secret. Such a manifest cannot be
-    /// saved without the value, because a hidden annotation is found by its key. The sign of such a key is that all
-    /// annotations, or all labels, are hidden as one value.
-    pub fn has_secret_value_in_key(&self) -> bool {
-        FIELDS_WITH_COPIES
-            .iter()
-            .any(|field| self.hidden.contains_key(*field))
-    }
-
     /// Returns the identity of a Secret, in `default_namespace` if its manifest has none; `None` for any other object.
     pub fn object_key_if_secret(&self, default_namespace: &str) -> Option<ObjectKey> {
         if !is_saved_secret(self) {
@@ -199,26 +166,17 @@ fn digest(pointer: &str, value: &Value, salt: &Salt) -> String {
 
 /// Returns whether the saved manifest was made from this manifest.
 fn was_made_from(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
-    // Hide the values at the saved pointers, instead of calling `hide_secret_values`: some annotations were hidden
-    // because they contained a value of the live Secret of that time, which is not known any more.
-    let (object, hidden) = hide_at(saved.hidden.keys(), manifest.object.value(), salt);
+    let (object, hidden) = hide_secret_values(&manifest.gvk, manifest.object.value(), salt);
     object == saved.object && hidden == saved.hidden
 }
 
-/// Returns whether a manifest hides nothing, or hides all values of a Secret and otherwise only annotations and labels.
+/// Returns whether a manifest hides nothing, or exactly what a Secret hides.
 ///
 /// An edited plan could declare any other field as hidden, such as one that is printed. Then
-/// [`fill_in_secret_values_for_comparison`] would fill a live value of the Secret into that field. Hidden annotations
-/// and labels are safe: they are printed only if they contain no value of the Secret.
+/// [`fill_in_secret_values_for_comparison`] would fill a live value of the Secret into that field.
 pub(super) fn hides_only_secret_values(saved: &SavedManifest) -> bool {
-    let mut secret_values = find_pointers_of_secret_values(&saved.object);
-    secret_values.retain(|pointer| !is_annotation_or_label(pointer));
-    secret_values.sort();
-    let hidden = saved
-        .hidden
-        .keys()
-        .filter(|pointer| !is_annotation_or_label(pointer));
-    saved.hidden.is_empty() || (is_saved_secret(saved) && hidden.eq(&secret_values))
+    let to_hide = find_pointers_to_hide(&saved.object);
+    saved.hidden.is_empty() || (is_saved_secret(saved) && saved.hidden.keys().eq(&to_hide))
 }
 
 fn is_saved_secret(saved: &SavedManifest) -> bool {
@@ -229,11 +187,11 @@ fn is_secret(gvk: &GroupVersionKind) -> bool {
     gvk.group.is_empty() && gvk.kind == "Secret"
 }
 
-/// Returns the JSON pointers of the secret values of a Secret: those in `data` and `stringData`, and the annotation of
-/// client-side apply, which contains them all.
-fn find_pointers_of_secret_values(object: &Value) -> Vec<String> {
-    let mut pointers = Vec::new();
-    for field in secret_fields(object) {
+/// Returns the JSON pointers of what is hidden of a Secret: its values, and its annotations and labels.
+fn find_pointers_to_hide(object: &Value) -> BTreeSet<String> {
+    let fields: BTreeSet<String> = secret_fields(object).map(str::to_owned).collect();
+    let mut pointers = BTreeSet::new();
+    for field in &fields {
         match object.get(field) {
             None | Some(Value::Null) => {}
             Some(Value::Object(values)) => {
@@ -241,23 +199,15 @@ fn find_pointers_of_secret_values(object: &Value) -> Vec<String> {
                 pointers.extend(keys.map(|key| format!("/{field}/{}", escape_pointer(key))));
             }
             // Not valid in a Secret, but the value may still be secret.
-            Some(_) => pointers.push(format!("/{field}")),
+            Some(_) => _ = pointers.insert(format!("/{field}")),
         }
     }
-    let last_applied = format!("{ANNOTATIONS}/{}", escape_pointer(LAST_APPLIED));
-    if object.pointer(&last_applied).is_some() {
-        pointers.push(last_applied);
+    for field in METADATA_WITH_COPIES {
+        let entries = object["metadata"][field].as_object().into_iter().flatten();
+        let copies = entries.filter(|(key, _)| may_hold_copy(key, &fields));
+        pointers.extend(copies.map(|(key, _)| format!("/metadata/{field}/{}", escape_pointer(key))));
     }
     pointers
-}
-
-/// Returns whether the JSON pointer is that of an annotation or label.
-fn is_annotation_or_label(pointer: &str) -> bool {
-    FIELDS_WITH_COPIES.iter().any(|field| {
-        pointer
-            .strip_prefix(field)
-            .is_some_and(|entry| entry.starts_with('/'))
-    })
 }
 
 /// Escapes a key for a JSON pointer (RFC 6901).

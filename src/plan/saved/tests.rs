@@ -159,7 +159,7 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     for value in ["in-the", "aW4tdGhl"] {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
-    assert_eq!(plan.manifests[0].hidden.len(), 4);
+    assert_eq!(plan.manifests[0].hidden.len(), 5);
     let restored = restore_manifests_with_secrets(&plan).expect("the same");
     assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
     let file = directory.path().join("login.yaml");
@@ -179,35 +179,6 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     }
     fs::remove_file(&file).expect("removed");
     assert!(restore_manifests_with_secrets(&plan).is_err());
-}
-
-#[test]
-fn a_note_of_the_former_value_is_not_in_the_file_and_comes_back_from_the_manifest() {
-    let text = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations: {note: it was in-the-past}\nstringData: {key: in-the-text}\n";
-    let (directory, mut plan) = saved(text);
-    let live = json!({"data": {"key": "aW4tdGhlLXBhc3Q="}});
-    let salt = plan.salt.clone();
-    plan.manifests[0].hide_copies_of_live_values(&live, &salt);
-    let sealed = file::to_text_with_digest(&plan);
-    assert!(!sealed.contains("in-the"), "{sealed}");
-    assert_eq!(file::parse(&sealed).expect("a plan"), plan);
-    let restored = restore_manifests_with_secrets(&plan).expect("the same");
-    let note = &restored[0].object.value()["metadata"]["annotations"]["note"];
-    assert_eq!(note, "it was in-the-past");
-    let file = directory.path().join("login.yaml");
-    fs::write(&file, text.replace("it was", "it is")).expect("a file");
-    restore_manifests_with_secrets(&plan).expect_err("another note");
-}
-
-#[test]
-fn a_value_in_a_key_is_noticed() {
-    for (key, is_noticed) in [("note-in-the-text", true), ("note", false)] {
-        let text = format!(
-            "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations: {{{key}: x}}\nstringData: {{key: in-the-text}}\n"
-        );
-        let (_directory, plan) = saved(&text);
-        assert_eq!(plan.manifests[0].has_secret_value_in_key(), is_noticed, "{key}");
-    }
 }
 
 #[cfg(unix)]

@@ -26,8 +26,8 @@ use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
 use crate::model::text::format_os_error;
 use crate::plan::saved::{
-    self, CurrentState, Intent, NamespaceUids, Salt, SavedCluster, SavedManifest, SavedObject, SavedParent,
-    SavedPlan, SavedSet, Seen,
+    self, CurrentState, Intent, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan,
+    SavedSet, Seen,
 };
 use crate::plan::{Policy, Preconditions};
 use crate::read::{self, NamespaceState};
@@ -81,7 +81,7 @@ pub async fn create(
         conflicts: options.writing.conflicts.clone(),
         validation: options.writing.validation,
         ignore: options.ignore.as_ref().map(Ignore::to_save),
-        manifests: manifests_without_secret_values(prepared, predicted, parent, &salt)?,
+        manifests: prepared.manifests.clone(),
         namespaces: namespace_uids(&state.namespaces),
         parent: state.parent_object().map(|found| {
             let seen = parent.and_then(|parent| Seen::from_parent_without_record(parent, &salt));
@@ -92,43 +92,6 @@ pub async fn create(
         detached: saved::saved_detachments(&prepared.plan),
         salt,
     })
-}
-
-/// Returns the manifests without the values of Secrets: neither their own values nor copies of the values that the live
-/// Secrets have.
-///
-/// # Errors
-///
-/// The key of an annotation or label contains a value. A key cannot be hidden, since it is needed to apply.
-fn manifests_without_secret_values(
-    prepared: &Prepared,
-    predicted: &[Prediction],
-    parent: Option<&Value>,
-    salt: &Salt,
-) -> Result<Vec<SavedManifest>, Error> {
-    let members = predicted.iter().filter_map(|predicted| {
-        let live = predicted.live.as_ref()?;
-        Some((predicted.outcome.subject.key(), live))
-    });
-    let live_parent = parent.map(|live| (prepared.named.set.parent.clone(), live));
-    let live: BTreeMap<ObjectKey, &Value> = members.chain(live_parent).collect();
-    let mut manifests = prepared.manifests.clone();
-    for manifest in &mut manifests {
-        let key = manifest.object_key_if_secret(&prepared.cluster.namespace);
-        if let Some(live) = key.and_then(|key| live.get(&key)) {
-            manifest.hide_copies_of_live_values(live, salt);
-        }
-        if manifest.has_secret_value_in_key() {
-            return Err(Error::usage(
-                format!(
-                    "secret/{}: the plan is not saved: the key of an annotation or label holds a value",
-                    manifest.object["metadata"]["name"].as_str().unwrap_or_default()
-                ),
-                "remove the value from the keys in the manifest",
-            ));
-        }
-    }
-    Ok(manifests)
 }
 
 /// Returns the objects of the plan: what it does with each, and the state in which each was seen.
