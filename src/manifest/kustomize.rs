@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
-use super::kustomization_secrets::{self, Withheld};
+use super::kustomization_secrets::may_message_show_secret;
 use super::source::{STREAM_LIMIT, message_without_url_secrets};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
@@ -69,16 +69,14 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
         let failure = match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
-            Ok((_, _, message)) => match kustomization_secrets::find_reason_to_withhold_message(directory) {
-                Some(reason) => format!(
-                    "failed: its message is not shown, since {}",
-                    describe_withheld(reason)
-                ),
-                None => format!(
-                    "failed: {}",
-                    message_without_url_secrets(message.trim(), directory)
-                ),
-            },
+            Ok(_) if may_message_show_secret(directory) => {
+                "failed: its message is not shown, since it may show a password or a value of a Secret"
+                    .to_owned()
+            }
+            Ok((_, _, message)) => format!(
+                "failed: {}",
+                message_without_url_secrets(message.trim(), directory)
+            ),
             Err(error) => format!("cannot be started: {}", format_os_error(&error)),
         };
         let command = format!("{program} {subcommand}");
@@ -87,17 +85,6 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
     }
     let hint = "install one of them, or pipe rendered manifests to -f -";
     Err(KustomizeError::new("neither kubectl nor kustomize found in PATH", hint).into())
-}
-
-/// Returns why a message is not shown.
-fn describe_withheld(withheld: Withheld) -> &'static str {
-    match withheld {
-        Withheld::Url => "a kustomization has a URL that may hold a password or a token",
-        Withheld::Secret => "it may show values of the Secrets that a kustomization mentions",
-        Withheld::Unreadable => {
-            "a kustomization, or a file that it names, cannot be read, and may hold secrets"
-        }
-    }
 }
 
 /// Runs a command to its end, or until its output is larger than the limit. Returns its status, its output and the
