@@ -143,8 +143,7 @@ fn namespaces_and_what_the_kubeconfig_names_are_offered() {
     assert_offers(&["view", "--kubeconfig", &file, "--user=jo"], &["john"]);
 }
 
-/// Names of a kubeconfig are anybody's; a shell reads candidates line by line, and bash puts them
-/// on the line as they are.
+/// Names of a kubeconfig are anybody's; a shell reads candidates line by line, and bash puts them on the line as they are.
 #[test]
 fn hostile_names_are_neither_candidates_of_their_own_nor_commands() {
     let context = |name: &str| json!({"name": name, "context": {"cluster": "north", "user": "jane"}});
@@ -175,11 +174,9 @@ fn hostile_names_are_neither_candidates_of_their_own_nor_commands() {
             .run();
         run.stdout.split(separator).map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(
-        asked_by("bash", "\u{b}"),
-        ["plain", r"d\$\(id\)", r"e\`id\`\;id", r"f\ g"]
-    );
-    assert_eq!(asked_by("zsh", "\n"), ["plain", "d$(id)", "e`id`;id", "f g"]);
+    for (shell, separator) in [("bash", "\u{b}"), ("zsh", "\n")] {
+        assert_eq!(asked_by(shell, separator), ["plain"], "{shell}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use clap_complete::engine::CompletionCandidate;
 use futures_util::future::join_all;
 
-use super::shell_quoting::Quoting;
+use super::safe_names;
 use crate::cli::{Cli, GlobalFlags};
 use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::cluster::discovery::KindLookup;
@@ -46,20 +46,18 @@ pub(super) enum ValueSource {
 pub(super) struct ValueLookup {
     /// The flags about the cluster and the namespace on the line; `None` if the line cannot be parsed.
     shared: Option<Arc<GlobalFlags>>,
-    quoting: Quoting,
 }
 
 impl ValueLookup {
     /// Reads the flags of an incomplete line. `words` are those after the name of the program; the last one is being
     /// typed.
-    pub(super) fn from_line(words: &[OsString], quoting: Quoting) -> Self {
+    pub(super) fn from_line(words: &[OsString]) -> Self {
         // If the last word is the beginning of a flag's name, the line can be parsed only without this word; if it is
         // the value of a flag, only with it.
         let complete_words = words.len().saturating_sub(1);
         let shared = parse_shared_flags(words).or_else(|| parse_shared_flags(&words[..complete_words]));
         Self {
             shared: shared.map(Arc::new),
-            quoting,
         }
     }
 
@@ -80,7 +78,7 @@ impl ValueLookup {
             .unwrap_or_default()
             .into_iter()
             .filter_map(|suggestion| {
-                let candidate = self.quoting.to_candidate(&suggestion.name)?;
+                let candidate = safe_names::to_candidate(&suggestion.name)?;
                 Some(candidate.help(suggestion.help.map(Into::into)))
             })
             .collect()

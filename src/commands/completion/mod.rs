@@ -5,9 +5,9 @@
 //! protocol for plugins is implemented here, and clap's engine implements the protocols of the shells. Errors are not
 //! reported: the user is typing a command.
 
-mod look_up_values;
-mod shell_quoting;
+mod safe_names;
 mod source_of_argument;
+mod look_up_values;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -20,9 +20,8 @@ use clap_complete::env::Shells;
 
 use crate::model::text::escape_as_one_line;
 use crate::report;
-use look_up_values::ValueLookup;
-use shell_quoting::Quoting;
 use source_of_argument::Directive;
+use look_up_values::ValueLookup;
 
 /// The first argument of a request by kubectl: the script `kubectl_complete-applyset` passes it, followed by the words
 /// of the line.
@@ -60,7 +59,7 @@ pub fn print_candidates_if_requested(arguments: &[OsString]) -> bool {
 
 /// Returns the candidates as this shell reads them; `None` if the shell is not known.
 fn list_candidates_for_shell(shell: &str, words: &[OsString]) -> Option<String> {
-    let values = ValueLookup::from_line(words.get(1..)?, Quoting::for_shell(shell));
+    let values = ValueLookup::from_line(words.get(1..)?);
     let mut command = source_of_argument::command_with_completers(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();
@@ -78,7 +77,7 @@ fn list_candidates_for_kubectl(words: &[OsString]) -> String {
     // clap's engine calls the completer of the argument that is being typed. If the argument is a path, its completer
     // puts the directive here.
     let wanted_paths = Arc::new(Mutex::new(None));
-    let values = Arc::new(ValueLookup::from_line(words, Quoting::Unknown));
+    let values = Arc::new(ValueLookup::from_line(words));
     let mut command = source_of_argument::command_with_completers(&values, Some(&wanted_paths));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
