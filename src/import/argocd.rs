@@ -1,5 +1,5 @@
-//! Argo CD: `status.resources` of an Application lists the objects, and an annotation or label on
-//! each object names its application (Argo CD, `util/argo/resource_tracking.go`).
+//! Argo CD: `status.resources` of an Application lists the objects, and an annotation on each object names its
+//! application (Argo CD, `util/argo/resource_tracking.go`).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,22 +10,12 @@ use crate::model::identity::ObjectKey;
 /// The annotation by which Argo CD tracks objects.
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 
-/// The label by which Argo CD tracks objects in the tracking method `label`, the default before Argo CD 3.0. Helm
-/// charts set this label, too.
-const INSTANCE: &str = "app.kubernetes.io/instance";
-
 /// Argo CD applies objects as `argocd-controller`, client-side or server-side (`ArgoCDSSAManager` in
 /// `common/common.go`). Objects that it replaced, or that old versions wrote, have the name of the program.
 pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-application-controller"];
 
 /// The namespace in which Argo CD is installed by convention. Applications in other namespaces may be those of tenants.
 pub(super) const USUAL_NAMESPACE: &str = "argocd";
-/// The `ConfigMap` with the settings of Argo CD (`util/settings/settings.go`).
-pub(super) const SETTINGS_CONFIG_MAP: &str = "argocd-cm";
-/// The key of the tracking method in the settings.
-const METHOD_KEY: &str = "application.resourceTrackingMethod";
-/// The key of another tracking label in the settings.
-const INSTANCE_LABEL_KEY: &str = "application.instanceLabelKey";
 
 /// The fields of `metadata` and the keys in them by which other tools mark their objects.
 const MARKS_OF_OTHERS: [(&str, &str); 5] = [
@@ -78,18 +68,9 @@ pub(super) fn read_objects_except_hooks(application: &Value) -> Result<Vec<Objec
         .collect())
 }
 
-/// Returns the label by which an Argo CD with these settings tracks objects; `None` if it may track them otherwise.
-///
-/// The settings have to name the method `label`. If they name no method, the version of Argo CD decides, which is not
-/// known here.
-fn read_configured_tracking_label(settings: &Value) -> Option<&str> {
-    let named = settings["data"][INSTANCE_LABEL_KEY].as_str();
-    let label = named.filter(|label| !label.is_empty()).unwrap_or(INSTANCE);
-    (settings["data"][METHOD_KEY] == "label").then_some(label)
-}
-
-/// Compares the tracking annotation of an object with this application and this object. If the object has no tracking
-/// annotation, compares the tracking label instead. An object with the mark of another tool counts as the other tool's.
+/// Compares the tracking annotation of an object with this application and this object. An object with the mark of another
+/// tool counts as the other tool's. The label by which Argo CD can track objects proves nothing: charts of Helm set it,
+/// too.
 ///
 /// The annotation has the form `APPLICATION:GROUP/KIND:NAMESPACE/NAME`, where:
 ///
@@ -98,9 +79,6 @@ fn read_configured_tracking_label(settings: &Value) -> Option<&str> {
 ///   name of one in the usual namespace.
 /// - `GROUP/KIND:NAMESPACE/NAME` is the object. If it is another one, the annotation was copied from that object. For
 ///   an object without a namespace, `NAMESPACE` is that of the application's destination.
-///
-/// The tracking label holds the application alone, so it counts only in the usual namespace, and only if the settings
-/// say that Argo CD tracks by it.
 pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
     let mark_of_other = MARKS_OF_OTHERS
         .iter()
@@ -124,30 +102,12 @@ pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &V
             ))
         }
         Some(id) => compare_tracking_id(id, &application, key),
-        None if !is_in_usual_namespace => Mark::Missing(format!(
-            "it has no {TRACKING_ID}, and a label counts only for applications in namespace {USUAL_NAMESPACE}; {ADOPT_BY_MANIFEST}"
-        )),
-        None => compare_tracking_label(found.settings.as_ref(), &application, metadata),
+        None => Mark::Missing(format!("it has no {TRACKING_ID}; {ADOPT_BY_MANIFEST}")),
     }
 }
 
 /// The advice for an object whose marks are not trusted.
 const ADOPT_BY_MANIFEST: &str = "adopt it with -f MANIFESTS";
-
-fn compare_tracking_label(settings: Option<&Value>, application: &str, metadata: &Value) -> Mark {
-    let Some(label) = settings.and_then(read_configured_tracking_label) else {
-        return Mark::Missing(format!(
-            "it has no {TRACKING_ID}, and no ConfigMap {SETTINGS_CONFIG_MAP} in namespace {USUAL_NAMESPACE} that may be read says that Argo CD tracks this application by a label"
-        ));
-    };
-    match metadata["labels"][label].as_str() {
-        Some(instance) if instance == application => Mark::Own,
-        Some(instance) => Mark::Other(format!(
-            "it belongs to another application: its {label} is {instance}"
-        )),
-        None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {label}")),
-    }
-}
 
 fn compare_tracking_id(id: &str, application: &str, key: &ObjectKey) -> Mark {
     let mut parts = id.splitn(3, ':');
@@ -222,13 +182,12 @@ mod tests {
     }
 
     /// Compares the mark of an object with the application `shop-web` in this namespace.
-    fn mark_in(namespace: &str, key: &ObjectKey, metadata: &Value, settings: Option<Value>) -> Mark {
+    fn mark_in(namespace: &str, key: &ObjectKey, metadata: &Value) -> Mark {
         let found = FoundInventory {
             name: "shop-web".to_owned(),
             namespace: namespace.to_owned(),
             kind: GroupKind::new("argoproj.io", "Application"),
             objects: Vec::new(),
-            settings: settings.map(|data| json!({"data": data})),
         };
         compare_mark(&found, key, metadata)
     }
@@ -254,13 +213,11 @@ mod tests {
             ("shop-web", false, false),
             ("", false, false),
         ] {
-            for instance in [None, Some("shop-web"), Some("other")] {
-                let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: instance}});
-                for (namespace, is_own) in [(USUAL_NAMESPACE, is_of_argocd), ("team", is_of_team)] {
-                    let mark = mark_in(namespace, &deployment(), &metadata, None);
-                    assert_eq!(mark == Mark::Own, is_own, "{namespace} {id} {instance:?}");
-                    assert!(!matches!(mark, Mark::Missing(_)), "{id}");
-                }
+            let metadata = json!({"annotations": {TRACKING_ID: id}});
+            for (namespace, is_own) in [(USUAL_NAMESPACE, is_of_argocd), ("team", is_of_team)] {
+                let mark = mark_in(namespace, &deployment(), &metadata);
+                assert_eq!(mark == Mark::Own, is_own, "{namespace} {id}");
+                assert!(!matches!(mark, Mark::Missing(_)), "{id}");
             }
         }
         let everywhere = ObjectKey {
@@ -271,7 +228,7 @@ mod tests {
         for id in ["shop-web:/Namespace:shop/web", "shop-web:/Namespace:/web"] {
             let metadata = json!({"annotations": {TRACKING_ID: id}});
             assert_eq!(
-                mark_in(USUAL_NAMESPACE, &everywhere, &metadata, None),
+                mark_in(USUAL_NAMESPACE, &everywhere, &metadata),
                 Mark::Own,
                 "{id}"
             );
@@ -283,20 +240,20 @@ mod tests {
     #[test]
     fn reasons_say_how_to_adopt_what_may_be_argo_cds() {
         let tracked = json!({"annotations": {TRACKING_ID: "shop-web:apps/Deployment:shop/web"}});
-        let labeled = json!({"labels": {INSTANCE: "shop-web"}});
+        let labeled = json!({"labels": {"app.kubernetes.io/instance": "shop-web"}});
         let released = json!({"annotations": {"meta.helm.sh/release-name": "web"}});
         for (metadata, expected) in [
             (
                 tracked,
                 "names shop-web without a namespace, which may be an application in namespace argocd",
             ),
-            (labeled, "counts only for applications in namespace argocd"),
+            (labeled, "it has no argocd.argoproj.io/tracking-id"),
             (
                 released,
                 "it has meta.helm.sh/release-name, so another tool may manage it, too",
             ),
         ] {
-            let mark = mark_in("openshift-gitops", &deployment(), &metadata, None);
+            let mark = mark_in("openshift-gitops", &deployment(), &metadata);
             let (Mark::Other(reason) | Mark::Missing(reason)) = mark else {
                 panic!("{metadata}: {mark:?}");
             };
@@ -305,55 +262,19 @@ mod tests {
         }
     }
 
-    /// Charts of Helm set the label, too, so it proves nothing by itself.
-    #[test]
-    fn objects_are_tracked_by_their_label_only_if_the_settings_say_so() {
-        let own_label = "argocd.argoproj.io/instance";
-        let mark = |instance: &str, settings: Option<Value>| {
-            let labels = json!({INSTANCE: instance, own_label: "shop-web"});
-            mark_in(
-                USUAL_NAMESPACE,
-                &deployment(),
-                &json!({"labels": labels}),
-                settings,
-            )
-        };
-        let by_label = || Some(json!({METHOD_KEY: "label"}));
-        assert_eq!(mark("shop-web", by_label()), Mark::Own);
-        for instance in ["argocd_shop-web", "team_shop-web", "web"] {
-            assert!(matches!(mark(instance, by_label()), Mark::Other(_)), "{instance}");
-        }
-        for settings in [
-            None,
-            Some(json!({})),
-            Some(json!({METHOD_KEY: ""})),
-            Some(json!({METHOD_KEY: "annotation"})),
-            Some(json!({METHOD_KEY: "annotation+label", INSTANCE_LABEL_KEY: own_label})),
-            Some(json!({INSTANCE_LABEL_KEY: INSTANCE})),
-            Some(json!({INSTANCE_LABEL_KEY: own_label})),
-        ] {
-            let mark = mark("shop-web", settings.clone());
-            assert!(matches!(mark, Mark::Missing(_)), "{settings:?}: {mark:?}");
-        }
-        let other_label = Some(json!({METHOD_KEY: "label", INSTANCE_LABEL_KEY: own_label}));
-        assert_eq!(mark("other", other_label), Mark::Own);
-        let without = mark_in(USUAL_NAMESPACE, &deployment(), &json!({}), by_label());
-        assert!(matches!(without, Mark::Missing(_)), "{without:?}");
-    }
-
     #[test]
     fn objects_of_another_tool_are_not_argo_cds_alone() {
         let id = "shop-web:apps/Deployment:shop/web";
         for (field, other) in MARKS_OF_OTHERS {
-            for (id, settings) in [(Some(id), None), (None, Some(json!({METHOD_KEY: "label"})))] {
-                let mut metadata =
-                    json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: "shop-web"}});
-                let before = mark_in(USUAL_NAMESPACE, &deployment(), &metadata, settings.clone());
-                assert_eq!(before, Mark::Own, "{other}");
-                metadata[field][other] = json!("web");
-                let mark = mark_in(USUAL_NAMESPACE, &deployment(), &metadata, settings);
-                assert!(matches!(mark, Mark::Other(_)), "{other}: {mark:?}");
-            }
+            let mut metadata = json!({"annotations": {TRACKING_ID: id}});
+            assert_eq!(
+                mark_in(USUAL_NAMESPACE, &deployment(), &metadata),
+                Mark::Own,
+                "{other}"
+            );
+            metadata[field][other] = json!("web");
+            let mark = mark_in(USUAL_NAMESPACE, &deployment(), &metadata);
+            assert!(matches!(mark, Mark::Other(_)), "{other}: {mark:?}");
         }
     }
 }

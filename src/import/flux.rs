@@ -114,7 +114,6 @@ mod tests {
                 namespace: "flux-system".to_owned(),
                 kind,
                 objects: Vec::new(),
-                settings: None,
             };
             let group = &found.kind.group;
             for (name, namespace, expected) in table {

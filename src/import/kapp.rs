@@ -171,7 +171,6 @@ mod tests {
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "ConfigMap"),
             objects: vec![app(spec)],
-            settings: None,
         }
     }
 

@@ -148,7 +148,6 @@ mod tests {
             namespace: "shop".to_owned(),
             kind: GroupKind::new("kpt.dev", "ResourceGroup"),
             objects: vec![json!({"metadata": {"labels": labels}})],
-            settings: None,
         };
         let own = inventory(json!({INVENTORY_LABEL: "x"}));
         let object = |owner: &str| json!({"annotations": {OWNER: owner}});

@@ -102,9 +102,6 @@ pub struct FoundInventory {
     pub kind: GroupKind,
     /// Objects that hold the inventory: one, or all that a label selector matches.
     pub objects: Vec<Value>,
-    /// The `ConfigMap` with the settings of the tool ([`Tool::trusted_settings_config_map`]), if it exists and may be
-    /// read.
-    pub settings: Option<Value>,
 }
 
 impl FoundInventory {
@@ -180,18 +177,6 @@ impl Tool {
                 named("helm.toolkit.fluxcd.io", "HelmRelease"),
             ],
             Self::ArgoCd => vec![named("argoproj.io", "Application")],
-        }
-    }
-
-    /// Returns the name of the `ConfigMap` in `namespace` whose settings decide which marks count for an inventory in
-    /// the same namespace; `None` if no such settings count.
-    ///
-    /// Argo CD's settings count only in its usual namespace. In another namespace, a tenant who may write an
-    /// Application may also write this `ConfigMap`, and could make the marks count that suit the tenant.
-    pub fn trusted_settings_config_map(self, namespace: &str) -> Option<&'static str> {
-        match self {
-            Self::ArgoCd if namespace == argocd::USUAL_NAMESPACE => Some(argocd::SETTINGS_CONFIG_MAP),
-            Self::Helm | Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => None,
         }
     }
 
@@ -351,7 +336,6 @@ mod tests {
             namespace: "shop".to_owned(),
             kind: kind.clone(),
             objects,
-            settings: None,
         }
     }
 
@@ -395,8 +379,6 @@ mod tests {
             |inventory| Tool::ArgoCd.namespace_adopted_without_confirmation(inventory, Some("ours"));
         assert_eq!(of_argo_cd("argocd"), Some("ours"));
         assert_eq!(of_argo_cd("theirs"), None);
-        assert!(Tool::ArgoCd.trusted_settings_config_map("argocd").is_some());
-        assert_eq!(Tool::ArgoCd.trusted_settings_config_map("theirs"), None);
     }
 
     #[test]

@@ -682,14 +682,7 @@ fn application(namespace: &str, objects: &[Value]) -> Value {
     )
 }
 
-fn settings_of_argo_cd(namespace: &str) -> Value {
-    with(
-        named("v1", "ConfigMap", Some(namespace), "argocd-cm"),
-        &json!({"data": {"application.resourceTrackingMethod": "label"}}),
-    )
-}
-
-/// A tenant can write an Application with the name of one in `argocd`, and settings beside it.
+/// A tenant can write an Application with the name of one in `argocd`.
 #[test]
 fn an_application_of_argo_cd_in_another_namespace() {
     define("argoproj.io", "v1alpha1", "Application", "applications");
@@ -708,7 +701,6 @@ fn an_application_of_argo_cd_in_another_namespace() {
     ];
     created(&objects);
     created(&theirs);
-    cluster().create(&settings_of_argo_cd(&team));
     let listed = [&objects[..], &theirs].concat();
     let record = cluster().create(&application(&team, &listed));
     let from = format!("argocd/{team}/shop");
@@ -723,26 +715,6 @@ fn an_application_of_argo_cd_in_another_namespace() {
         cluster().patch(&record, &json!({"spec": {"destination": destination}}));
         assert_refused(&Set::secret(&home, "remote"), &from);
     }
-}
-
-#[test]
-fn an_application_of_argo_cd_that_tracks_by_label() {
-    define("argoproj.io", "v1alpha1", "Application", "applications");
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    cluster().create(&namespace_object("argocd"));
-    let instance = json!({"metadata": {"labels": {"app.kubernetes.io/instance": "shop"}}});
-    let object = with(config_map(&home, "one", "1"), &instance);
-    let by_helm = by_helm(with(service(&home, "web", 80), &instance), &home, "shop");
-    let objects = [object, by_helm];
-    created(&objects);
-    cluster().create(&application("argocd", &objects));
-    let adopt = || set.invoke("adopt", &["--from", "argocd/argocd/shop"]);
-    // Helm's charts set the label, too.
-    adopt().expect(3);
-    cluster().create(&settings_of_argo_cd("argocd"));
-    let run = adopt().expect(0);
-    assert_eq!(run.results("adopted"), identities(&objects[..1]));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::find::{find_labeled, find_missing_verb, find_served, read_named_or_sk
 use super::object_selection::{InventorySelection, ObjectSelection};
 use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastAppliedTreatment;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::execute;
 use crate::import::{self, Inventory, InventoryError, RecordedElsewhere, Tool, UnmarkedObjects};
 use crate::model::applyset::parent::RecordedKinds;
@@ -207,7 +207,6 @@ async fn read_inventory(
             namespace: namespace.to_owned(),
             kind,
             objects: read_place(cluster, *tool, &place, &resource, namespace).await?,
-            settings: read_tool_settings(cluster, *tool, namespace).await?,
         };
         if !found.objects.is_empty() {
             let inventory = tool.read(&found).map_err(|error| unusable(&error))?;
@@ -221,22 +220,6 @@ async fn read_inventory(
         .collect();
     let not_found = format!("there is no {}", Vec::from_iter(kinds).join(" and no "));
     Err(unusable(&InventoryError::MissingOrUnreadable(not_found)))
-}
-
-/// Reads the settings of the tool, which decide by what annotations or labels it marks its objects. If the user may not
-/// read them, only those marks count that do not depend on the settings, so fewer objects are adopted.
-async fn read_tool_settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
-    let kind = GroupKind::new("", "ConfigMap");
-    let Some((name, resource)) = tool
-        .trusted_settings_config_map(namespace)
-        .zip(find_served(cluster, &kind)?)
-    else {
-        return Ok(None);
-    };
-    match read_whole(cluster, &resource, &kind, name, namespace).await {
-        Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
-        read => read,
-    }
 }
 
 /// Reads the objects in one of the places in which the tool may keep the inventory.

@@ -251,7 +251,6 @@ mod tests {
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "Secret"),
             objects: secrets.to_vec(),
-            settings: None,
         }
     }
 
