@@ -5,9 +5,9 @@
 //! protocol for plugins is implemented here, and clap's engine implements the protocols of the shells. Errors are not
 //! reported: the user is typing a command.
 
+mod look_up_values;
 mod safe_names;
 mod source_of_argument;
-mod look_up_values;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -20,8 +20,8 @@ use clap_complete::env::Shells;
 
 use crate::model::text::escape_as_one_line;
 use crate::report;
-use source_of_argument::Directive;
 use look_up_values::ValueLookup;
+use source_of_argument::Directive;
 
 /// The first argument of a request by kubectl: the script `kubectl_complete-applyset` passes it, followed by the words
 /// of the line.
