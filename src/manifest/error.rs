@@ -86,7 +86,7 @@ pub enum Problem {
     #[error("no .json, .yaml or .yml files in this directory")]
     NoManifestFiles,
     /// A kustomization among the files of a directory, or as a file.
-    #[error("{0:?} is a kustomization, which -f does not build")]
+    #[error("{0:?} is a kustomization, which only -k builds")]
     Kustomization(PathBuf),
     /// A pattern that cannot be understood.
     #[error("invalid file name pattern: {0}")]
@@ -182,9 +182,9 @@ pub enum Problem {
 impl Problem {
     fn hint(&self) -> String {
         match self {
-            Self::NotFound => "check the path given to -f".to_owned(),
+            Self::NotFound => "check the path".to_owned(),
             Self::DanglingLink { .. } => "remove the link, or create its target".to_owned(),
-            Self::NoName => "check that the variable given to -f is set".to_owned(),
+            Self::NoName => "check that the variable with the name is set".to_owned(),
             Self::Unreadable(_) => "check that the file exists and that you can read it".to_owned(),
             Self::NoManifestFiles => "name a file, or add -R to process subdirectories".to_owned(),
             Self::Kustomization(file) => {
@@ -193,8 +193,8 @@ impl Problem {
                 format!("use -k {}", shell_word(&directory.to_string_lossy()))
             }
             Self::Pattern(_) => "use *, ?, [a-z] and [^a-z] in patterns, or -R for subdirectories".to_owned(),
-            Self::StandardInputTwice => "pass -f - once".to_owned(),
-            Self::SpecialFile(_) => "move it out of the directory, or name it with -f".to_owned(),
+            Self::StandardInputTwice => "pass - once".to_owned(),
+            Self::SpecialFile(_) => "move it out of the directory, or name the file itself".to_owned(),
             Self::TooLarge => "split it into several files".to_owned(),
             Self::Remote(error) => error.hint(),
             Self::Kustomize(error) => error.hint.clone(),
