@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::base::StatesBefore;
-use crate::compare::diff::{Difference, OwnershipChange};
+use crate::compare::diff::{Difference, OldSide, OwnershipChange};
 use crate::compare::drift::{self, DriftedField};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Prediction;
@@ -13,14 +12,13 @@ use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
 use crate::plan::saved::SavedPlan;
 use crate::report::{Cause, Comparison};
-use crate::session::prepare::Prepared;
+use crate::session::prepare::{Base, Prepared};
 
 /// Compares all objects with their predictions. The result is sorted by the file names of the objects, as the output of
 /// `kubectl diff` is.
 pub(super) fn build_comparisons(
     prepared: &Prepared,
     predictions: Vec<Prediction>,
-    states_before: &StatesBefore,
     plan: Option<&SavedPlan>,
 ) -> Vec<Comparison> {
     let resources: BTreeMap<&ObjectKey, _> = prepared
@@ -34,7 +32,7 @@ pub(super) fn build_comparisons(
                 .desired
                 .members
                 .iter()
-                .chain(prepared.base.iter().flat_map(|base| &base.different.members))
+                .chain(prepared.base.iter().flat_map(Base::removed))
                 .map(|member| (&member.key, &member.resource)),
         )
         .collect();
@@ -44,6 +42,7 @@ pub(super) fn build_comparisons(
         mut outcome,
         live,
         predicted,
+        compared,
         ..
     } in predictions
     {
@@ -53,11 +52,16 @@ pub(super) fn build_comparisons(
             outcome.error = Some(refusal.to_string().into());
         }
         if let Some(resource) = resources.get(&key) {
-            let before = states_before.get(&key).map_or(live.as_ref(), Option::as_ref);
-            let difference = Difference::new(resource, &key, before, predicted.as_ref());
+            let is_base_compared = compared.is_some();
             let taken = find_fields_taken_by_others(&outcome, live.as_ref(), predicted.as_ref(), prepared);
-            let mut comparison = Comparison {
-                ownership: find_ownership_only_change(&outcome, &difference, before, predicted.as_ref()),
+            let [before, after] = compared.unwrap_or([live, predicted]);
+            let mut difference = Difference::new(resource, &key, before.as_ref(), after.as_ref());
+            if is_base_compared {
+                difference.old_side = OldSide::Base;
+                decide_action_from_states(&mut outcome, &difference, before.as_ref().zip(after.as_ref()));
+            }
+            comparisons.push(Comparison {
+                ownership: find_ownership_only_change(&outcome, &difference, before.as_ref(), after.as_ref()),
                 cause: match plan {
                     Some(_) => Cause::SamePlan(taken),
                     None if taken.is_empty() => Cause::Unknown,
@@ -65,14 +69,7 @@ pub(super) fn build_comparisons(
                 },
                 difference,
                 outcome,
-            };
-            // The server would make the same of both manifests.
-            let is_same = comparison.ownership == Some(OwnershipChange::default());
-            if is_same && states_before.contains_key(&key) {
-                comparison.outcome.action = Action::Unchanged;
-                comparison.ownership = None;
-            }
-            comparisons.push(comparison);
+            });
         }
     }
     // The remaining refusals are of objects that were not sent to the server, so that they have no difference.
@@ -88,6 +85,27 @@ pub(super) fn build_comparisons(
     }
     comparisons.sort_by(|one, other| one.difference.file.cmp(&other.difference.file));
     comparisons
+}
+
+/// Decides whether an object that exists before and after is changed, if the states are not those of the live object and
+/// of its prediction. What would fail, or be recreated, stays so.
+fn decide_action_from_states(
+    outcome: &mut ObjectOutcome,
+    difference: &Difference,
+    states: Option<(&Value, &Value)>,
+) {
+    let Some((before, after)) = states else { return };
+    if matches!(outcome.action, Action::Failed | Action::Recreated) {
+        return;
+    }
+    let is_same = difference.is_empty() && OwnershipChange::new(before, after) == OwnershipChange::default();
+    outcome.action = if is_same {
+        Action::Unchanged
+    } else {
+        Action::Configured
+    };
+    outcome.reason.clear();
+    outcome.taken_in = false;
 }
 
 /// Returns the change of field ownership of an object that would be written only because of this change.

@@ -11,30 +11,31 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use self::base::{Divided, StatesBefore};
+use self::base::Divided;
 use self::comparisons::build_comparisons;
 use self::record::{compare_records, note_runs_under_way, predict_record};
 use self::unanswered::unanswered_error;
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::diff;
+use crate::compare::diff::{self, Difference, OldSide};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, Operation, Phase, Resume};
-use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
-use crate::manifest::desired::DesiredObject;
+use crate::execute::{Execution, Interrupt, ParentPrediction, Prediction, Sink};
+use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Refusal, permissions};
+use crate::read::NamedSet;
 use crate::report::{
     self, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, NOT_VALIDATED,
     PredictedBy, RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::prepare::{self, Input, Prepared, saved_plan, saved_plan_to_compare};
+use crate::session::prepare::{self, Input, ManifestChange, Prepared, saved_plan, saved_plan_to_compare};
 use crate::session::prompt::Questions;
 use crate::settings::{self, DiffOptions};
 
@@ -223,15 +224,16 @@ async fn compare_and_save_plan(
     }
     check_permissions(&prepared).await?;
     let mut predictions = Vec::new();
-    let parent = predict_parent(&prepared, run).await?;
+    let parent = predict_parent(&prepared, &prepared.desired, run).await?;
     let ending = predict_objects(run, &prepared, parent.as_ref(), &mut predictions, found).await;
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = compare_records(&prepared, &record_after);
-    let (mut of_base, mut drift) = (Vec::new(), Vec::new());
+    let (mut of_base, mut live_parent) = (Vec::new(), None);
     if let Some(base) = &prepared.base {
-        of_base = base::predict_base(&prepared, base, &mut predictions, &mut drift, run).await;
+        of_base = base::predict_base(&prepared, base, parent, &mut predictions, run).await?;
+    } else {
+        live_parent = add_parent_comparison(&prepared, &record_after, parent, found);
     }
-    let live_parent = add_parent_comparison(&prepared, &record_after, parent, found);
     let unanswered = unanswered_error(&predictions).or_else(|| unanswered_error(&of_base));
     for object in &predictions {
         for text in &object.warnings {
@@ -253,14 +255,14 @@ async fn compare_and_save_plan(
         .await?;
         to_save = Some((file, plan));
     }
-    let mut states_before = StatesBefore::new();
     if let Some(base) = &prepared.base {
-        let divided = Divided::new(&prepared, base, predictions, of_base, drift);
-        (predictions, states_before) = (divided.objects, divided.states_before);
+        let mut divided = Divided::new(&prepared, base, predictions, of_base);
+        let parent = divided.take_parent(&prepared.named.set.parent);
+        add_parent_comparison_with_base(&prepared, parent, found);
+        predictions = divided.objects;
         found.drift = Some(divided.drift);
-        found.parent.take_if(|_| !base.changes_parent(&prepared.desired));
     }
-    found.objects = build_comparisons(&prepared, predictions, &states_before, plan);
+    found.objects = build_comparisons(&prepared, predictions, plan);
     warn_of_prevented_prunes(run, found, &prepared);
     if ending == Ending::Interrupted {
         return Ok(Exit::Interrupted);
@@ -320,7 +322,10 @@ async fn predict_objects(
         total: prepared.plan.count_reported_objects(),
     });
     let refused = Refusal::first_by_object(&prepared.plan.refusals);
-    let base = prepared.base.as_ref();
+    let has_equal_manifest = |object: &DesiredObject| {
+        let base = prepared.base.as_ref();
+        base.is_some_and(|base| *base.change_of(&object.key) == ManifestChange::Equal)
+    };
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
         reporter.borrow_mut().advance_progress_bar();
@@ -332,18 +337,25 @@ async fn predict_objects(
     };
     let execution = prepared.execution(&interrupt);
     let graphs = execution.build_dry_run_graphs();
-    let is_left_out = |object: &DesiredObject| {
-        let is_equal = base.is_some_and(|base| base.is_equal(&object.key));
-        is_equal || refused.contains_key(&object.key)
-    };
+    let is_left_out =
+        |object: &DesiredObject| has_equal_manifest(object) || refused.contains_key(&object.key);
+    // What fails with an equal manifest is drift, which the manifests neither cause nor repair.
+    let parent = parent.filter(|_| !prepared.desired.parent.as_ref().is_some_and(has_equal_manifest));
     execution
         .predict_objects(&graphs, parent, is_left_out, &mut predicted, &mut sink)
         .await
 }
 
-async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<ParentPrediction>, Error> {
-    let prediction = prepared.execution(&run.interrupt).predict_parent().await;
-    prediction.map_err(|error| {
+async fn predict_parent(
+    prepared: &Prepared,
+    desired: &Desired,
+    run: &CommandRun,
+) -> Result<Option<ParentPrediction>, Error> {
+    let execution = Execution {
+        desired,
+        ..prepared.execution(&run.interrupt)
+    };
+    execution.predict_parent().await.map_err(|error| {
         error.to_error_while_reading(format_args!("the set's parent {}", prepared.named.set.parent))
     })
 }
@@ -371,6 +383,37 @@ fn add_parent_comparison(
         manifest.map(|(object, prediction)| (object, prediction.live, prediction.predicted)),
     ));
     live
+}
+
+/// Adds the comparison of the parent with what the base would make of it to `found`. The record, which each run writes,
+/// is left out.
+fn add_parent_comparison_with_base(
+    prepared: &Prepared,
+    prediction: Option<Prediction>,
+    found: &mut Differences,
+) {
+    found.parent = None;
+    let Some(Prediction {
+        outcome,
+        live,
+        predicted,
+        compared,
+        ..
+    }) = prediction
+    else {
+        return;
+    };
+    let error = outcome
+        .error
+        .map(|error| error.with_subject_prefix("the set's parent: "));
+    found.failures.extend(error);
+    let NamedSet { set, resource, .. } = &prepared.named;
+    let old_side = compared.as_ref().map_or(OldSide::Live, |_| OldSide::Base);
+    let [before, after] = compared.unwrap_or([live, predicted]);
+    found.parent = Some(Difference {
+        old_side,
+        ..Difference::new(resource, &set.parent, before.as_ref(), after.as_ref())
+    });
 }
 
 /// Warns that the run would not prune, because an object would fail to be applied.

@@ -165,14 +165,6 @@ impl Reason {
         }
     }
 
-    /// Returns whether the live object and the manifest differ. With any other reason, they may be the same.
-    pub fn shows_difference(&self) -> bool {
-        matches!(
-            self,
-            Self::FieldDropped(_) | Self::FieldAdded(_) | Self::ValueDiffers(_) | Self::OrderDiffers(_)
-        )
-    }
-
     /// Returns the field that differs, if the reason has one.
     pub fn path(&self) -> Option<&str> {
         match self {

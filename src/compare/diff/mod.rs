@@ -30,6 +30,18 @@ pub struct Difference {
     pub live: Option<Value>,
     /// The prediction; `None` if the run deletes the object.
     pub predicted: Option<Value>,
+    /// What `live` is.
+    pub old_side: OldSide,
+}
+
+/// The state that a prediction is compared with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OldSide {
+    /// The live object.
+    #[default]
+    Live,
+    /// The object of `diff --base`.
+    Base,
 }
 
 /// One field that differs.
@@ -64,6 +76,7 @@ impl Difference {
             file: kubectl_diff_file_name(resource, key),
             live: live.cloned(),
             predicted: predicted.cloned(),
+            old_side: OldSide::Live,
         };
         remove_server_fields(&mut difference.live, &mut difference.predicted);
         if key.group_kind == GroupKind::new("", "Secret") {
@@ -100,6 +113,7 @@ impl Difference {
             file: new.file.clone(),
             live,
             predicted,
+            old_side: self.old_side,
         }
     }
 
@@ -114,10 +128,20 @@ impl Difference {
     /// Returns the text that `kubectl diff` prints; empty if nothing differs.
     pub fn unified(&self) -> String {
         unified::diff_with_file_header(
-            &self.file,
+            [self.old_side.heading(), "MERGED"].map(|side| format!("{side}/{}", self.file)),
             &format_as_yaml(self.live.as_ref()),
             &format_as_yaml(self.predicted.as_ref()),
         )
+    }
+}
+
+impl OldSide {
+    /// Returns the name of the directory that stands for this side in texts and for external programs.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Live => "LIVE",
+            Self::Base => "BASE",
+        }
     }
 }
 

@@ -9,13 +9,13 @@ use similar::TextDiff;
 /// replaced. The search takes longer for two texts of 1 MiB that have many lines in common, in another order.
 pub const LONGEST_COMPARISON: Duration = Duration::from_millis(200);
 
-/// Returns the difference of two texts, both the content of `file`; empty if they are equal.
-pub(super) fn diff_with_file_header(file: &str, live: &str, predicted: &str) -> String {
+/// Returns the difference of two texts, the contents of these files; empty if they are equal.
+pub(super) fn diff_with_file_header([old, new]: [String; 2], live: &str, predicted: &str) -> String {
     if live == predicted {
         return String::new();
     }
     let hunks = hunks(live, predicted);
-    format!("diff -u -N LIVE/{file} MERGED/{file}\n--- LIVE/{file}\n+++ MERGED/{file}\n{hunks}")
+    format!("diff -u -N {old} {new}\n--- {old}\n+++ {new}\n{hunks}")
 }
 
 /// Returns the hunks of the difference of two texts, without the lines about the files.

@@ -47,6 +47,8 @@ pub struct Prediction {
     pub live: Option<Value>,
     /// The predicted object; `None` if it would be deleted, or was not read.
     pub predicted: Option<Value>,
+    /// The states before and after that `diff --base` compares; `None` if these are the live and the predicted object.
+    pub compared: Option<[Option<Value>; 2]>,
     /// Warnings of the server.
     pub warnings: Vec<String>,
     /// The kind of error if a request got no usable answer, so that nothing is known about the run; `None` if all were
@@ -350,6 +352,7 @@ impl Prediction {
             outcome,
             live: None,
             predicted: None,
+            compared: None,
             warnings: Vec::new(),
             unanswered: None,
         }

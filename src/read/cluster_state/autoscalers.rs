@@ -3,12 +3,13 @@
 //! A run with such members sends one LIST of each kind of autoscaler per namespace with such a member. Other runs send
 //! none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::NotesAndWarnings;
+use super::comparison::Compared;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::compare::changes::Verdict;
@@ -45,6 +46,14 @@ struct Autoscalers {
 }
 
 impl DroppedReplicas {
+    fn without_comparison(&self) -> Self {
+        Self {
+            path: self.path.clone(),
+            value: self.value.clone(),
+            if_ignored: None,
+        }
+    }
+
     /// Returns the number that an apply of a member over the live object would remove; `None` if there is none, or
     /// if it is ignored already.
     pub(super) fn find(
@@ -107,17 +116,46 @@ pub(super) async fn retain_autoscaled(
     Ok(())
 }
 
-/// Adds the numbers of replicas of objects that the run takes from other sets. Reads these objects one by one, because
-/// the LIST that found them returned only metadata.
-pub(super) async fn add_replicas_of_taken_objects(
+/// Returns the numbers of replicas that an apply of the base would remove. Members of which the desired object removes
+/// the number, too, are `compared` already. Only those whose manifests differ are read.
+pub(super) async fn find_replicas_dropped_by_base(
+    server: &ApiServer,
+    (desired, base): (&Desired, &Desired),
+    compared: &Compared,
+    former: &OwnershipMigration<'_>,
+) -> Result<ScaledMembers, Error> {
+    let desired: HashMap<&ObjectKey, &DesiredObject> =
+        desired.members.iter().map(|new| (&new.key, new)).collect();
+    let old: HashMap<&ObjectKey, &DesiredObject> = base.members.iter().map(|old| (&old.key, old)).collect();
+    let mut scaled = ScaledMembers::new();
+    let mut to_read = Vec::new();
+    for live in &compared.members {
+        let (Some(old), Some(new)) = (old.get(&live.key), desired.get(&live.key)) else {
+            continue;
+        };
+        match compared.scaled.get(&live.key) {
+            Some(dropped) if dropped.path.value_in(&old.object.value()).is_none() => {
+                scaled.insert(live.key.clone(), dropped.without_comparison());
+            }
+            None if old.object != new.object => to_read.push(live.clone()),
+            _ => {}
+        }
+    }
+    add_replicas_of_objects(server, base, &to_read, former, &mut scaled).await?;
+    Ok(scaled)
+}
+
+/// Adds the numbers of replicas that an apply of these objects would remove. Reads the objects one by one: of those
+/// that the run takes from other sets, the LIST returned only metadata.
+pub(super) async fn add_replicas_of_objects(
     server: &ApiServer,
     desired: &Desired,
-    others: &[Live],
+    objects: &[Live],
     former: &OwnershipMigration<'_>,
     scaled: &mut ScaledMembers,
 ) -> Result<(), Error> {
     let mut definitions = Definitions::new();
-    for live in others {
+    for live in objects {
         let Some(member) = desired_member(desired, &live.key) else {
             continue;
         };

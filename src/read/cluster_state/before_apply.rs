@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join;
 
+use super::autoscalers::ScaledMembers;
 use super::comparison::{Compared, ComparisonInputs};
 use super::scope::ScopedSet;
 use super::{ClusterState, NotesAndWarnings, ReadSettings, autoscalers, comparison, dependencies, scope};
@@ -24,7 +25,7 @@ pub(super) async fn read(
     cluster: &mut Cluster,
     named: &NamedSet,
     mut scoped: ScopedSet,
-    desired: &mut Desired,
+    (desired, base): (&mut Desired, Option<&mut Desired>),
     policy: &Policy,
     settings: ReadSettings<'_>,
 ) -> Result<ClusterState, Error> {
@@ -44,10 +45,21 @@ pub(super) async fn read(
         compare_members_and_list_others(cluster, named, &mut scoped, inputs, &mut reports.warnings).await?;
     // Before the steps below, which read `desired` and the comparisons: replicas that are left to autoscalers change
     // both. Objects that are taken from another set may have autoscalers, too.
+    let former_owners = comparison::former_owners(named, inputs);
     if policy.take_ownership == Risk::Allowed {
-        let former_owners = comparison::former_owners(named, inputs);
         let scaled = &mut compared.scaled;
-        autoscalers::add_replicas_of_taken_objects(&cluster.server, desired, &others, &former_owners, scaled)
+        autoscalers::add_replicas_of_objects(&cluster.server, desired, &others, &former_owners, scaled)
+            .await?;
+    }
+    if let Some(base) = base {
+        let scaled = autoscalers::find_replicas_dropped_by_base(
+            &cluster.server,
+            (desired, base),
+            &compared,
+            &former_owners,
+        )
+        .await?;
+        leave_replicas_of_base_to_autoscalers(cluster, &named.set, base, policy, &compared.members, scaled)
             .await?;
     }
     leave_replicas_to_autoscalers(cluster, &named.set, desired, policy, &mut compared, &mut reports).await?;
@@ -211,10 +223,33 @@ async fn leave_replicas_to_autoscalers(
         autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
         compared.use_comparisons_that_ignore_replicas();
     }
-    let scaled = compared.scaled.iter();
+    replace_fields_left_to_autoscalers(desired, &compared.scaled);
+    Ok(())
+}
+
+/// Ignores the numbers of replicas that the manifests of the base do not set, and that autoscalers write under the base.
+/// What there is to say about these is about manifests that are not applied.
+async fn leave_replicas_of_base_to_autoscalers(
+    cluster: &Cluster,
+    set: &Set,
+    base: &mut Desired,
+    policy: &Policy,
+    members: &[Live],
+    mut scaled: ScaledMembers,
+) -> Result<(), Error> {
+    if !scaled.is_empty() {
+        let leaving = plan::find_autoscalers_gone_after_run(set, base, members, policy);
+        let mut reports = NotesAndWarnings::default();
+        autoscalers::retain_autoscaled(cluster, base, &leaving, &mut scaled, &mut reports).await?;
+    }
+    replace_fields_left_to_autoscalers(base, &scaled);
+    Ok(())
+}
+
+fn replace_fields_left_to_autoscalers(desired: &mut Desired, scaled: &ScaledMembers) {
+    let scaled = scaled.iter();
     let fields = scaled.map(|(key, dropped)| (key.clone(), dropped.path.pointer()));
     desired.replace_fields_left_to_autoscalers(fields.collect());
-    Ok(())
 }
 
 /// Reads the objects of the manifests that exist and are not members, and the parents of other sets with objects of the

@@ -45,7 +45,7 @@ impl Goal<'_> {
     /// Returns the objects that are to be applied, if any.
     pub(super) fn desired(&self) -> Option<&Desired> {
         match self {
-            Self::Apply(desired, _) => Some(desired),
+            Self::Apply(desired, ..) => Some(desired),
             Self::Delete(..) | Self::Join(_) | Self::Leave(_) => None,
         }
     }

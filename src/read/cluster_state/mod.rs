@@ -40,8 +40,8 @@ use crate::plan::{Observed, Policy, Pruning, Refusal, Risk, Seen};
 
 /// The command that the state is read for.
 pub enum Goal<'a> {
-    /// `apply` and `diff`: these objects are desired.
-    Apply(&'a mut Desired, &'a Policy),
+    /// `apply` and `diff`: these objects are desired. The other objects are those of `diff --base`.
+    Apply(&'a mut Desired, Option<&'a mut Desired>, &'a Policy),
     /// `delete`: all members are to be deleted. The names are field managers whose fields on the parent belong to this
     /// ApplySet, and not to another use of the object.
     Delete(&'a Policy, BTreeSet<String>),
@@ -162,6 +162,7 @@ impl ClusterState {
 }
 
 /// Notes and warnings for the user, collected while the state is read.
+#[derive(Default)]
 struct NotesAndWarnings {
     notes: Vec<String>,
     warnings: Vec<String>,
@@ -181,10 +182,11 @@ pub async fn read_cluster_state(
     let judged = judge_parent::read_and_judge(&cluster.server, named, &goal, settings).await?;
     let scoped = scope::determine_scope(cluster, named, &goal, judged, settings.search_rules()).await?;
     match &mut goal {
-        Goal::Apply(desired, policy) => {
+        Goal::Apply(desired, base, policy) => {
             // A kind that was not served yet may be listed by now.
             desired.replace_not_yet_served_resources(&cluster.discovery);
-            before_apply::read(cluster, named, scoped, desired, policy, settings).await
+            let base = base.as_deref_mut();
+            before_apply::read(cluster, named, scoped, (desired, base), policy, settings).await
         }
         Goal::Delete(policy, managers) => {
             before_delete::read(cluster, named, scoped, policy, managers, settings).await

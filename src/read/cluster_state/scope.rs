@@ -132,7 +132,7 @@ pub(super) async fn determine_scope(
 fn needs_search_of_cluster(goal: &Goal<'_>, parent_status: &ParentStatus, parent: ParentPresence) -> bool {
     match (parent_status, goal, parent) {
         (ParentStatus::Recorded(_), _, _) => false,
-        (ParentStatus::New, Goal::Apply(desired, _), ParentPresence::Gone) => desired.members.is_empty(),
+        (ParentStatus::New, Goal::Apply(desired, ..), ParentPresence::Gone) => desired.members.is_empty(),
         (ParentStatus::New, _, _) => true,
     }
 }
@@ -170,8 +170,8 @@ mod tests {
         wanted.members.push(desired("ConfigMap", Some("web"), "one"));
         let recorded = ParentStatus::for_unfinished_run(&set(), BTreeSet::new());
         let goals = [
-            (Goal::Apply(&mut wanted, &policy), false),
-            (Goal::Apply(&mut nothing, &policy), true),
+            (Goal::Apply(&mut wanted, None, &policy), false),
+            (Goal::Apply(&mut nothing, None, &policy), true),
             (Goal::Delete(&policy, BTreeSet::new()), true),
             (Goal::Join(Operation::Adopt), true),
             (Goal::Join(Operation::Move), true),

@@ -1,5 +1,7 @@
 //! The drift that `diff --base` lists apart: the objects that differ from the base, whatever the manifests change.
 
+use std::borrow::Cow;
+
 use super::Differences;
 use crate::event::{Action, ObjectOutcome};
 use crate::model::text::first_lines_and_more;
@@ -8,13 +10,16 @@ use crate::model::text::first_lines_and_more;
 pub(in crate::report) const DRIFT: &str = "drift, not from these manifests";
 
 /// Describes how the cluster differs from the base.
-pub(in crate::report) fn describe_drift(outcome: &ObjectOutcome) -> &str {
+pub(in crate::report) fn describe_drift(outcome: &ObjectOutcome) -> Cow<'_, str> {
     match outcome.action {
-        Action::Created => "missing",
-        Action::Pruned => "in no manifest, would be pruned",
-        Action::Failed => "would fail",
-        Action::Skipped => &outcome.reason,
-        _ => "changed",
+        Action::Created => "missing".into(),
+        Action::Pruned => "in no manifest, would be pruned".into(),
+        Action::Failed => match &outcome.error {
+            Some(error) => format!("would fail: {}", error.text).into(),
+            None => "would fail".into(),
+        },
+        Action::Skipped => outcome.reason.as_str().into(),
+        _ => "changed".into(),
     }
 }
 

@@ -30,7 +30,8 @@ pub enum ExternalVerdict {
 }
 
 /// Writes both states of all objects into two temporary directories, `LIVE-…` and `MERGED-…`, and runs the program on
-/// these. The values of Secrets are masked in the files, as in the text of `diff` itself.
+/// these. If an object is compared with that of a base, the first one is `BASE-…`. The values of Secrets are masked in
+/// the files, as in the text of `diff` itself.
 ///
 /// # Errors
 ///
@@ -50,7 +51,9 @@ pub fn show_externally(
 
 fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus, Box<dyn Error>> {
     let mut command = find_program::to_command(&program.program)?;
-    let live = create_private_directory("LIVE-")?;
+    let sides = differences.iter().map(|difference| difference.old_side);
+    let old_side = sides.max().unwrap_or_default();
+    let live = create_private_directory(&format!("{}-", old_side.heading()))?;
     let merged = create_private_directory("MERGED-")?;
     for difference in differences {
         for (directory, state) in [(&live, &difference.live), (&merged, &difference.predicted)] {

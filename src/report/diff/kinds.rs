@@ -227,9 +227,8 @@ mod tests {
     #[test]
     fn the_parent_is_a_change_and_a_refusal_always_counts() {
         let parent = Difference {
-            file: String::new(),
-            live: None,
             predicted: Some(json!({})),
+            ..Difference::default()
         };
         let with_parent = Differences {
             parent: Some(parent),

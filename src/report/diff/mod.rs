@@ -263,6 +263,9 @@ impl Reporter {
         // The screen of the plan has the counts and the parent already.
         let has_plan_screen =
             layout == DiffLayout::Grouped && matches!(self.style.format, Format::Lines | Format::Wide);
+        if found.drift.is_some() {
+            self.without_counts = "the manifests change nothing";
+        }
         if !has_plan_screen && !matches!(end, RunEnd::Failed(_)) {
             if let Some(text) = found.line_if_only_parent_changes() {
                 self.print_parent_note(&text);

@@ -31,6 +31,12 @@ pub(in crate::report) fn diff_page(
         .iter()
         .filter(|entry| entry.refusal.is_none())
         .partition(|entry| entry.effect == Effect::Failed);
+    let failing_with_fields = failing.iter().filter(|entry| !entry.difference.is_empty());
+    let shown = changing
+        .iter()
+        .chain(failing_with_fields)
+        .copied()
+        .chain(&view.parent);
     let parts = vec![
         Part::messages(
             "Refused: apply would write nothing",
@@ -43,7 +49,7 @@ pub(in crate::report) fn diff_page(
         failures_part("Would fail", &failing),
         warnings_part(warnings),
         taken_in_part(taken_in),
-        Part::untitled(changing.into_iter().chain(&view.parent).map(to_item).collect()),
+        Part::untitled(shown.map(to_item).collect()),
         collapsed_part(&view.skipped, "skipped"),
         collapsed_part(&view.kept, "kept"),
         drift_part(found.drift.as_deref().unwrap_or_default()),
@@ -72,7 +78,7 @@ pub(in crate::report) fn diff_page(
 fn drift_part(drift: &[ObjectOutcome]) -> Part {
     let items = drift
         .iter()
-        .map(|outcome| object_line(&outcome.subject.key(), describe_drift(outcome), "drifted"));
+        .map(|outcome| object_line(&outcome.subject.key(), &describe_drift(outcome), "drifted"));
     let objects = counted(drift.len(), "object");
     Part::collapsed(&format!("{objects} with {DRIFT}"), items.collect())
 }

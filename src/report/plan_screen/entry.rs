@@ -53,7 +53,8 @@ pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> V
     }
     if let Some(error) = entry.outcome.and_then(|outcome| outcome.error.as_ref()) {
         lines.push(indented(Color::Red, &error.text));
-    } else if entry.effect != Effect::Created {
+    }
+    if entry.effect != Effect::Created {
         lines.extend(limit_changes(field_lines(entry, columns)));
     }
     lines

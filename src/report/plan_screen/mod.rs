@@ -42,8 +42,16 @@ pub(super) fn screen_lines(header: Line, found: &Differences, columns: usize) ->
         }
     }
     lines.push(Line::default());
-    lines.extend(prune_lines(pruned, columns));
-    lines.extend(drift_lines(found, columns));
+    let (not_members, pruned): (Vec<&Entry>, Vec<&Entry>) = pruned
+        .into_iter()
+        .partition(|entry| entry.is_removed_before_deployed());
+    let blocks = [
+        prune_lines(pruned, columns),
+        removed_lines(&not_members, columns),
+        drift_lines(found, columns),
+    ];
+    let blocks: Vec<Vec<Line>> = blocks.into_iter().filter(|block| !block.is_empty()).collect();
+    lines.extend(blocks.join(&Line::default()));
     lines.push(last_line(&found.record, columns));
     lines
 }
@@ -89,6 +97,26 @@ fn prune_lines(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
     });
     lines.extend(rows::lines(&rows.collect::<Vec<_>>(), columns));
     lines
+}
+
+/// Returns the lines about objects that were removed from the manifests, and that are not deleted for a reason.
+fn removed_lines(removed: &[&Entry], columns: usize) -> Vec<Line> {
+    let rows = removed.iter().filter_map(|entry| {
+        let reason = &entry.outcome?.reason;
+        Some(PlanRow::new(
+            entry.effect.sign_and_color(),
+            Some(&entry.key),
+            reason.as_str(),
+        ))
+    });
+    let rows: Vec<PlanRow> = rows.collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let title = Line::new(Color::Yellow, "removed from the manifests:");
+    std::iter::once(title)
+        .chain(rows::lines(&rows, columns))
+        .collect()
 }
 
 /// Returns the lines about drift that is listed apart.

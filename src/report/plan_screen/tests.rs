@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::compare::diff::{Difference, OwnershipChange};
+use crate::compare::diff::{Difference, OldSide, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome, Subject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
@@ -430,4 +430,39 @@ fn drift_is_listed_after_the_changes_and_not_counted() {
     assert_eq!(lines[3], "drift, not from these manifests:");
     assert_eq!(lines[4], "    configmap/map-00 in namespace shop: changed");
     assert_eq!(lines[14], "    and 2 more");
+}
+
+#[test]
+fn what_is_removed_and_not_deleted_is_apart_from_prunes_and_drift() {
+    let removed = |name: &str| {
+        comparison(
+            Action::Pruned,
+            "ConfigMap",
+            Some("shop"),
+            name,
+            [Some(json!({})), None],
+        )
+    };
+    let mut never = removed("never");
+    never.difference.old_side = OldSide::Base;
+    never.outcome.reason = "not a member of the set yet".to_owned();
+    let found = Differences {
+        drift: Some(vec![removed("other").outcome]),
+        objects: vec![removed("gone"), never],
+        ..Differences::default()
+    };
+    let lines = texts(&found);
+    assert_eq!(
+        lines[3..lines.len() - 1],
+        [
+            "PRUNE: removed from the manifests, will be deleted",
+            "  - configmap/gone   shop",
+            "",
+            "removed from the manifests:",
+            "  - configmap/never   shop   not a member of the set yet",
+            "",
+            "drift, not from these manifests:",
+            "    configmap/other in namespace shop: in no manifest, would be pruned",
+        ]
+    );
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use super::diff::{Comparison, Differences};
 use super::object_key;
-use crate::compare::diff::{Difference, OwnershipChange};
+use crate::compare::diff::{Difference, OldSide, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
 use crate::model::generated_name::without_generated_suffix;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -160,6 +160,12 @@ impl<'a> Entry<'a> {
             difference: Cow::Owned(old.difference.as_replacement_by(&self.difference)),
             ..self
         }
+    }
+
+    /// Returns whether the object was removed from the manifests since a base, and is not deleted, because it is not a
+    /// member: a member is compared as it is in the cluster.
+    pub(super) fn is_removed_before_deployed(&self) -> bool {
+        self.effect == Effect::Pruned && self.difference.old_side == OldSide::Base
     }
 
     /// Creates the entry of the set's parent; `None` if the parent does not change.

@@ -42,8 +42,8 @@ pub struct Reporter {
     pub brief_out: Option<PathBuf>,
     pub(super) bars: PhaseBar,
     pub(super) summary: ActionCounts,
-    /// True once a line about the set's parent was printed; the summary does not count it.
-    has_parent_line: bool,
+    /// The summary if it counts nothing. It does not count the set's parent.
+    pub(super) without_counts: &'static str,
     pub(super) collected: Collected,
     /// The planned objects whose results were not reported yet.
     without_result: ObjectsWithoutResult,
@@ -71,7 +71,7 @@ impl Reporter {
             brief_out: None,
             bars: PhaseBar::new(style.progress, style.messages),
             summary: ActionCounts::default(),
-            has_parent_line: false,
+            without_counts: "nothing to do",
             collected: Collected {
                 operation,
                 dry_run,
@@ -215,7 +215,7 @@ impl Reporter {
 
     /// Prints a note about a change of the set's parent.
     pub fn print_parent_note(&mut self, text: &str) {
-        self.has_parent_line = true;
+        self.without_counts = "nothing else to do";
         super::print_note(text, self.style);
     }
 

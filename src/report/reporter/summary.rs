@@ -65,8 +65,7 @@ impl Reporter {
         match end {
             _ if !counts.is_empty() => counts.join(", "),
             RunEnd::Interrupted(..) => "nothing was done".to_owned(),
-            RunEnd::Complete | RunEnd::Failed(_) if self.has_parent_line => "nothing else to do".to_owned(),
-            RunEnd::Complete | RunEnd::Failed(_) => "nothing to do".to_owned(),
+            RunEnd::Complete | RunEnd::Failed(_) => self.without_counts.to_owned(),
         }
     }
 
@@ -101,14 +100,12 @@ mod tests {
     #[test]
     fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
         let interrupted = RunEnd::Interrupted(Resume::SameCommand, Exit::Interrupted);
-        for (created, has_parent_line, end, expected) in [
-            (0, false, RunEnd::Complete, "nothing to do"),
-            (0, true, RunEnd::Complete, "nothing else to do"),
-            (0, false, interrupted, "nothing was done"),
-            (1, true, interrupted, "1 created"),
+        for (created, end, expected) in [
+            (0, RunEnd::Complete, "nothing to do"),
+            (0, interrupted, "nothing was done"),
+            (1, interrupted, "1 created"),
         ] {
             let mut reporter = Reporter::new(Operation::Apply, STYLE, DryRun::None);
-            reporter.has_parent_line = has_parent_line;
             (0..created).for_each(|_| reporter.summary.add(Action::Created));
             assert_eq!(reporter.describe_counts(end), expected);
         }

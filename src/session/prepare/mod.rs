@@ -31,7 +31,7 @@ use crate::read::{
 use crate::report::SetDocument;
 use crate::settings::ApplyOptions;
 
-pub use base::Base;
+pub use base::{Base, ManifestChange};
 pub use prepared::Prepared;
 
 /// Where the manifests of a plan come from.
@@ -62,6 +62,15 @@ struct ResolvedSet {
     /// The manifests for a saved plan; empty for a plan that is not saved.
     manifests_to_save: Vec<SavedManifest>,
     recreate: Recreate,
+    /// The objects of the base.
+    base: Option<Desired>,
+}
+
+/// The plan, and what it was made of.
+struct Planned {
+    state: ClusterState,
+    policy: Policy,
+    plan: Plan,
     base: Option<Base>,
 }
 
@@ -97,8 +106,7 @@ pub async fn plan_to_write(
     };
     let planning = read_and_plan(&mut resolved, options, options.take_over);
     let (planned, ()) = join(planning, asking).await;
-    let (state, policy, plan) = planned?;
-    let mut prepared = build_prepared(resolved, options, state, policy, plan);
+    let mut prepared = build_prepared(resolved, options, planned?);
     prepared.user = user;
     Ok(prepared)
 }
@@ -131,13 +139,14 @@ pub async fn plan_to_show(
     input: Input,
 ) -> Result<Prepared, Error> {
     let mut resolved = resolve_set_and_desired(run, connection, options, input).await?;
-    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
+    let mut planned = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
     if options.take_over == Risk::Refused {
         // The plan takes the set over only to be shown. The refusal comes first in the list, and says that a write
         // needs the flag.
-        plan.refusals.splice(..0, state.take_over.take());
+        let taken_over = planned.state.take_over.take();
+        planned.plan.refusals.splice(..0, taken_over);
     }
-    let prepared = build_prepared(resolved, options, state, policy, plan);
+    let prepared = build_prepared(resolved, options, planned);
     report_notes_and_warnings(run, &prepared);
     Ok(prepared)
 }
@@ -219,13 +228,10 @@ async fn resolve_set_and_desired(
     desired.incomplete = incomplete;
     let mut base = None;
     if let Some(sources) = base_sources {
-        let objects = base::read(sources, options.recursion, divide, &mut cluster, &named).await?;
-        let base = base.insert(Base::new(&desired, objects));
-        leave_out_forbidden_values(&cluster.server, &mut base.different).await?;
+        let base = base.insert(base::read(sources, options.recursion, divide, &mut cluster, &named).await?);
+        leave_out_forbidden_values(&cluster.server, base).await?;
         if let Some(ignore) = &options.ignore {
-            ignore
-                .rules
-                .mark_ignored_fields(&mut base.different, &ignore.file);
+            ignore.rules.mark_ignored_fields(base, &ignore.file);
         }
     }
     leave_out_forbidden_values(&cluster.server, &mut desired).await?;
@@ -266,12 +272,12 @@ fn check_secrets_can_be_read_again(manifests: &Manifests) -> Result<(), Error> {
     }
 }
 
-/// Reads the state and makes the plan. Also returns the policy under which the plan was made.
+/// Reads the state and makes the plan.
 async fn read_and_plan(
     resolved: &mut ResolvedSet,
     options: &ApplyOptions,
     take_over: Risk,
-) -> Result<(ClusterState, Policy, Plan), Error> {
+) -> Result<Planned, Error> {
     let ResolvedSet {
         cluster,
         named,
@@ -287,7 +293,8 @@ async fn read_and_plan(
         field_manager: &options.writing.field_manager,
         concurrency: options.writing.concurrency,
     };
-    let goal = Goal::Apply(desired, &options.policy);
+    let mut base = base.take();
+    let goal = Goal::Apply(desired, base.as_mut(), &options.policy);
     let mut state = read_cluster_state(cluster, named, goal, rules).await?;
     let mut policy = Policy {
         recreate: recreate.clone(),
@@ -297,14 +304,18 @@ async fn read_and_plan(
         // Unchanged members are applied too, so that their fields and labels pass from the former tool to this one.
         policy.unchanged = UnchangedMembers::Sent;
     }
-    if let Some(base) = base {
+    let base = base.map(|base| Base::new(desired, base));
+    if let Some(base) = &base {
         base.mark_as_changed(desired, &mut state.observed);
-        base.different
-            .replace_fields_left_to_autoscalers(desired.left_to_autoscalers.clone());
     }
     let plan = plan::plan(&named.set, desired, &state.observed, &policy);
     state.observed.forget_desired(desired);
-    Ok((state, policy, plan))
+    Ok(Planned {
+        state,
+        policy,
+        plan,
+        base,
+    })
 }
 
 /// Reports the notes and warnings of the state and of the plan.
@@ -318,9 +329,12 @@ pub fn report_notes_and_warnings(run: &mut CommandRun, prepared: &Prepared) {
 fn build_prepared(
     resolved: ResolvedSet,
     options: &ApplyOptions,
-    state: ClusterState,
-    policy: Policy,
-    plan: Plan,
+    Planned {
+        state,
+        policy,
+        plan,
+        base,
+    }: Planned,
 ) -> Prepared {
     let writing = WriteSettings {
         former_manager: state
@@ -336,7 +350,8 @@ fn build_prepared(
         manifests_to_save,
         // `policy` has it.
         recreate: _,
-        base,
+        // `Planned` has it, compared.
+        base: _,
     } = resolved;
     let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
     prepared.manifests = manifests_to_save;

@@ -8,7 +8,13 @@ use crate::support::{
 };
 
 /// `diff` of `next` with `base`.
-fn diff_with_base(program: Program, set: &Set, next: &[Value], base: &[Value], flags: &[&str]) -> Run {
+pub(super) fn diff_with_base(
+    program: Program,
+    set: &Set,
+    next: &[Value],
+    base: &[Value],
+    flags: &[&str],
+) -> Run {
     let (next, base) = (files(next), files(base));
     command(program, set, &next)
         .args(["--base"])
@@ -17,12 +23,12 @@ fn diff_with_base(program: Program, set: &Set, next: &[Value], base: &[Value], f
         .run()
 }
 
-fn document(set: &Set, next: &[Value], base: &[Value], code: i32) -> Run {
+pub(super) fn document(set: &Set, next: &[Value], base: &[Value], code: i32) -> Run {
     diff_with_base(Program::new(), set, next, base, &["-o", "json"]).expect(code)
 }
 
 /// The drift of a document, as `NAME ACTION`.
-fn drift(run: &Run) -> Vec<String> {
+pub(super) fn drift(run: &Run) -> Vec<String> {
     let document = run.document();
     let drift = document["drift"].as_array().expect("drift").iter();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -31,7 +37,7 @@ fn drift(run: &Run) -> Vec<String> {
         .collect()
 }
 
-fn changes(run: &Run, name: &str) -> Value {
+pub(super) fn changes(run: &Run, name: &str) -> Value {
     result(run, name)["changes"].clone()
 }
 
@@ -49,14 +55,20 @@ fn drift_is_apart_from_what_the_manifests_change() {
     let state = cluster().state(&[&home]);
 
     // Without a change, all of it is drift.
-    let run = document(&set, &[&base[..]].concat(), &base, 0);
+    let run = document(&set, &base, &base, 0);
+    let refused = [
+        "changed failed",
+        "edited failed",
+        "leftover pruned",
+        "lost created",
+    ];
+    assert_eq!(drift(&run), refused);
     let expected = [
         "changed configured",
         "edited configured",
         "leftover pruned",
         "lost created",
     ];
-    assert_eq!(drift(&run), expected);
     assert_eq!(
         run.results("unchanged"),
         ["equal", "removed"].map(|name| format!("ConfigMap {home}/{name}"))
@@ -71,15 +83,15 @@ fn drift_is_apart_from_what_the_manifests_change() {
         of("new", "1"),
     ];
     let run = document(&set, &next, &base, 1);
-    // Server-side apply refuses to take the field back, so the change of the manifest would fail.
+    // Server-side apply refuses to take the field back, so the change of the manifest would fail. It is shown beside.
     assert_eq!(run.results("failed"), [format!("ConfigMap {home}/changed")]);
+    let change = json!([{"field": "/data/key", "before": "1", "after": "2"}]);
+    assert_eq!(changes(&run, "changed"), change);
+    assert_eq!(drift(&run), ["changed failed", "edited failed", "lost created"]);
     let flags = ["--force-conflicts", "-o", "json"];
     let run = diff_with_base(Program::new(), &set, &next, &base, &flags).expect(1);
     assert_eq!(run.results("configured"), [format!("ConfigMap {home}/changed")]);
-    assert_eq!(
-        changes(&run, "changed"),
-        json!([{"field": "/data/key", "before": "1", "after": "2"}])
-    );
+    assert_eq!(changes(&run, "changed"), change);
     assert_eq!(run.results("created"), [format!("ConfigMap {home}/new")]);
     assert_eq!(run.results("pruned"), [format!("ConfigMap {home}/removed")]);
     assert_eq!(drift(&run), expected);
@@ -99,7 +111,10 @@ fn every_output_marks_drift() {
     cluster().patch(&base[0], &json!({"data": {"key": "by hand"}}));
     let next = [base[0].clone(), config_map(&home, "two", "2")];
     let line = format!("drift, not from these manifests: configmap/one in namespace {home}: changed");
-    let run = |flags: &[&str]| diff_with_base(Program::new(), &set, &next, &base, flags).expect(1);
+    let run = |flags: &[&str]| {
+        let flags = [flags, &["--force-conflicts"]].concat();
+        diff_with_base(Program::new(), &set, &next, &base, &flags).expect(1)
+    };
     let text = run(&[]);
     assert!(text.stdout.contains(&format!("\n# {line}\n")), "{}", text.stdout);
     assert_eq!(text.stdout.matches("diff -u -N").count(), 1, "{}", text.stdout);
@@ -122,7 +137,7 @@ fn every_output_marks_drift() {
     let show = Files::new().with("show", "#!/bin/sh\nls \"$2\"\nexit 1\n");
     executable(&show, "show");
     let external = Program::new().env("KUBECTL_EXTERNAL_DIFF", show.path("show"));
-    let shown = diff_with_base(external, &set, &next, &base, &[]).expect(1);
+    let shown = diff_with_base(external, &set, &next, &base, &["--force-conflicts"]).expect(1);
     assert_eq!(shown.stdout, format!("v1.ConfigMap.{home}.two\n"));
     assert!(
         shown.stderr.contains(&format!("note: {line}\n")),
@@ -181,7 +196,8 @@ fn what_the_base_never_deployed_is_compared_by_its_manifests() {
         config_map(&home, "new", "1"),
     ];
     let run = document(&set, &base, &base, 0);
-    assert_eq!(drift(&run), ["removed created", "job created", "web created"]);
+    let missing = ["removed created", "web created", "job created", "web created"];
+    assert_eq!(drift(&run), missing);
     let run = document(&set, &next, &base, 1);
     assert_eq!(
         changes(&run, "web"),
@@ -195,7 +211,8 @@ fn what_the_base_never_deployed_is_compared_by_its_manifests() {
     assert_eq!(run.results("created"), [format!("ConfigMap {home}/new")]);
     assert_eq!(run.results("pruned"), [format!("ConfigMap {home}/removed")]);
     assert_eq!(run.reason("removed"), "not a member of the set yet");
-    assert_eq!(drift(&run), ["removed skipped", "job created", "web created"]);
+    let missing = ["removed skipped", "web created", "job created", "web created"];
+    assert_eq!(drift(&run), missing);
 }
 
 #[test]
@@ -239,7 +256,7 @@ fn a_manifest_that_says_the_same_in_other_words_changes_nothing() {
 }
 
 #[test]
-fn a_base_that_would_fail_is_drift_and_the_live_object_is_compared() {
+fn a_base_that_would_fail_is_drift_and_the_manifests_are_compared() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let base = [config_map(&home, "one", "1"), config_map(&home, "removed", "1")];
@@ -253,7 +270,7 @@ fn a_base_that_would_fail_is_drift_and_the_live_object_is_compared() {
     let run = document(&set, &[next], &base, 1);
     assert_eq!(
         changes(&run, "one"),
-        json!([{"field": "/data/new", "after": "1"}])
+        json!([{"field": "/data/key", "before": "1"}, {"field": "/data/new", "after": "1"}])
     );
     assert_eq!(drift(&run), ["one failed"]);
     assert_eq!(run.results("pruned"), [format!("ConfigMap {home}/removed")]);
@@ -287,7 +304,7 @@ fn members_that_are_kept_or_refused_are_judged_as_always() {
 }
 
 #[test]
-fn equal_manifests_cost_no_request() {
+fn equal_manifests_cost_the_dry_runs_of_the_plan_and_no_more() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let base = ["a", "b", "c"].map(|name| config_map(&home, name, "1"));
@@ -295,30 +312,27 @@ fn equal_manifests_cost_no_request() {
     for object in &base[..2] {
         cluster().patch(object, &json!({"data": {"key": "by hand"}}));
     }
-    let dry_runs = |flags: &[&str], base: Option<&[Value]>| {
-        let proxy = Proxy::transparent();
-        let program = Program::with_kubeconfig(&proxy.kubeconfig());
-        let next = ["a", "b", "c"].map(|name| config_map(&home, name, "1"));
-        match base {
-            Some(base) => diff_with_base(program, &set, &next, base, flags).expect(0),
-            None => super::diff_by(program, &set, &next, flags).expect(1),
-        };
-        let sent = proxy.sent();
-        assert!(
-            sent.iter()
-                .all(|sent| !sent.is_write() || sent.path.contains("dryRun=All"))
-        );
-        (sent.iter().filter(|sent| sent.is_write()).count(), sent.len())
-    };
     for mode in ["server", "client"] {
         let flag = format!("--dry-run={mode}");
-        let (plain_writes, plain) = dry_runs(&[&flag], None);
-        let (writes, requests) = dry_runs(&[&flag], Some(&base));
-        assert!(
-            writes + 2 <= plain_writes || mode == "client",
-            "{writes} {plain_writes}"
-        );
-        assert!(requests < plain, "{mode}: {requests} {plain}");
+        let requests = |run: &dyn Fn(Program)| {
+            let proxy = Proxy::transparent();
+            run(Program::with_kubeconfig(&proxy.kubeconfig()));
+            let mut sent: Vec<String> = proxy
+                .sent()
+                .iter()
+                .filter(|sent| sent.path.contains("/configmaps/"))
+                .map(|sent| format!("{} {}", sent.method, sent.path))
+                .collect();
+            sent.sort();
+            sent
+        };
+        let plain = requests(&|program| {
+            super::diff_by(program, &set, &base, &[&flag]).expect(1);
+        });
+        let with_base = requests(&|program| {
+            diff_with_base(program, &set, &base, &base, &[&flag]).expect(0);
+        });
+        assert_eq!(with_base, plain, "{mode}");
     }
 }
 

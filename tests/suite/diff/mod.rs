@@ -2,6 +2,7 @@
 
 mod absent;
 mod base;
+mod base_and_drift;
 mod exit_code_on;
 mod external;
 mod ownership;

@@ -1,85 +1,82 @@
 //! `diff --base`: divides the differences into those that the manifests cause, compared with the base, and the drift of
 //! the cluster.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-
+use super::predict_parent;
+use crate::compare::diff::Difference;
+use crate::error::Error;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::{Execution, Prediction, RedefinedKinds, Sink};
+use crate::execute::{Execution, ParentPrediction, Prediction, RedefinedKinds, Sink};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, ApplyAction, LiveMembership, Plan, Refusal};
+use crate::plan::{Apply, ApplyAction, Plan, Pruning, Refusal};
 use crate::session::command_run::CommandRun;
-use crate::session::prepare::{Base, Prepared};
+use crate::session::prepare::{Base, ManifestChange, Prepared};
 
 /// The reason of the drift of an object that only the new manifests have.
 const EXISTS: &str = "exists already";
 /// The reason for an object that only the base has, and that is not a member.
 const NOT_A_MEMBER: &str = "not a member of the set yet";
 
-/// The states of objects that are not compared with the live ones. `None` stands for an object that the base lacks.
-pub(super) type StatesBefore = BTreeMap<ObjectKey, Option<Value>>;
-
 /// The predictions of a run, divided by their cause.
 #[derive(Default)]
 pub(super) struct Divided {
     /// The objects that the manifests change, or that do not change at all.
     pub(super) objects: Vec<Prediction>,
-    pub(super) states_before: StatesBefore,
     /// The objects that differ from the base in the cluster.
     pub(super) drift: Vec<ObjectOutcome>,
 }
 
-/// Predicts what a base adds to the `predictions` of a run. Objects with equal manifests are added to `predictions`, or
-/// to `drift` if the plan shows that they differ: these get no dry run. If one fails, the run does not, so that its
-/// prunes are predicted all the same. Returns what the base would make of the other objects that exist.
+/// Predicts what a base adds to the `predictions` of a run: the members with equal manifests, and the `parent`. If a
+/// member fails, the run does not, so that its prunes are predicted all the same. Returns what the base would make of
+/// the objects whose manifests have changed.
 pub(super) async fn predict_base(
     prepared: &Prepared,
     base: &Base,
+    parent: Option<ParentPrediction>,
     predictions: &mut Vec<Prediction>,
-    drift: &mut Vec<ObjectOutcome>,
     run: &mut CommandRun,
-) -> Vec<Prediction> {
+) -> Result<Vec<Prediction>, Error> {
     let refused = Refusal::first_by_object(&prepared.plan.refusals);
-    let different = index_by_key(&base.different);
+    let mut old = Desired::default();
     let [mut equal, mut changed] = [Vec::new(), Vec::new()];
     for apply in prepared.plan.all_applies() {
-        let object = &prepared.desired.members[apply.index];
+        let key = &prepared.desired.members[apply.index].key;
         let apply = apply.clone();
-        if let Some(&index) = different.get(&object.key) {
-            changed.push(Apply { index, ..apply });
-        } else if base.is_equal(&object.key) && !refused.contains_key(&object.key) {
-            match find_known_drift(object, &apply.live_membership) {
-                Some(outcome) => drift.push(outcome),
-                None => equal.push(apply),
+        match base.change_of(key) {
+            ManifestChange::Equal if !refused.contains_key(key) => equal.push(apply),
+            ManifestChange::Changed(object) => {
+                let index = old.members.len();
+                changed.push(Apply { index, ..apply });
+                old.members.push((**object).clone());
             }
+            _ => {}
         }
     }
     predictions.extend(predict_applies(prepared, &prepared.desired, equal, run).await);
-    predict_applies(prepared, &base.different, changed, run).await
-}
-
-fn index_by_key(objects: &Desired) -> HashMap<&ObjectKey, usize> {
-    let members = objects.members.iter().enumerate();
-    members.map(|(index, object)| (&object.key, index)).collect()
-}
-
-/// Returns how an object with an equal manifest differs from it, as far as the plan shows that.
-fn find_known_drift(object: &DesiredObject, live: &LiveMembership) -> Option<ObjectOutcome> {
-    let action = match live {
-        LiveMembership::NotAMember => Action::Created,
-        LiveMembership::OfAnotherSet { .. } => Action::Configured,
-        LiveMembership::Member {
-            reason: Some(reason), ..
-        } if reason.shows_difference() => Action::Configured,
-        LiveMembership::Member { .. } | LiveMembership::Terminating => return None,
-    };
-    let subject = Subject::new(&object.key, &object.resource, live.uid_of_member());
-    Some(ObjectOutcome {
-        source: Some(object.position.clone()),
-        ..ObjectOutcome::new(subject, action)
-    })
+    let mut of_base = predict_applies(prepared, &old, changed, run).await;
+    if let Some((new, prediction)) = prepared.desired.parent.as_ref().zip(parent) {
+        let change = base.change_of(&new.key);
+        if let ManifestChange::Changed(object) = change {
+            old.parent = Some((**object).clone());
+            let prediction = predict_parent(prepared, &old, run).await?;
+            of_base.extend(prediction.map(|prediction| predict_as_object(object, prediction)));
+        }
+        predictions.push(predict_as_object(
+            new,
+            match change {
+                // The set itself creates a parent without a manifest, so that such a parent is no drift.
+                ManifestChange::New => ParentPrediction {
+                    live: None,
+                    predicted: Some(new.object.value()),
+                    ..prediction
+                },
+                _ => prediction,
+            },
+        ));
+    }
+    Ok(of_base)
 }
 
 /// Predicts these applies of `desired` alone, in the cluster that the plan was made for.
@@ -112,44 +109,67 @@ async fn predict_applies(
     predicted
 }
 
+/// Returns the prediction of a parent with this manifest as that of any other object. The record is not part of it.
+fn predict_as_object(manifest: &DesiredObject, prediction: ParentPrediction) -> Prediction {
+    let ParentPrediction {
+        live,
+        predicted,
+        error,
+    } = prediction;
+    let difference = Difference::new(
+        &manifest.resource,
+        &manifest.key,
+        live.as_ref(),
+        predicted.as_ref(),
+    );
+    let action = match (&error, &live) {
+        (Some(_), _) => Action::Failed,
+        (None, None) => Action::Created,
+        (None, Some(_)) if difference.is_empty() => Action::Unchanged,
+        (None, Some(_)) => Action::Configured,
+    };
+    Prediction {
+        live,
+        predicted,
+        ..Prediction::from_outcome(ObjectOutcome {
+            error: error.map(Box::new),
+            source: Some(manifest.position.clone()),
+            ..ObjectOutcome::new(Subject::new(&manifest.key, &manifest.resource, None), action)
+        })
+    }
+}
+
 impl Divided {
-    /// Divides `predictions`. `of_base` has what the base would make of some of the objects, and `drift` what is known to
-    /// be drift.
+    /// Divides `predictions`. `of_base` has what the base would make of the objects whose manifests have changed.
     pub(super) fn new(
         prepared: &Prepared,
         base: &Base,
         predictions: Vec<Prediction>,
         of_base: Vec<Prediction>,
-        drift: Vec<ObjectOutcome>,
     ) -> Self {
-        let [desired, different] = [&prepared.desired, &base.different].map(index_by_key);
-        let of_base = of_base.into_iter();
+        let Prepared { desired, plan, .. } = prepared;
+        let manifests = desired.members.iter().chain(&desired.parent);
+        let manifests: HashMap<&ObjectKey, &DesiredObject> =
+            manifests.map(|object| (&object.key, object)).collect();
         let mut of_base: HashMap<ObjectKey, Prediction> = of_base
+            .into_iter()
             .map(|prediction| (prediction.outcome.subject.key(), prediction))
             .collect();
-        let refused = Refusal::first_by_object(&prepared.plan.refusals);
-        let mut divided = Self {
-            drift,
-            ..Self::default()
-        };
+        let refused = Refusal::first_by_object(&plan.refusals);
+        let mut divided = Self::default();
         for prediction in predictions {
             let key = prediction.outcome.subject.key();
-            let is_equal = base.is_equal(&key) && prediction.outcome.action != Action::Unchanged;
             if refused.contains_key(&key) {
                 divided.objects.push(prediction);
-            } else if is_equal {
-                divided.drift.push(prediction.outcome);
             } else {
-                let new = desired.get(&key).map(|index| &prepared.desired.members[*index]);
-                let old = different.get(&key).map(|index| &base.different.members[*index]);
-                divided.add(prediction, new, old, of_base.remove(&key));
+                let new = manifests.get(&key).copied();
+                divided.add(prediction, base.change_of(&key), new, of_base.remove(&key));
             }
         }
-        let plan = &prepared.plan;
         let kept = plan.skips.iter().map(|skip| &skip.live);
         let members: HashSet<&ObjectKey> = plan.all_prunes().chain(kept).map(|live| &live.key).collect();
-        for object in &base.different.members {
-            if !desired.contains_key(&object.key) && !members.contains(&object.key) {
+        if prepared.policy.pruning != Pruning::Disabled {
+            for object in base.removed().filter(|object| !members.contains(&object.key)) {
                 divided.add_removed_before_deployed(object);
             }
         }
@@ -159,31 +179,38 @@ impl Divided {
         divided
     }
 
-    /// Adds the prediction of an object that has the manifest `new` now, and had `old` in the base.
+    /// Adds the prediction of an object that has the manifest `new` now. `of_base` is what the base would make of it.
     fn add(
         &mut self,
         mut prediction: Prediction,
+        change: &ManifestChange,
         new: Option<&DesiredObject>,
-        old: Option<&DesiredObject>,
         of_base: Option<Prediction>,
     ) {
         let outcome = &mut prediction.outcome;
-        match (new, old) {
-            (None, None) if matches!(outcome.action, Action::Pruned | Action::Failed) => {
+        match (change, outcome.action) {
+            (ManifestChange::Equal, action) if action != Action::Unchanged => {
                 return self.drift.push(prediction.outcome);
             }
-            (Some(_), None) if prediction.live.is_some() => {
-                let subject = outcome.subject.clone();
-                if !matches!(outcome.action, Action::Failed | Action::Recreated) {
-                    outcome.action = Action::Created;
-                    self.states_before.insert(subject.key(), None);
-                }
-                self.drift
-                    .push(ObjectOutcome::new_with_reason(subject, Action::Skipped, EXISTS));
+            (ManifestChange::Neither, Action::Pruned | Action::Failed) => {
+                return self.drift.push(prediction.outcome);
             }
-            (Some(new), Some(old)) if !matches!(outcome.action, Action::Failed | Action::Skipped) => {
+            // Unlike an object that does not exist yet, it is not shown as what the server would make of it.
+            (ManifestChange::New, action) if !matches!(action, Action::Created | Action::Skipped) => {
+                if prediction.live.is_some() || action == Action::Unchanged {
+                    let subject = outcome.subject.clone();
+                    let exists = ObjectOutcome::new_with_reason(subject, Action::Skipped, EXISTS);
+                    self.drift.push(exists);
+                }
+                if !matches!(action, Action::Failed | Action::Recreated) {
+                    outcome.action = Action::Created;
+                }
+                prediction.compared = Some([None, new.map(|new| new.object.value())]);
+            }
+            (ManifestChange::Changed(old), _) => {
                 if let Some(of_base) = of_base {
-                    self.add_state_of_base(&mut prediction, [new, old], of_base);
+                    prediction.compared = choose_states(&prediction, [Some(old), new], &of_base);
+                    self.add_drift_from_base(of_base.outcome);
                 }
             }
             _ => {}
@@ -191,36 +218,13 @@ impl Divided {
         self.objects.push(prediction);
     }
 
-    /// Compares an object with what the base would make of it, or with the live object if that would fail. If the object
-    /// does not exist, the manifests themselves are compared: two dry runs would differ in what the server makes up, such
-    /// as addresses.
-    fn add_state_of_base(
-        &mut self,
-        prediction: &mut Prediction,
-        [new, old]: [&DesiredObject; 2],
-        of_base: Prediction,
-    ) {
-        let outcome = &mut prediction.outcome;
-        if of_base.outcome.action != Action::Failed {
-            let state = match prediction.live {
-                Some(_) => of_base.predicted,
-                None => Some(old.object.value()),
-            };
-            self.states_before.insert(outcome.subject.key(), state);
-        }
-        if prediction.live.is_none() {
-            prediction.predicted = Some(new.object.value());
-        }
-        if of_base.outcome.action != Action::Unchanged {
+    fn add_drift_from_base(&mut self, outcome: ObjectOutcome) {
+        if outcome.action != Action::Unchanged {
+            // The reason is that of the new manifest.
             self.drift.push(ObjectOutcome {
                 reason: String::new(),
-                ..of_base.outcome
+                ..outcome
             });
-        }
-        if outcome.action != Action::Recreated {
-            outcome.action = Action::Configured;
-            outcome.reason.clear();
-            outcome.taken_in = false;
         }
     }
 
@@ -230,10 +234,41 @@ impl Divided {
             let subject = Subject::new(&object.key, &object.resource, None);
             ObjectOutcome::new_with_reason(subject, action, NOT_A_MEMBER)
         });
-        self.states_before
-            .insert(object.key.clone(), Some(object.object.value()));
-        self.objects.push(Prediction::from_outcome(removed));
+        self.objects.push(Prediction {
+            compared: Some([Some(object.object.value()), None]),
+            ..Prediction::from_outcome(removed)
+        });
         self.drift.push(missing);
+    }
+
+    /// Removes the prediction of the parent from the objects.
+    pub(super) fn take_parent(&mut self, key: &ObjectKey) -> Option<Prediction> {
+        let mut objects = self.objects.iter();
+        let index = objects.position(|prediction| prediction.outcome.subject.key() == *key)?;
+        Some(self.objects.swap_remove(index))
+    }
+}
+
+/// Returns the states in which an object is compared whose manifest has changed; `None` for the live and the predicted
+/// one.
+///
+/// The base would make the live object what it is already, or the prediction of the base stands for the live object. If
+/// one of the two would fail, there is no such prediction. And two dry runs of a creation would differ in what the
+/// server makes up, such as addresses. So the two manifests are compared then.
+fn choose_states(
+    prediction: &Prediction,
+    manifests: [Option<&DesiredObject>; 2],
+    of_base: &Prediction,
+) -> Option<[Option<serde_json::Value>; 2]> {
+    let actions = [prediction.outcome.action, of_base.outcome.action];
+    if actions[0] == Action::Skipped {
+        None
+    } else if prediction.live.is_none() || actions.contains(&Action::Failed) {
+        Some(manifests.map(|manifest| manifest.map(|manifest| manifest.object.value())))
+    } else if actions[1] == Action::Unchanged {
+        None
+    } else {
+        Some([of_base.predicted.clone(), prediction.predicted.clone()])
     }
 }
 

@@ -1,6 +1,6 @@
 //! How predictions are divided by their cause.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::model::object::Object;
@@ -35,9 +35,9 @@ fn describe(divided: &Divided) -> String {
             .map_or("none".to_owned(), |state| state["data"].to_string())
     };
     let changes = divided.objects.iter().map(|prediction| {
-        let before = divided.states_before.values().next().unwrap_or(&prediction.live);
-        let (action, after) = (prediction.outcome.action, &prediction.predicted);
-        format!("{action} {} {}", data(before), data(after)).replace('"', "")
+        let states = [prediction.live.clone(), prediction.predicted.clone()];
+        let [before, after] = prediction.compared.as_ref().unwrap_or(&states);
+        format!("{} {} {}", prediction.outcome.action, data(before), data(after)).replace('"', "")
     });
     let drift = divided
         .drift
@@ -50,33 +50,50 @@ fn describe(divided: &Divided) -> String {
 #[rustfmt::skip]
 fn predictions_are_divided_by_their_cause() {
     use Action::{Configured, Created, Failed, Pruned, Recreated, Skipped, Unchanged};
-    let [new, old] = [object("new"), object("old")];
-    let [changed, added, removed, neither] = [[true, true], [true, false], [false, true], [false, false]];
+    use ManifestChange::{Equal, Neither, New};
+    let changed = ManifestChange::Changed(Box::new(object("old")));
+    let removed = ManifestChange::Removed(Box::new(object("old")));
     let both = [Some("live"), Some("after")];
     let created = [None, Some("after")];
     let gone = [Some("live"), None];
+    let unread = [None, None];
     let base = |action| Some(prediction(action, [Some("live"), Some("base")]));
     let table = [
-        (Created, created, added, None, "created none after"),
-        (Configured, both, added, None, "created none after, drift skipped"),
-        (Unchanged, both, added, None, "created none after, drift skipped"),
-        (Recreated, both, added, None, "recreated live after, drift skipped"),
-        (Configured, both, changed, base(Unchanged), "configured base after"),
-        (Unchanged, both, changed, base(Configured), "configured base after, drift configured"),
-        (Recreated, both, changed, base(Configured), "recreated base after, drift configured"),
-        (Configured, both, changed, base(Failed), "configured live after, drift failed"),
-        (Created, created, changed, base(Created), "configured old new, drift created"),
-        (Failed, both, changed, None, "failed live after"),
-        (Skipped, [None, None], changed, base(Configured), "skipped none none"),
-        (Pruned, gone, removed, None, "pruned live none"),
-        (Pruned, gone, neither, None, "drift pruned"),
-        (Skipped, [None, None], neither, None, "skipped none none"),
+        (Unchanged, both, &Equal, None, "unchanged live after"),
+        (Unchanged, unread, &Equal, None, "unchanged none none"),
+        (Created, created, &Equal, None, "drift created"),
+        (Configured, both, &Equal, None, "drift configured"),
+        (Failed, both, &Equal, None, "drift failed"),
+        (Created, created, &New, None, "created none after"),
+        (Skipped, unread, &New, None, "skipped none none"),
+        (Configured, both, &New, None, "created none new, drift skipped"),
+        (Unchanged, both, &New, None, "created none new, drift skipped"),
+        (Unchanged, unread, &New, None, "created none new, drift skipped"),
+        (Recreated, both, &New, None, "recreated none new, drift skipped"),
+        (Failed, both, &New, None, "failed none new, drift skipped"),
+        (Failed, unread, &New, None, "failed none new"),
+        (Configured, both, &changed, base(Unchanged), "configured live after"),
+        (Configured, both, &changed, base(Configured), "configured base after, drift configured"),
+        (Unchanged, both, &changed, base(Configured), "unchanged base after, drift configured"),
+        (Recreated, both, &changed, base(Configured), "recreated base after, drift configured"),
+        (Configured, both, &changed, base(Failed), "configured old new, drift failed"),
+        (Failed, both, &changed, base(Unchanged), "failed old new"),
+        (Failed, both, &changed, base(Configured), "failed old new, drift configured"),
+        (Failed, both, &changed, base(Failed), "failed old new, drift failed"),
+        (Created, created, &changed, base(Created), "created old new, drift created"),
+        (Created, created, &changed, base(Failed), "created old new, drift failed"),
+        (Skipped, unread, &changed, base(Configured), "skipped none none, drift configured"),
+        (Pruned, gone, &removed, None, "pruned live none"),
+        (Skipped, unread, &removed, None, "skipped none none"),
+        (Pruned, gone, &Neither, None, "drift pruned"),
+        (Failed, gone, &Neither, None, "drift failed"),
+        (Skipped, unread, &Neither, None, "skipped none none"),
     ];
-    for (action, states, [is_new, is_old], of_base, expected) in table {
+    let new = object("new");
+    for (action, states, change, of_base, expected) in table {
         let mut divided = Divided::default();
-        let (new, old) = (is_new.then_some(&new), is_old.then_some(&old));
-        divided.add(prediction(action, states), new, old, of_base);
-        assert_eq!(describe(&divided), expected, "{action} {states:?}");
+        divided.add(prediction(action, states), change, Some(&new), of_base);
+        assert_eq!(describe(&divided), expected, "{action} {states:?} {change:?}");
     }
 }
 
@@ -85,4 +102,25 @@ fn what_the_base_never_deployed_is_removed_and_drift() {
     let mut divided = Divided::default();
     divided.add_removed_before_deployed(&object("old"));
     assert_eq!(describe(&divided), "pruned old none, drift skipped");
+}
+
+#[test]
+fn a_parent_is_predicted_as_an_object() {
+    let live = |value: &str| Some(json!({"metadata": {"resourceVersion": value}, "data": value}));
+    let error = || Some("refused".into());
+    let table = [
+        (None, live("a"), None, Action::Created),
+        (live("a"), live("a"), None, Action::Unchanged),
+        (live("a"), live("b"), None, Action::Configured),
+        (live("a"), live("a"), error(), Action::Failed),
+    ];
+    for (live, predicted, error, action) in table {
+        let prediction = ParentPrediction {
+            live,
+            predicted,
+            error,
+        };
+        let predicted = predict_as_object(&object("new"), prediction);
+        assert_eq!(predicted.outcome.action, action);
+    }
 }
