@@ -1,13 +1,13 @@
 //! Finds the file of a program that the user, the environment or a kubeconfig names.
 //!
-//! The rules are those of `LookPath` in Go's `os/exec`, which kubectl uses. A name with a path separator is the path of
-//! the file. A name without one is looked up in `PATH`. If it is found through an entry of `PATH` that is empty or
-//! relative, the result is an error (Go's `ErrDot`): Rust's `Command` would run a program of the current directory
+//! The rules are the same as for `LookPath` in Go's `os/exec`, which kubectl uses. A name with a path separator is the
+//! path of the file. A name without one is looked up in `PATH`. If it is found through an entry of `PATH` that is empty
+//! or relative, the result is an error (Go's `ErrDot`): Rust's `Command` would run a program of the current directory
 //! instead, which another user may have put there. On Windows, the system's own lookup begins with the current
 //! directory; this one does not.
 
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program that cannot be run.
@@ -27,10 +27,10 @@ pub enum ProgramError {
 ///
 /// The program is not in `PATH`. If the name is a path, the error of a missing file comes when the command is started:
 /// the operating system then says why the file cannot be run.
-pub fn to_command(name: &str) -> Result<Command, ProgramError> {
+pub fn command_for(name: &str) -> Result<Command, ProgramError> {
     let file = match find(name) {
-        Err(ProgramError::NotFound) if !is_looked_up_in_path(name) => name.into(),
-        found => found?,
+        Err(ProgramError::NotFound) if is_path(name) => name.into(),
+        result => result?,
     };
     let mut command = Command::new(file);
     set_program_name(&mut command, name);
@@ -47,8 +47,7 @@ fn set_program_name(command: &mut Command, name: &str) {
 #[cfg(not(unix))]
 fn set_program_name(_command: &mut Command, _name: &str) {}
 
-/// Returns the name of kubectl: the path of the kubectl that has started this program as its plugin, if it says so, as
-/// kubectl does from 1.37 (`KUBECTL_PATH`, kubernetes/kubernetes#138694).
+/// Returns `$KUBECTL_PATH`, which kubectl sets for plugins from 1.37 (kubernetes/kubernetes#138694), else `kubectl`.
 pub fn kubectl() -> String {
     std::env::var("KUBECTL_PATH")
         .ok()
@@ -58,23 +57,20 @@ pub fn kubectl() -> String {
 
 /// Finds the file of this program.
 pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
-    search(name, &Environment::from_process())
+    find_in(&Environment::from_process(), name)
 }
 
-/// Returns whether a name is looked up in `PATH`, because it is not a path.
-pub fn is_looked_up_in_path(name: &str) -> bool {
-    !name.contains(directory_separators())
-}
-
-fn directory_separators() -> &'static [char] {
-    if cfg!(windows) { &[':', '\\', '/'] } else { &['/'] }
+/// Returns whether a name is the path of a file, and not looked up in `PATH`.
+fn is_path(name: &str) -> bool {
+    const SEPARATORS: &[char] = if cfg!(windows) { &[':', '\\', '/'] } else { &['/'] };
+    name.contains(SEPARATORS)
 }
 
 /// What a lookup depends on, apart from the name. Tests replace it.
 struct Environment {
     /// The entries of `PATH`.
     path: Vec<PathBuf>,
-    /// The extensions that the name of a program may lack: those of `PATHEXT` on Windows, none elsewhere.
+    /// The extensions that the name of a program may lack: the entries of `PATHEXT` on Windows, none elsewhere.
     extensions: Vec<String>,
     is_program: fn(&Path) -> bool,
 }
@@ -103,16 +99,17 @@ impl Environment {
         self.extensions.iter().find_map(|extension| {
             let mut file = file.as_os_str().to_owned();
             file.push(extension);
-            Some(PathBuf::from(file)).filter(|file| (self.is_program)(file))
+            let file = PathBuf::from(file);
+            (self.is_program)(&file).then_some(file)
         })
     }
 }
 
-fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError> {
+fn find_in(environment: &Environment, name: &str) -> Result<PathBuf, ProgramError> {
     if ["", ".", ".."].contains(&name) {
         return Err(ProgramError::NotFound);
     }
-    if !is_looked_up_in_path(name) {
+    if is_path(name) {
         return environment
             .find_with_extension(Path::new(name))
             .ok_or(ProgramError::NotFound);
@@ -126,8 +123,8 @@ fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError
         let directory = if is_empty { Path::new(".") } else { directory };
         let file = directory.join(name);
         match environment.find_with_extension(&file) {
-            Some(found) if found.is_absolute() => return Ok(found),
-            Some(found) => return Err(ProgramError::CurrentDirectory(found)),
+            Some(file) if file.is_absolute() => return Ok(file),
+            Some(file) => return Err(ProgramError::CurrentDirectory(file)),
             None => {}
         }
     }
@@ -136,8 +133,10 @@ fn search(name: &str, environment: &Environment) -> Result<PathBuf, ProgramError
 
 /// Splits `PATH` into its entries. An empty `PATH` has no entry: Rust's `split_paths` would return one empty entry.
 fn split_path(variable: &OsStr) -> Vec<PathBuf> {
-    let is_empty = variable.is_empty();
-    std::env::split_paths(variable).filter(|_| !is_empty).collect()
+    if variable.is_empty() {
+        return Vec::new();
+    }
+    std::env::split_paths(variable).collect()
 }
 
 /// Splits `PATHEXT` into extensions, each with its dot. If it is empty, uses the same extensions as Go.
@@ -165,28 +164,6 @@ fn is_program(file: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_program(file: &Path) -> bool {
     file.is_file()
-}
-
-/// Returns the shortest spelling of a path, as Go's `filepath.Clean` does.
-pub fn clean_path(path: &str) -> PathBuf {
-    let mut cleaned = PathBuf::new();
-    for component in Path::new(path).components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => match cleaned.components().next_back() {
-                Some(Component::Normal(_)) => {
-                    cleaned.pop();
-                }
-                Some(Component::RootDir | Component::Prefix(_)) => {}
-                Some(Component::ParentDir | Component::CurDir) | None => cleaned.push(".."),
-            },
-            component => cleaned.push(component),
-        }
-    }
-    if cleaned.as_os_str().is_empty() {
-        cleaned.push(".");
-    }
-    cleaned
 }
 
 #[cfg(test)]
@@ -222,22 +199,22 @@ mod tests {
 
     #[test]
     fn nothing_is_run_out_of_the_current_directory() {
-        let found = |file: &str| Ok(path(file));
-        let refused = |file: &str| Err(ProgramError::CurrentDirectory(file.into()));
+        let found_at = |file: &str| Ok(path(file));
+        let refused_at = |file: &str| Err(ProgramError::CurrentDirectory(file.into()));
         let not_found = || Err(ProgramError::NotFound);
         let table = [
-            ("p", &["/bin", "/other"][..], found("/bin/p")),
-            ("p", &["/empty", "/other"], found("/other/p")),
-            ("p", &["/bin", "", "relative"], found("/bin/p")),
-            ("p", &["", "/bin"], refused("./p")),
-            ("p", &[".", "/bin"], refused("./p")),
-            ("p", &["relative", "/bin"], refused("relative/p")),
+            ("p", &["/bin", "/other"][..], found_at("/bin/p")),
+            ("p", &["/empty", "/other"], found_at("/other/p")),
+            ("p", &["/bin", "", "relative"], found_at("/bin/p")),
+            ("p", &["", "/bin"], refused_at("./p")),
+            ("p", &[".", "/bin"], refused_at("./p")),
+            ("p", &["relative", "/bin"], refused_at("relative/p")),
             ("absent", &["", "relative", "/bin"], not_found()),
-            ("p", &["", "/bin"][..1], refused("./p")),
+            ("p", &["", "/bin"][..1], refused_at("./p")),
             ("p", &[], not_found()),
-            ("./p", &["/bin"], found("./p")),
-            ("relative/p", &[], found("relative/p")),
-            ("/bin/p", &["."], found("/bin/p")),
+            ("./p", &["/bin"], found_at("./p")),
+            ("relative/p", &[], found_at("relative/p")),
+            ("/bin/p", &["."], found_at("/bin/p")),
             ("/bin/absent", &["/bin"], not_found()),
             ("", &["/bin"], not_found()),
             (".", &["/bin"], not_found()),
@@ -251,7 +228,7 @@ mod tests {
             let name = path(name);
             let name = name.to_str().expect("a name");
             assert_eq!(
-                search(name, &environment(entries)),
+                find_in(&environment(entries), name),
                 expected,
                 "{name:?} in {entries:?}"
             );
@@ -271,32 +248,14 @@ mod tests {
             extensions: split_extensions(OsStr::new("")),
             ..environment(entries)
         };
-        assert_eq!(search("q", &windows(&["/bin"])), Ok(path("/bin/q.exe")));
-        assert_eq!(search("r.x", &windows(&["/bin"])), Ok(path("/bin/r.x")));
+        assert_eq!(find_in(&windows(&["/bin"]), "q"), Ok(path("/bin/q.exe")));
+        assert_eq!(find_in(&windows(&["/bin"]), "r.x"), Ok(path("/bin/r.x")));
         let planted = Environment {
             is_program: |file| file == Path::new("./q.exe"),
             ..windows(&["/bin"])
         };
-        assert_eq!(search("q", &planted), Err(ProgramError::NotFound));
+        assert_eq!(find_in(&planted, "q"), Err(ProgramError::NotFound));
         assert_eq!(split_extensions(OsStr::new(".EXE;bat;;")), [".exe", ".bat"]);
-    }
-
-    #[test]
-    fn paths_are_cleaned_as_go_cleans_them() {
-        let table = [
-            ("p", "p"),
-            ("./p", "p"),
-            ("a//b/./c/..", "a/b"),
-            ("/../p", "/p"),
-            ("../../p", "../../p"),
-            ("a/../../p", "../p"),
-            ("/a/", "/a"),
-            ("", "."),
-        ];
-        for (path, expected) in table {
-            let expected = expected.replace('/', std::path::MAIN_SEPARATOR_STR);
-            assert_eq!(clean_path(path).as_os_str(), OsStr::new(&expected), "{path:?}");
-        }
     }
 
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! The flags of `apply` and `diff`, which share those that change the plan.
+//! The flags of `apply` and `diff`, which share the flags that change the plan.
 
 use std::path::PathBuf;
 

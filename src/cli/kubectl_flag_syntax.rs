@@ -8,7 +8,7 @@ use clap::{ArgAction, Command};
 use crate::model::text::parse_boolean;
 
 /// Lets every boolean flag accept a value after `=`, as kubectl does. If a flag is repeated, the last one counts.
-pub(super) fn accept_values_for_boolean_flags(command: Command) -> Command {
+pub(super) fn accept_boolean_values(command: Command) -> Command {
     command
         .mut_args(|argument| match argument.get_action() {
             ArgAction::SetTrue => argument
@@ -21,13 +21,13 @@ pub(super) fn accept_values_for_boolean_flags(command: Command) -> Command {
                 .value_name("BOOL"),
             _ => argument,
         })
-        .mut_subcommands(accept_values_for_boolean_flags)
+        .mut_subcommands(accept_boolean_values)
 }
 
 /// Rewrites `-v 6` and `-v6` to `-v=6`. In `-v web`, the word is not a number, so it is left as the next argument.
 pub(super) fn rewrite_verbosity(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut rewritten: Vec<OsString> = Vec::new();
-    // Whether the last argument was `-v` without a level.
+    // True if the last argument was `-v` without a level.
     let mut follows_flag = false;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -86,12 +86,12 @@ mod tests {
             let Command::Apply(apply) = typed.command else {
                 panic!("{flags}");
             };
-            let read = (
+            let values = (
                 apply.manifests.recursive,
                 apply.yes,
                 Conflicts::combine_repeated_flag(&apply.planning.force_conflicts) == Conflicts::Forced,
             );
-            assert_eq!(read, (recursive, yes, force), "{flags}");
+            assert_eq!(values, (recursive, yes, force), "{flags}");
         }
         let typed = parse("applyset --quiet=true list -A=True").expect("a list");
         assert!(typed.shared.quiet && matches!(typed.command, Command::List(list) if list.all_namespaces));
@@ -126,17 +126,18 @@ mod tests {
             let Command::View(view) = &typed.command else {
                 panic!("{line}");
             };
-            let read = (view.set.set.as_deref(), typed.shared.verbosity());
-            assert_eq!(read, (Some(set), verbosity), "{line}");
+            let values = (view.set.set.as_deref(), typed.shared.verbosity());
+            assert_eq!(values, (Some(set), verbosity), "{line}");
         }
     }
 
     #[test]
     fn the_command_line_is_valid_without_these_spellings() {
-        let matches = Cli::command().try_get_matches_from(["applyset", "list", "-A"]);
-        let typed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+        let typed = Cli::command()
+            .try_get_matches_from(["applyset", "list", "-A"])
+            .and_then(|matches| Cli::from_arg_matches(&matches));
         assert!(typed.is_ok_and(|typed| !typed.shared.quiet));
         Cli::command().debug_assert();
-        accept_values_for_boolean_flags(Cli::command()).debug_assert();
+        accept_boolean_values(Cli::command()).debug_assert();
     }
 }

@@ -51,9 +51,7 @@ impl Cli {
     /// Returns clap's error for wrong arguments. As in clap, `--help` and `--version` are errors, too, with the output
     /// as their text.
     pub fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
-        let mut command = help::with_pages(kubectl_flag_syntax::accept_values_for_boolean_flags(
-            Self::command(),
-        ));
+        let mut command = help::with_pages(kubectl_flag_syntax::accept_boolean_values(Self::command()));
         let mut arguments = kubectl_flag_syntax::rewrite_verbosity(arguments);
         if arguments.len() < 2 {
             arguments.push("--help".into());
@@ -63,8 +61,8 @@ impl Cli {
             .iter()
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect();
-        let matches = command.try_get_matches_from_mut(arguments);
-        matches
+        command
+            .try_get_matches_from_mut(arguments)
             .and_then(|matches| Self::from_arg_matches(&matches))
             .map_err(|error| tips::replace_clap_tip(error, &command, &argument_texts))
     }

@@ -40,8 +40,8 @@ pub fn drifted_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<Dri
             if owns(&ours["fieldsV1"], &path) || value_at(live, &path) == value_at(predicted, &path) {
                 return None;
             }
-            let owner = entries_of_others_written_since(live, ours, manager)
-                .find(|entry| owns(&entry["fieldsV1"], &path))?;
+            let owner =
+                later_entries_of_others(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
             Some(DriftedField {
                 field: format_readable_path(path.iter().map(String::as_str)),
                 manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
@@ -60,7 +60,7 @@ pub fn drifted_fields_of_conflict<'c>(
     let Some(ours) = apply_entry(&live["metadata"], manager) else {
         return Vec::new();
     };
-    let writers: BTreeSet<&str> = entries_of_others_written_since(live, ours, manager)
+    let writers: BTreeSet<&str> = later_entries_of_others(live, ours, manager)
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
     conflicts
@@ -78,28 +78,27 @@ pub fn drifted_fields_of_conflict<'c>(
 
 /// Returns the entries of other managers that were written after our entry. Entries of the subresource `status` do not
 /// count: a controller that reports a status takes no field from us.
-fn entries_of_others_written_since<'o>(
+fn later_entries_of_others<'o>(
     live: &'o Value,
     ours: &'o Value,
     manager: &'o str,
 ) -> impl Iterator<Item = &'o Value> {
-    let others = entries(&live["metadata"]).iter();
-    others.filter(move |entry| {
+    entries(&live["metadata"]).iter().filter(move |entry| {
         !is_apply_of(entry, manager)
             && entry["subresource"] != "status"
-            && is_written_since(entry, time_of(ours))
+            && is_written_since(entry, write_time(ours))
     })
 }
 
 /// Returns the time of an entry. The server writes RFC 3339 in UTC, so texts compare as times.
-fn time_of(entry: &Value) -> &str {
+fn write_time(entry: &Value) -> &str {
     entry["time"].as_str().unwrap_or_default()
 }
 
 /// Returns whether an entry may have been written since this time. An entry without a time counts as later: the server
 /// writes no time into an entry that it makes for the subresource `scale`.
 fn is_written_since(entry: &Value, since: &str) -> bool {
-    entry["time"].is_null() || time_of(entry) >= since
+    entry["time"].is_null() || write_time(entry) >= since
 }
 
 /// Returns whether a field set has a path, or owns as a whole a value that the path leads into.
@@ -183,9 +182,9 @@ mod tests {
             ),
         ];
         for (case, live, is_drift) in table {
-            let found = drifted_fields(&live, &all, "us");
-            assert_eq!(!found.is_empty(), is_drift, "{case}");
-            if let Some(taken) = found.first() {
+            let drift = drifted_fields(&live, &all, "us");
+            assert_eq!(!drift.is_empty(), is_drift, "{case}");
+            if let Some(taken) = drift.first() {
                 assert_eq!(taken.field, "data.b", "{case}");
             }
         }
@@ -204,7 +203,7 @@ mod tests {
             entry("us", "Apply", THEN, &fields(&json!({".": {}, "f:name": {}}))),
             entry("kubectl-set", "Update", SINCE, &fields(&json!({"f:image": {}}))),
         ];
-        let found = drifted_fields(
+        let drift = drifted_fields(
             &object("2", &live),
             &object("1", &[entry("us", "Apply", THEN, &whole)]),
             "us",
@@ -213,7 +212,7 @@ mod tests {
             field: "spec[name=web].image".to_owned(),
             manager: "kubectl-set".to_owned(),
         };
-        assert_eq!(found, [expected]);
+        assert_eq!(drift, [expected]);
     }
 
     #[test]
@@ -224,8 +223,8 @@ mod tests {
                 &json!({}),
                 &[ours(&["a"]), entry("kubectl", "Update", time, &fields(&["b"]))],
             );
-            let found = drifted_fields_of_conflict(&live, [(".data.b", owner)], "us");
-            assert_eq!(!found.is_empty(), is_drift, "{time}");
+            let drift = drifted_fields_of_conflict(&live, [(".data.b", owner)], "us");
+            assert_eq!(!drift.is_empty(), is_drift, "{time}");
         }
         let strange = object(&json!({}), &[entry("kubectl", "Update", SINCE, &fields(&["b"]))]);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! The manifest of a live member, as its set has last applied it.
 //!
-//! Like client-go's extract functions, it takes the fields that the field manager owns. Pure; `session/export` decides
-//! what is exported, and how, and which objects an autoscaler scales.
+//! Like client-go's extract functions, it takes the fields that the field manager owns. `session/export` decides what
+//! is exported, and how, and which objects an autoscaler scales.
 
 use serde_json::{Value, json};
 
@@ -63,13 +63,14 @@ pub fn export(
         None => manifest_owned_by(object, manager, definition),
     };
     Exported {
-        manifest: without_metadata_of_apply_tools(manifest),
+        manifest: remove_tool_metadata(manifest),
         fields: ExportedFields::Applied,
     }
 }
 
-/// Returns the manifest of an object that a run is going to delete. It is like that of [`export`], but has the fields
-/// of all managers, since the deletion removes them, too. `desired` is the object that the run creates in its place.
+/// Returns the manifest of an object that a run is going to delete. It is like the manifest of [`export`], but has the
+/// fields of all managers, since the deletion removes them, too. `desired` is the object that the run creates in its
+/// place.
 pub fn export_before_deletion(
     object: &Value,
     manager: &str,
@@ -87,7 +88,7 @@ pub fn export_before_deletion(
         );
     }
     Exported {
-        manifest: without_unapplied_server_fields(fields, object, definition),
+        manifest: build_manifest(fields, object, definition),
         fields: ExportedFields::Applied,
     }
 }
@@ -95,24 +96,21 @@ pub fn export_before_deletion(
 /// Returns the manifest of an object with all of its fields.
 pub fn export_live(object: &Value) -> Exported {
     Exported {
-        manifest: without_unapplied_server_fields(object.clone(), object, None),
+        manifest: build_manifest(object.clone(), object, None),
         fields: ExportedFields::Live,
     }
 }
 
-/// Returns a manifest with these fields. Of the fields that the server fills in, it has only those that a manager has
-/// applied.
-fn without_unapplied_server_fields(
-    fields: Value,
-    object: &Value,
-    definition: Option<CrdVersion<'_>>,
-) -> Value {
-    let mut manifest = without_server_fields(fields);
-    let mut applied = manifest_applied_by_any(object, definition);
+/// Returns a manifest with these fields. It has a field that the server fills in only if a manager has applied it.
+fn build_manifest(fields: Value, object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+    let mut manifest = remove_server_fields(fields);
+    let mut applied_fields = manifest_applied_by_any(object, definition);
     // When the object is created again, its owner may be another object.
-    remove_fields(&mut applied, "/metadata", |field| field == "ownerReferences");
-    add_missing(&mut manifest, applied);
-    without_metadata_of_apply_tools(manifest)
+    remove_fields(&mut applied_fields, "/metadata", |field| {
+        field == "ownerReferences"
+    });
+    add_missing(&mut manifest, applied_fields);
+    remove_tool_metadata(manifest)
 }
 
 /// Adds the applied fields that a manifest lacks. Lists are not merged.
@@ -122,7 +120,7 @@ fn add_missing(manifest: &mut Value, applied: Value) {
     };
     for (name, value) in applied {
         match manifest.get_mut(&name) {
-            Some(present) => add_missing(present, value),
+            Some(manifest_value) => add_missing(manifest_value, value),
             None => drop(manifest.insert(name, value)),
         }
     }
@@ -130,19 +128,18 @@ fn add_missing(manifest: &mut Value, applied: Value) {
 
 /// Returns whether `manager` has applied or created the object, and not only labeled it.
 fn was_applied_or_created_by(object: &Value, manager: &str) -> bool {
-    has_more_than_identity(&without_metadata_of_apply_tools(manifest_applied_by(
-        object, manager,
-    ))) || was_created_and_not_changed_by(&object["metadata"], manager)
+    has_more_than_identity(&remove_tool_metadata(manifest_applied_by(object, manager)))
+        || was_created_and_not_changed_by(&object["metadata"], manager)
 }
 
-/// Returns whether a manifest has more fields than those that identify its object.
+/// Returns whether a manifest has more fields than the ones that identify its object.
 fn has_more_than_identity(manifest: &Value) -> bool {
     has_other_fields(manifest, &["apiVersion", "kind", "metadata"])
         || has_other_fields(&manifest["metadata"], &["name", "namespace"])
 }
 
 /// Removes ApplySet labels and annotations, the annotation of client-side apply and the history from a manifest.
-fn without_metadata_of_apply_tools(mut manifest: Value) -> Value {
+fn remove_tool_metadata(mut manifest: Value) -> Value {
     let Some(metadata) = manifest["metadata"].as_object_mut() else {
         return manifest;
     };
@@ -150,9 +147,9 @@ fn without_metadata_of_apply_tools(mut manifest: Value) -> Value {
         let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) else {
             continue;
         };
-        let before = pairs.len();
+        let had_pairs = !pairs.is_empty();
         pairs.retain(|key, _| !is_applyset_key(key) && key != LAST_APPLIED && key != HISTORY_ANNOTATION);
-        if pairs.is_empty() && before > 0 {
+        if pairs.is_empty() && had_pairs {
             metadata.remove(field);
         }
     }
@@ -161,7 +158,7 @@ fn without_metadata_of_apply_tools(mut manifest: Value) -> Value {
 
 /// Returns a live object without the fields that the server or a controller sets in a new object. If they were sent
 /// again, the server would refuse the object, or the fields would refer to objects that are gone.
-fn without_server_fields(mut object: Value) -> Value {
+fn remove_server_fields(mut object: Value) -> Value {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let gvk = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
     let Some(fields) = object.as_object_mut() else {
@@ -196,9 +193,10 @@ fn without_server_fields(mut object: Value) -> Value {
         }
         ("", "PersistentVolumeClaim") => remove_volume_binding(&mut object),
         ("apps", "StatefulSet") => {
-            let templates = object.pointer_mut("/spec/volumeClaimTemplates");
-            for template in templates.and_then(Value::as_array_mut).into_iter().flatten() {
-                remove_fields(template, "", |field| field == "status");
+            if let Some(Value::Array(templates)) = object.pointer_mut("/spec/volumeClaimTemplates") {
+                for template in templates {
+                    remove_fields(template, "", |field| field == "status");
+                }
             }
         }
         ("batch", "Job") if object.pointer("/spec/manualSelector") != Some(&json!(true)) => {
@@ -277,9 +275,9 @@ mod tests {
         let expected = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"a": "1"},
         });
-        let found = export(&live, "us", None, None);
+        let exported = export(&live, "us", None, None);
         assert_eq!(
-            (found.manifest, found.fields),
+            (exported.manifest, exported.fields),
             (expected, ExportedFields::Applied)
         );
     }
@@ -306,9 +304,9 @@ mod tests {
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "annotations": {"note": "1"}},
             "spec": {"type": "ClusterIP"},
         });
-        let found = export(&live, "us", None, None);
+        let exported = export(&live, "us", None, None);
         assert_eq!(
-            (found.manifest, found.fields),
+            (exported.manifest, exported.fields),
             (expected.clone(), ExportedFields::Live)
         );
 
@@ -326,21 +324,21 @@ mod tests {
         assert_eq!(export(&chosen, "us", None, None).manifest, expected_chosen);
 
         // One that the set has created has no fields of its own.
-        let mut bare = live;
-        let metadata = &mut bare["metadata"];
+        let mut minimal = live;
+        let metadata = &mut minimal["metadata"];
         metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         metadata["managedFields"][0]["time"] = json!("2026-01-01T00:00:00Z");
         let expected = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
-        let found = export(&bare, "us", None, None);
+        let exported = export(&minimal, "us", None, None);
         assert_eq!(
-            (found.manifest, found.fields),
+            (exported.manifest, exported.fields),
             (expected, ExportedFields::Applied)
         );
     }
 
     #[test]
     fn what_controllers_fill_is_left_out_and_what_people_chose_stays() {
-        let kept = |kind: &str, object: Value| {
+        let export_manifest = |kind: &str, object: Value| {
             let mut object = object;
             let (api_version, kind) = kind.split_once(' ').expect("a kind");
             object["apiVersion"] = json!(api_version);
@@ -393,7 +391,7 @@ mod tests {
                 json!({"metadata": {}, "spec": {"clusterIP": "None", "clusterIPs": ["None"]}}),
             ),
         ] {
-            assert_eq!(kept(kind, object), expected, "{kind}");
+            assert_eq!(export_manifest(kind, object), expected, "{kind}");
         }
     }
 }

@@ -11,11 +11,12 @@ pub(super) fn leaf_paths(field_set: &Value) -> Vec<Vec<String>> {
             paths.push(path.clone());
             return;
         }
-        let parts = node.as_object().into_iter().flatten();
-        for (key, below) in parts.filter(|(key, _)| *key != ".") {
-            path.push(key.clone());
-            collect_leaf_paths(below, path, paths);
-            path.pop();
+        for (key, below) in node.as_object().into_iter().flatten() {
+            if key != "." {
+                path.push(key.clone());
+                collect_leaf_paths(below, path, paths);
+                path.pop();
+            }
         }
     }
     let mut paths = Vec::new();
@@ -33,12 +34,12 @@ pub(super) fn has_parts_owned_separately(node: &Value) -> bool {
 
 /// Returns whether a map has a field whose name is not in `names`.
 pub(super) fn has_other_fields(map: &Value, names: &[&str]) -> bool {
-    let fields = map.as_object();
-    fields.is_some_and(|fields| fields.keys().any(|name| !names.contains(&name.as_str())))
+    map.as_object()
+        .is_some_and(|fields| fields.keys().any(|name| !names.contains(&name.as_str())))
 }
 
 /// Returns whether a value is an empty map or list.
-pub(super) fn is_empty_map_or_list(value: &Value) -> bool {
+pub(super) fn is_empty_container(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty(),
         Value::Array(items) => items.is_empty(),
@@ -107,7 +108,7 @@ impl ItemKey {
         match self {
             Self::Fields(fields) => fields.iter().all(|(name, value)| item.get(name) == Some(value)),
             Self::Value(value) => value == item,
-            Self::Position(wanted) => *wanted == position,
+            Self::Position(key_position) => *key_position == position,
         }
     }
 
@@ -125,8 +126,8 @@ pub(super) fn format_readable_path<'k>(path: impl IntoIterator<Item = &'k str>) 
         if kind == "f:" {
             push_field_name(&mut text, name);
         } else {
-            let in_brackets = format_item_keys(name).unwrap_or_else(|| name.to_owned());
-            text.extend(["[", &in_brackets, "]"]);
+            let item_key = format_item_keys(name).unwrap_or_else(|| name.to_owned());
+            text.extend(["[", &item_key, "]"]);
         }
     }
     text
@@ -135,11 +136,14 @@ pub(super) fn format_readable_path<'k>(path: impl IntoIterator<Item = &'k str>) 
 /// Writes `{"port":80}` as `port=80`.
 fn format_item_keys(text: &str) -> Option<String> {
     let keys: Map<String, Value> = serde_json::from_str(text).ok()?;
-    let pairs = keys.iter().map(|(name, value)| match value {
-        Value::String(value) => format!("{name}={value}"),
-        other => format!("{name}={other}"),
-    });
-    Some(pairs.collect::<Vec<_>>().join(","))
+    let pairs: Vec<String> = keys
+        .iter()
+        .map(|(name, value)| match value {
+            Value::String(value) => format!("{name}={value}"),
+            other => format!("{name}={other}"),
+        })
+        .collect();
+    Some(pairs.join(","))
 }
 
 #[cfg(test)]
@@ -158,7 +162,7 @@ mod tests {
             "f:metadata": {"f:labels": {".": {}, "f:a.b/c": {}}, "f:finalizers": {"v:\"x\"": {}}},
             "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}}, "i:0": {}}},
         });
-        let found: Vec<(String, Option<Value>)> = leaf_paths(&fields)
+        let leaves: Vec<(String, Option<Value>)> = leaf_paths(&fields)
             .iter()
             .map(|path| {
                 (
@@ -174,7 +178,7 @@ mod tests {
             ("spec.ports[port=80,protocol=TCP].name", json!("web")),
         ];
         assert_eq!(
-            found,
+            leaves,
             expected.map(|(path, value)| (path.to_owned(), Some(value)))
         );
         assert_eq!(leaf_paths(&json!({})), Vec::<Vec<String>>::new());

@@ -1,5 +1,5 @@
 //! Compares live objects with their manifests: unchanged or not, differences, field ownership and
-//! status. Pure.
+//! status.
 
 pub mod changes;
 pub mod diff;

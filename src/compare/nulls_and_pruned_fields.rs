@@ -5,7 +5,7 @@
 //! time. kubectl apply leaves such nulls out as well. A null that the schema allows is a value and stays, and so does a
 //! null below a field with `x-kubernetes-preserve-unknown-fields`.
 //!
-//! Empty values in the metadata of an embedded object are left out like those of the object itself. The server prunes
+//! Empty values in the metadata of an embedded object are left out as in the object itself. The server prunes
 //! all fields of a map for which the schema declares no field (`metadata: {type: object}` of a template). These fields
 //! are left out; otherwise each apply would write the object again. If the schema declares at least one field, an
 //! unknown field is sent, so that the server refuses it.
@@ -13,23 +13,23 @@
 use serde_json::{Map, Value};
 
 use super::changes::CrdVersion;
-use crate::manifest::desired::remove_meaningless_metadata;
+use crate::manifest::desired::remove_empty_metadata;
 use crate::model::object::Object;
 
 /// Returns the object without forbidden nulls and pruned fields; `None` if it has none of them.
-pub fn without_nulls_and_pruned_fields(object: &Object, definition: &CrdVersion<'_>) -> Option<Object> {
+pub fn remove_nulls_and_pruned_fields(object: &Object, definition: &CrdVersion<'_>) -> Option<Object> {
     let Value::Object(mut fields) = object.value() else {
         return None;
     };
-    let before = fields.clone();
+    let original_fields = fields.clone();
     leave_out_of_object(&mut fields, definition.schema());
-    (fields != before).then(|| Object::from_fields(&fields))
+    (fields != original_fields).then(|| Object::from_fields(&fields))
 }
 
 fn leave_out_of_object(fields: &mut Map<String, Value>, schema: &Map<String, Value>) {
     let mut metadata = fields.remove("metadata").filter(|metadata| !metadata.is_null());
     if let Some(Value::Object(metadata)) = &mut metadata {
-        remove_meaningless_metadata(metadata);
+        remove_empty_metadata(metadata);
     }
     leave_out_of_fields(fields, schema);
     fields.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
@@ -110,7 +110,7 @@ mod tests {
         let version = CrdVersion::from_definition(&definition, "v1").expect("a schema");
         let cleaned = |spec: Value| {
             let object = Object::from(&json!({"metadata": {"labels": {"a": ""}}, "spec": spec}));
-            let cleaned = without_nulls_and_pruned_fields(&object, &version)?;
+            let cleaned = remove_nulls_and_pruned_fields(&object, &version)?;
             assert_eq!(cleaned.metadata(), object.metadata());
             Some(cleaned.value()["spec"].clone())
         };

@@ -46,7 +46,7 @@ impl<'n> TypedPlace<'n> {
     }
 
     /// Returns whether the place is in an object of a built-in kind, or in metadata.
-    pub(super) fn is_of_built_in_kind(self) -> bool {
+    pub(super) fn is_in_built_in_kind(self) -> bool {
         matches!(self.shape, Shape::BuiltIn)
     }
 
@@ -100,13 +100,18 @@ impl<'n> TypedPlace<'n> {
     pub(super) fn keys_of_list_with_defaults(self) -> Option<Vec<(String, Option<Value>)>> {
         match self.shape {
             Shape::BuiltIn => {
-                let keys = self.type_meta.keys_of_list_with_defaults(self.name)?.into_iter();
-                Some(keys.map(|(name, default)| (name.to_owned(), default)).collect())
+                let keys = self.type_meta.keys_of_list_with_defaults(self.name)?;
+                Some(
+                    keys.into_iter()
+                        .map(|(name, default)| (name.to_owned(), default))
+                        .collect(),
+                )
             }
             shape => {
-                let keys = shape.keys_of_list_map_with_defaults()?.into_iter();
+                let keys = shape.keys_of_list_map_with_defaults()?;
                 Some(
-                    keys.map(|(name, default)| (name.to_owned(), default.cloned()))
+                    keys.into_iter()
+                        .map(|(name, default)| (name.to_owned(), default.cloned()))
                         .collect(),
                 )
             }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use kubernetes_yaml::InvalidText;
 
-use super::check_without_cluster::LARGEST_OBJECT;
+use super::check_without_cluster::MAX_OBJECT_BYTES;
 use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
@@ -18,7 +18,16 @@ use crate::model::message::Message;
 use crate::model::text::{format_os_error, shell_word};
 
 /// A problem in a source, with its line.
-pub(super) type Fault = (usize, Problem);
+pub(super) struct LineFault {
+    pub(super) line: usize,
+    pub(super) problem: Problem,
+}
+
+impl LineFault {
+    pub(super) fn new(line: usize, problem: Problem) -> Self {
+        Self { line, problem }
+    }
+}
 
 /// The faults of the sources, in reading order; never empty. If there are more than [`super::MAX_FAULTS`], the last one
 /// is [`Problem::More`].
@@ -123,7 +132,7 @@ pub enum Problem {
     Text(#[from] kubernetes_yaml::Problem),
 
     /// An object with more bytes than an API server reads.
-    #[error("the object is larger than {} MiB, the most that an API server reads", LARGEST_OBJECT >> 20)]
+    #[error("the object is larger than {} MiB, the most that an API server reads", MAX_OBJECT_BYTES >> 20)]
     ObjectTooLarge,
     /// A document that is a list or a scalar.
     #[error("{0} is not a Kubernetes object")]
@@ -188,8 +197,10 @@ impl Problem {
             Self::Unreadable(_) => "check that the file exists and that you can read it".to_owned(),
             Self::NoManifestFiles => "name a file, or add -R to process subdirectories".to_owned(),
             Self::Kustomization(file) => {
-                let parent = file.parent().filter(|path| !path.as_os_str().is_empty());
-                let directory = parent.unwrap_or_else(|| Path::new("."));
+                let directory = file
+                    .parent()
+                    .filter(|path| !path.as_os_str().is_empty())
+                    .unwrap_or_else(|| Path::new("."));
                 format!("use -k {}", shell_word(&directory.to_string_lossy()))
             }
             Self::Pattern(_) => "use *, ?, [a-z] and [^a-z] in patterns, or -R for subdirectories".to_owned(),

@@ -59,46 +59,47 @@ fn find_path_or_matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     let Some(pattern) = path.to_str().filter(|path| path.contains(WILDCARDS)) else {
         return Err(Problem::NotFound);
     };
-    let found = find_matches(Path::new(&kubectl_pattern_to_glob(pattern)?))?;
-    if found.is_empty() {
+    let paths = find_matches(Path::new(&kubectl_pattern_to_glob(pattern)?))?;
+    if paths.is_empty() {
         return Err(Problem::NotFound);
     }
-    Ok(found)
+    Ok(paths)
 }
 
 /// Returns the existing paths that a translated pattern matches, in the order of their names. `glob::glob` would leave
 /// out names that are not UTF-8, and paths that it cannot look at.
 fn find_matches(pattern: &Path) -> Result<Vec<PathBuf>, Problem> {
-    let mut found = vec![PathBuf::from(".")];
+    let mut paths = vec![PathBuf::from(".")];
     for component in pattern.components() {
         let name = component.as_os_str().to_string_lossy();
         if !matches!(component, Component::Normal(_)) || !name.contains(WILDCARDS) {
-            for path in &mut found {
+            for path in &mut paths {
                 path.push(component);
             }
             continue;
         }
         let name = glob::Pattern::new(&name).map_err(|error| Problem::Pattern(error.to_string()))?;
-        let mut matching = Vec::new();
-        for directory in found {
+        let mut matching_paths = Vec::new();
+        for directory in paths {
             let entries = match fs::read_dir(directory) {
                 Err(error) if is_absent(&error) => continue,
                 entries => entries?.collect::<Result<Vec<_>, _>>()?,
             };
-            let paths = entries
-                .iter()
-                .filter(|entry| name.matches(&entry.file_name().to_string_lossy()))
-                .map(fs::DirEntry::path);
-            matching.extend(paths);
+            matching_paths.extend(
+                entries
+                    .iter()
+                    .filter(|entry| name.matches(&entry.file_name().to_string_lossy()))
+                    .map(fs::DirEntry::path),
+            );
         }
-        matching.sort();
-        found = matching;
+        matching_paths.sort();
+        paths = matching_paths;
     }
-    found.retain(|path| !fs::symlink_metadata(path).is_err_and(|error| is_absent(&error)));
-    let without_dot = found
+    Ok(paths
         .iter()
-        .map(|path| path.strip_prefix(".").unwrap_or(path).to_owned());
-    Ok(without_dot.collect())
+        .filter(|path| !fs::symlink_metadata(path).is_err_and(|error| is_absent(&error)))
+        .map(|path| path.strip_prefix(".").unwrap_or(path).to_owned())
+        .collect())
 }
 
 /// Returns whether the error says that a path does not exist.
@@ -125,8 +126,8 @@ fn kubectl_pattern_to_glob(pattern: &str) -> Result<String, Problem> {
         return unsupported("\\");
     }
     let mut translated = String::with_capacity(pattern.len());
-    let mut rest = pattern;
-    while let Some((before, class)) = rest.split_once('[') {
+    let mut remainder = pattern;
+    while let Some((before, class)) = remainder.split_once('[') {
         let (negation, members) = match class.strip_prefix('^') {
             Some(members) => ("!", members),
             None => ("", class),
@@ -138,9 +139,9 @@ fn kubectl_pattern_to_glob(pattern: &str) -> Result<String, Problem> {
             return Err(Problem::Pattern("[ without ]".to_owned()));
         };
         translated.extend([before, "[", negation, members, "]"]);
-        rest = after;
+        remainder = after;
     }
-    translated.push_str(rest);
+    translated.push_str(remainder);
     Ok(translated)
 }
 
@@ -170,7 +171,7 @@ fn collect_manifest_files(
             }
         } else if has_manifest_extension(&path) {
             refuse_dangling_link(&path)?;
-            if is_pipe_socket_or_device(&path) {
+            if is_special_file(&path) {
                 return Err(Problem::SpecialFile(path));
             }
             files.push(path);
@@ -193,7 +194,7 @@ fn refuse_dangling_link(path: &Path) -> Result<(), Problem> {
 }
 
 /// Returns whether a file is a pipe, a socket or a device.
-fn is_pipe_socket_or_device(path: &Path) -> bool {
+fn is_special_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
@@ -261,7 +262,7 @@ mod tests {
         let directory = Directory::new("walk", &files);
         std::os::unix::fs::symlink(directory.0.join("e"), directory.0.join("link")).expect("linked");
         std::os::unix::fs::symlink(directory.0.join("c.txt"), directory.0.join("f.yaml")).expect("linked");
-        let read = |path: &str, recursion| {
+        let read_path = |path: &str, recursion| {
             names(read_with_standard_input(
                 &[directory.source(path)],
                 recursion,
@@ -269,16 +270,16 @@ mod tests {
             ))
         };
         assert_eq!(
-            read("", Recursion::Flat),
+            read_path("", Recursion::Flat),
             [".yaml", "a.yml", "b.yaml", "c.json", "c.txt"]
         );
         assert_eq!(
-            read("", Recursion::Recursive),
+            read_path("", Recursion::Recursive),
             [".yaml", "a.yml", "z.yaml", "b.yaml", "c.json", "x.yaml", "c.txt"]
         );
-        assert_eq!(read("c.txt", Recursion::Flat), ["c.txt"]);
-        assert_eq!(read("[ab].y*ml", Recursion::Flat), ["a.yml", "b.yaml"]);
-        assert_eq!(read("[^abd]*.[jt]*", Recursion::Flat), ["c.json", "c.txt"]);
+        assert_eq!(read_path("c.txt", Recursion::Flat), ["c.txt"]);
+        assert_eq!(read_path("[ab].y*ml", Recursion::Flat), ["a.yml", "b.yaml"]);
+        assert_eq!(read_path("[^abd]*.[jt]*", Recursion::Flat), ["c.json", "c.txt"]);
     }
 
     #[cfg(unix)]
@@ -290,19 +291,19 @@ mod tests {
             "pattern",
             &["web/b.yaml", "web/sub/b.yaml", "web/.a.yaml", "data/b.yaml"],
         );
-        let read =
+        let read_path =
             |path: &str| read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
         fs::copy(
             directory.0.join("web/b.yaml"),
             directory.0.join("web").join(not_unicode),
         )
         .expect("copied");
-        assert_eq!(names(read("web/*.yaml")), [".a.yaml", "b.yaml", "b.yaml"]);
-        assert_eq!(names(read("w*/../[dw]*/b.y?ml")), ["b.yaml", "b.yaml"]);
-        assert_eq!(names(read("web/*/b.yaml")), ["b.yaml"]);
+        assert_eq!(names(read_path("web/*.yaml")), [".a.yaml", "b.yaml", "b.yaml"]);
+        assert_eq!(names(read_path("w*/../[dw]*/b.y?ml")), ["b.yaml", "b.yaml"]);
+        assert_eq!(names(read_path("web/*/b.yaml")), ["b.yaml"]);
         std::os::unix::fs::symlink("loop", directory.0.join("web/loop")).expect("linked");
         for path in ["web/*/b.yaml", "web/l*p/*.yaml"] {
-            let problems = problems(read(path));
+            let problems = problems(read_path(path));
             assert!(
                 problems[0].starts_with("cannot be read: "),
                 "{path}: {problems:?}"
@@ -318,21 +319,21 @@ mod tests {
         symlink("..2026_11_26", directory.0.join("..data")).expect("linked");
         symlink("..data/a.yaml", directory.0.join("a.yaml")).expect("linked");
         for recursion in [Recursion::Flat, Recursion::Recursive] {
-            let read = read_with_standard_input(&[directory.source("")], recursion, io::empty());
-            assert_eq!(names(read), ["a.yaml"]);
+            let result = read_with_standard_input(&[directory.source("")], recursion, io::empty());
+            assert_eq!(names(result), ["a.yaml"]);
         }
-        let others = Directory::new("dots", &["..b.yaml", "..sub/a.yaml"]);
+        let volume = Directory::new("dots", &["..b.yaml", "..sub/a.yaml"]);
         for (recursion, expected) in [
             (Recursion::Flat, &["..b.yaml"][..]),
             (Recursion::Recursive, &["..b.yaml", "a.yaml"]),
         ] {
-            let read = read_with_standard_input(&[others.source("")], recursion, io::empty());
-            assert_eq!(names(read), expected);
+            let result = read_with_standard_input(&[volume.source("")], recursion, io::empty());
+            assert_eq!(names(result), expected);
         }
         symlink("..data/b.yaml", directory.0.join("b.yaml")).expect("linked");
         for path in ["", "b.yaml"] {
-            let read = read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
-            let [problem] = &problems(read)[..] else {
+            let result = read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
+            let [problem] = &problems(result)[..] else {
                 panic!("one problem");
             };
             let link = "b.yaml\" is a link to \"..data/b.yaml\", which does not exist";
@@ -356,11 +357,11 @@ mod tests {
             ("\\a.tx?", "invalid file name pattern: \\ is not supported"),
         ];
         for (path, expected) in table {
-            let read = read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
-            assert_eq!(problems(read), [expected], "{path}");
+            let result = read_with_standard_input(&[directory.source(path)], Recursion::Flat, io::empty());
+            assert_eq!(problems(result), [expected], "{path}");
         }
-        let read = read_with_standard_input(&[directory.source("")], Recursion::Recursive, io::empty());
-        assert_eq!(names(read), ["b.yaml"]);
+        let result = read_with_standard_input(&[directory.source("")], Recursion::Recursive, io::empty());
+        assert_eq!(names(result), ["b.yaml"]);
     }
 
     #[test]
@@ -392,8 +393,8 @@ mod tests {
                 (String::new(), Recursion::Recursive),
                 (format!("sub/{name}"), Recursion::Flat),
             ] {
-                let read = read_with_standard_input(&[directory.source(&path)], recursion, io::empty());
-                let hints: Vec<String> = match read {
+                let result = read_with_standard_input(&[directory.source(&path)], recursion, io::empty());
+                let hints: Vec<String> = match result {
                     Ok(_) => Vec::new(),
                     Err(errors) => errors.0.iter().map(ManifestError::hint).collect(),
                 };
@@ -412,16 +413,16 @@ mod tests {
         let pipe = directory.0.join("b.yaml");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo runs").success());
-        let read = read_with_standard_input(&[directory.source("")], Recursion::Flat, io::empty());
+        let result = read_with_standard_input(&[directory.source("")], Recursion::Flat, io::empty());
         assert_eq!(
-            problems(read),
+            problems(result),
             [format!("{pipe:?} is a pipe, a socket or a device")]
         );
         let writer = std::thread::spawn(move || {
             fs::write(pipe, "apiVersion: v1\nkind: Thing\nmetadata: {name: piped}\n")
         });
-        let read = read_with_standard_input(&[directory.source("b.yaml")], Recursion::Flat, io::empty());
-        assert_eq!(names(read), ["piped"]);
+        let result = read_with_standard_input(&[directory.source("b.yaml")], Recursion::Flat, io::empty());
+        assert_eq!(names(result), ["piped"]);
         writer.join().expect("a writer").expect("written");
     }
 }

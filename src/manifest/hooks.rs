@@ -5,7 +5,7 @@
 //! no later stage can take a hook for a member. By default, a run with hooks is refused; docs/guides/hooks.md has the
 //! values of `--hooks`.
 //!
-//! The rules are those of Helm (`pkg/release/v1/util/manifest_sorter.go`) and Argo CD
+//! The rules are the same as in Helm (`pkg/release/v1/util/manifest_sorter.go`) and Argo CD
 //! (`gitops-engine/pkg/sync/hook`), except that an unknown hook of Helm is a hook here, and not
 //! dropped silently.
 
@@ -37,6 +37,27 @@ pub struct Hook {
     pub annotation: String,
 }
 
+impl Hook {
+    /// Reads the annotations of an object; `None` if the object is not a hook.
+    pub fn from_object(object: &Object) -> Option<Self> {
+        if !object.may_mention_key(HELM_HOOK) && !object.may_mention_key(ARGO_CD_HOOK) {
+            return None;
+        }
+        let metadata = object.metadata();
+        let annotations = metadata.get("annotations")?.as_object()?;
+        let read_hook = |key: &str, parse_kind: fn(&str) -> Option<HookKind>| {
+            let value = annotations.get(key)?.as_str()?;
+            Some(Self {
+                kind: parse_kind(value)?,
+                annotation: format!("{key}: {value}"),
+            })
+        };
+        let helm_hook = read_hook(HELM_HOOK, parse_helm_hook_kind);
+        let argo_cd_hook = read_hook(ARGO_CD_HOOK, |value| Some(parse_argo_cd_hook_kind(value)));
+        helm_hook.max(argo_cd_hook)
+    }
+}
+
 /// The kinds of hooks. An object with annotations of both tools counts as the later kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookKind {
@@ -60,34 +81,6 @@ pub struct HookManifest {
     pub position: Position,
 }
 
-/// The manifests of a run. Those of hooks that are not applied are in a field of their own.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Manifests {
-    /// Manifests of ordinary objects, in their order.
-    pub applied: Vec<Manifest>,
-    /// Manifests of hooks that are not applied.
-    pub hooks: Vec<(Manifest, Hook)>,
-}
-
-impl Hook {
-    /// Reads the annotations of an object; `None` if the object is not a hook.
-    pub fn from_object(object: &Object) -> Option<Self> {
-        if !object.may_mention_key(HELM_HOOK) && !object.may_mention_key(ARGO_CD_HOOK) {
-            return None;
-        }
-        let metadata = object.metadata();
-        let annotations = metadata.get("annotations")?.as_object()?;
-        let read = |key: &str, kind: fn(&str) -> Option<HookKind>| {
-            let value = annotations.get(key)?.as_str()?;
-            Some(Self {
-                kind: kind(value)?,
-                annotation: format!("{key}: {value}"),
-            })
-        };
-        read(HELM_HOOK, helm_hook_kind).max(read(ARGO_CD_HOOK, |value| Some(argo_cd_hook_kind(value))))
-    }
-}
-
 impl HookManifest {
     /// Returns whether this is the manifest of a live object. If the live object is cluster-scoped, a namespace in the
     /// manifest does not count. A manifest with `generateName` is of no live object, since their names are not known.
@@ -97,6 +90,22 @@ impl HookManifest {
             && self.key.name == live.name
             && (live.namespace.is_none() || live.namespace == self.key.namespace)
     }
+}
+
+impl std::fmt::Display for HookManifest {
+    /// Writes the object with the annotation: `job.batch/migrate in namespace shop (helm.sh/hook: pre-install)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.key, self.hook.annotation)
+    }
+}
+
+/// The manifests of a run. Hooks that are not applied are in a field of their own.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Manifests {
+    /// Manifests of ordinary objects, in their order.
+    pub applied: Vec<Manifest>,
+    /// Manifests of hooks that are not applied.
+    pub hooks: Vec<(Manifest, Hook)>,
 }
 
 impl Manifests {
@@ -114,51 +123,51 @@ impl Manifests {
     pub fn with_hooks_separated(manifests: Vec<Manifest>, treatment: Hooks) -> Self {
         let mut separated = Self::default();
         for manifest in manifests {
-            let hook = Hook::from_object(&manifest.object);
-            match hook.filter(|hook| hook.kind != HookKind::Lifecycle || treatment != Hooks::Applied) {
-                Some(hook) => separated.hooks.push((manifest, hook)),
-                None => separated.applied.push(manifest),
+            match Hook::from_object(&manifest.object) {
+                Some(hook) if hook.kind != HookKind::Lifecycle || treatment != Hooks::Applied => {
+                    separated.hooks.push((manifest, hook));
+                }
+                _ => separated.applied.push(manifest),
             }
         }
         separated
     }
 
-    /// Returns all manifests, those of hooks last.
+    /// Returns all manifests, the hooks last.
     pub fn all(&self) -> impl Iterator<Item = &Manifest> {
-        let hooks = self.hooks.iter().map(|(manifest, _)| manifest);
-        self.applied.iter().chain(hooks)
+        self.applied
+            .iter()
+            .chain(self.hooks.iter().map(|(manifest, _)| manifest))
     }
 }
 
 /// Returns a note for each kind of hooks that are left out, with their names. If hooks are refused, the run fails, so
-/// there is no note about those of kind [`HookKind::Lifecycle`].
+/// there is no note about hooks of kind [`HookKind::Lifecycle`].
 pub fn notes_on_hooks_left_out(left_out: &[HookManifest], treatment: Hooks) -> Vec<String> {
     let note_on = |kind, noun: &str, why: &str| {
-        let of_kind = left_out.iter().filter(|manifest| manifest.hook.kind == kind);
-        let names: Vec<String> = of_kind.map(ToString::to_string).collect();
+        let names: Vec<String> = left_out
+            .iter()
+            .filter(|manifest| manifest.hook.kind == kind)
+            .map(ToString::to_string)
+            .collect();
         (!names.is_empty()).then(|| {
             let count = counted(names.len(), noun);
             format!("left out {count}{why}: {}", first_names_and_more(names))
         })
     };
-    let lifecycle = (treatment != Hooks::Refused)
-        .then(|| note_on(HookKind::Lifecycle, "hook", ""))
-        .flatten();
+    let lifecycle = if treatment == Hooks::Refused {
+        None
+    } else {
+        note_on(HookKind::Lifecycle, "hook", "")
+    };
     let tests = note_on(HookKind::Test, "test hook", "");
     let excluded = note_on(HookKind::Excluded, "object", " that Argo CD never creates");
     [tests, excluded, lifecycle].into_iter().flatten().collect()
 }
 
-impl std::fmt::Display for HookManifest {
-    /// Writes the object with the annotation: `job.batch/migrate in namespace shop (helm.sh/hook: pre-install)`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.key, self.hook.annotation)
-    }
-}
-
 /// Reads Helm's annotation, a list of hook types in any letter case; `None` for a CRD of Helm 2. A list with a type
 /// that is not of a test counts as [`HookKind::Lifecycle`], even if Helm does not know the type.
-fn helm_hook_kind(value: &str) -> Option<HookKind> {
+fn parse_helm_hook_kind(value: &str) -> Option<HookKind> {
     let types: Vec<String> = value.split(',').map(|item| item.trim().to_lowercase()).collect();
     if types.iter().all(|item| item == CRD_TYPE) {
         None
@@ -171,7 +180,7 @@ fn helm_hook_kind(value: &str) -> Option<HookKind> {
 
 /// Reads Argo CD's annotation, a list of hook types in which empty items do not count. An empty list counts as
 /// [`HookKind::Lifecycle`], so that the object is not applied without a decision of the user.
-fn argo_cd_hook_kind(value: &str) -> HookKind {
+fn parse_argo_cd_hook_kind(value: &str) -> HookKind {
     let mut types = value
         .split(',')
         .map(str::trim)
@@ -216,7 +225,7 @@ mod tests {
         use HookKind::{Excluded, Lifecycle, Test};
         let helm = |value: &str| json!({HELM_HOOK: value});
         let argo = |value: &str| json!({ARGO_CD_HOOK: value});
-        let both = |helm: &str, argo: &str| json!({HELM_HOOK: helm, ARGO_CD_HOOK: argo});
+        let helm_and_argo = |helm: &str, argo: &str| json!({HELM_HOOK: helm, ARGO_CD_HOOK: argo});
         let table = [
             (json!({}), None),
             (Value::Null, None),
@@ -242,16 +251,17 @@ mod tests {
             (argo("PostSync"), Some(Lifecycle)),
             (argo("Sync"), Some(Lifecycle)),
             (argo(""), Some(Lifecycle)),
-            (both("test", "Skip"), Some(Excluded)),
-            (both("test", "PostSync"), Some(Lifecycle)),
-            (both("pre-install", "Skip"), Some(Lifecycle)),
-            (both("crd-install", "Skip"), Some(Excluded)),
+            (helm_and_argo("test", "Skip"), Some(Excluded)),
+            (helm_and_argo("test", "PostSync"), Some(Lifecycle)),
+            (helm_and_argo("pre-install", "Skip"), Some(Lifecycle)),
+            (helm_and_argo("crd-install", "Skip"), Some(Excluded)),
         ];
         for (annotations, expected) in table {
             let hook = Hook::from_object(&object(&annotations));
             assert_eq!(hook.map(|hook| hook.kind), expected, "{annotations}");
         }
-        let annotation = Hook::from_object(&object(&both("test", "PostSync"))).map(|hook| hook.annotation);
+        let annotation =
+            Hook::from_object(&object(&helm_and_argo("test", "PostSync"))).map(|hook| hook.annotation);
         assert_eq!(annotation.as_deref(), Some("argocd.argoproj.io/hook: PostSync"));
         // An annotation that another one quotes is not an annotation.
         assert_eq!(

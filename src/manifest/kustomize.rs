@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
 use super::kustomization_secrets::may_message_show_secret;
-use super::source::{STREAM_LIMIT, message_without_url_secrets};
+use super::source::{STREAM_LIMIT, hide_secrets_in_message};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
 
@@ -24,8 +24,10 @@ pub struct KustomizeError {
 
 impl KustomizeError {
     fn new(text: impl Into<String>, hint: impl Into<String>) -> Self {
-        let (text, hint) = (text.into(), hint.into());
-        Self { text, hint }
+        Self {
+            text: text.into(),
+            hint: hint.into(),
+        }
     }
 }
 
@@ -33,20 +35,26 @@ impl KustomizeError {
 pub(super) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Returns whether a file is a kustomization: it has the name of one, and no `apiVersion` of another API group (Flux
-/// has a kind Kustomization of its own). A file that cannot be read is none; reading it as a manifest reports the
-/// error.
+/// has a kind Kustomization of its own). A file that cannot be read is not a kustomization; reading it as a manifest
+/// reports the error.
 pub(super) fn is_kustomization_file(path: &Path) -> bool {
     let has_name = path
         .file_name()
-        .is_some_and(|name| FILE_NAMES.iter().any(|known| name == *known));
+        .is_some_and(|name| FILE_NAMES.iter().any(|file_name| name == *file_name));
     if !has_name || !path.is_file() {
         return false;
     }
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(TEXT_LIMIT).read_to_end(&mut text));
-    let text = String::from_utf8_lossy(&text);
-    let mut versions = text.lines().filter_map(|line| line.strip_prefix("apiVersion:"));
-    read.is_ok() && versions.all(|version| version.trim().trim_matches(['"', '\'']).starts_with(GROUP))
+    if File::open(path)
+        .and_then(|file| file.take(TEXT_LIMIT).read_to_end(&mut text))
+        .is_err()
+    {
+        return false;
+    }
+    String::from_utf8_lossy(&text)
+        .lines()
+        .filter_map(|line| line.strip_prefix("apiVersion:"))
+        .all(|version| version.trim().trim_matches(['"', '\'']).starts_with(GROUP))
 }
 
 /// The API group of kustomizations, which no server has.
@@ -57,7 +65,7 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
     let kubectl = find_program::kubectl();
     // Each program with its subcommand.
     for (program, subcommand) in [(&*kubectl, "kustomize"), ("kustomize", "build")] {
-        let mut command = match find_program::to_command(program) {
+        let mut command = match find_program::command_for(program) {
             Ok(command) => command,
             Err(ProgramError::NotFound) => continue,
             Err(error) => {
@@ -73,10 +81,7 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
                 "failed: its message is not shown, since it may show a password or a value of a Secret"
                     .to_owned()
             }
-            Ok((_, _, message)) => format!(
-                "failed: {}",
-                message_without_url_secrets(message.trim(), directory)
-            ),
+            Ok((_, _, message)) => format!("failed: {}", hide_secrets_in_message(message.trim(), directory)),
             Err(error) => format!("cannot be started: {}", format_os_error(&error)),
         };
         let command = format!("{program} {subcommand}");
@@ -98,16 +103,16 @@ fn run(command: &mut Command) -> io::Result<(ExitStatus, Vec<u8>, String)> {
         .stdout(Stdio::piped())
         .stderr(errors.try_clone()?)
         .spawn()?;
-    let mut rendered = Vec::new();
+    let mut output = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(STREAM_LIMIT + 1).read_to_end(&mut rendered)?;
+        stdout.take(STREAM_LIMIT + 1).read_to_end(&mut output)?;
     }
     // Our end of standard output is closed by now, so a program that still writes to it ends with an error.
     let status = child.wait()?;
     let mut message = Vec::new();
     errors.rewind()?;
     errors.take(TEXT_LIMIT).read_to_end(&mut message)?;
-    Ok((status, rendered, String::from_utf8_lossy(&message).into_owned()))
+    Ok((status, output, String::from_utf8_lossy(&message).into_owned()))
 }
 
 /// The number of bytes that are read of a program's standard error, and of a file that may be a kustomization.

@@ -25,9 +25,11 @@ pub fn line_of_field(position: &Position, path: &str) -> Option<usize> {
 
 fn find_line(text: &str, object_line: usize, path: &str) -> Option<usize> {
     let (text, lines_before) = skip_documents_before_line(text, object_line);
-    let documents = kubernetes_yaml::documents(text).filter_map(Result::ok);
-    let mut objects = documents.flat_map(list::flatten_lists).filter_map(Result::ok);
-    let object = objects.find(|object| object.position().line() + lines_before == object_line)?;
+    let object = kubernetes_yaml::documents(text)
+        .filter_map(Result::ok)
+        .flat_map(list::flatten_lists)
+        .filter_map(Result::ok)
+        .find(|object| object.position().line() + lines_before == object_line)?;
     // The `stringData` of a Secret is sent as `data`, and replaces the value of `data` if both have the key.
     let key = path.strip_prefix('.').unwrap_or(path).strip_prefix("data.");
     let position = key
@@ -41,10 +43,12 @@ fn find_line(text: &str, object_line: usize, path: &str) -> Option<usize> {
 /// the earlier documents, the search is fast even if a file holds thousands of objects that are all refused.
 fn skip_documents_before_line(text: &str, line: usize) -> (&str, usize) {
     let mut offset = 0;
-    let (mut document_offset, mut lines_before) = (0, 0);
+    let mut document_offset = 0;
+    let mut lines_before = 0;
     for (index, content) in text.split_inclusive('\n').enumerate().take(line) {
         if content.starts_with("---") {
-            (document_offset, lines_before) = (offset, index);
+            document_offset = offset;
+            lines_before = index;
         }
         offset += content.len();
     }

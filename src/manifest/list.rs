@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use kubernetes_yaml::Node;
 
 use super::check_without_cluster::read_required;
-use super::error::{Fault, Problem};
+use super::error::{LineFault, Problem};
 
 /// Returns the objects of one document.
 ///
 /// As in kubectl, every document with `items` is a List (`unstructured.IsList`), Lists in Lists follow the other items
-/// of their List (`FlattenListVisitor`), and an item that has neither `apiVersion` nor `kind` gets those that the List
-/// implies. But an object with a name and empty `items` is a fault: kubectl skips such an object. If we skipped it,
+/// of their List (`FlattenListVisitor`), and an item that has neither `apiVersion` nor `kind` gets both from the List.
+/// But an object with a name and empty `items` is a fault: kubectl skips such an object. If we skipped it,
 /// apply would prune it.
-pub(super) fn flatten_lists(document: Node) -> Vec<Result<Node, Fault>> {
+pub(super) fn flatten_lists(document: Node) -> Vec<Result<Node, LineFault>> {
     let mut objects = Vec::new();
     let mut lists = VecDeque::from([document]);
     while let Some(node) = lists.pop_front() {
@@ -38,32 +38,33 @@ pub(super) fn flatten_lists(document: Node) -> Vec<Result<Node, Fault>> {
 }
 
 /// Returns the items of a List, with the `apiVersion` and `kind` that the List implies.
-fn take_items(mut list: Node) -> Result<Vec<Node>, Fault> {
+fn take_items(mut list: Node) -> Result<Vec<Node>, LineFault> {
     let api_version = read_required(&list, "apiVersion")?.to_owned();
     let kind = read_required(&list, "kind")?;
     let item_kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
     // `kind: List` is always a List, even with a name.
-    let may_be_object = kind != "List" && has_name(&list);
+    let is_named_object = kind != "List" && has_name(&list);
     let Some(entry) = list.take("items") else {
         return Ok(Vec::new());
     };
     let line = entry.position().line();
     let value = entry.into_value();
-    if may_be_object && is_empty(&value) {
-        return Err((line, Problem::NamedList));
+    if is_named_object && is_empty(&value) {
+        return Err(LineFault::new(line, Problem::NamedList));
     }
     if value.is_null() {
         return Ok(Vec::new());
     }
     let mut items = value
         .into_items()
-        .map_err(|other| (line, Problem::Items(other.description())))?;
+        .map_err(|other| LineFault::new(line, Problem::Items(other.description())))?;
     for item in &mut items {
         if !item.is_mapping() {
-            return Err((item.position().line(), Problem::Items(item.description())));
+            let problem = Problem::Items(item.description());
+            return Err(LineFault::new(item.position().line(), problem));
         }
-        let is_bare = item.get("apiVersion").is_none() && item.get("kind").is_none();
-        if is_bare && !item_kind.is_empty() {
+        let has_no_type = item.get("apiVersion").is_none() && item.get("kind").is_none();
+        if has_no_type && !item_kind.is_empty() {
             item.set_implied("apiVersion", &api_version);
             item.set_implied("kind", &item_kind);
         }
@@ -76,6 +77,8 @@ fn is_empty(items: &Node) -> bool {
 }
 
 fn has_name(object: &Node) -> bool {
-    let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
-    name.is_some_and(|name| !name.is_null())
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"))
+        .is_some_and(|name| !name.is_null())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::error::LineFault;
 use super::read_in_parallel::to_manifests;
 use super::{Manifest, Problem, Source};
 
@@ -25,19 +26,19 @@ pub enum StreamError {
     TooHeavy,
 }
 
-/// Reads the manifests of a text in order and calls `found` for each one.
+/// Reads the manifests of a text in order and calls `visit` for each one.
 ///
 /// # Errors
 ///
 /// The first fault. The documents after it are not read.
-pub fn read_each_manifest(text: &str, found: impl FnMut(Manifest)) -> Result<(), StreamError> {
-    read_each_within(text, MAX_WEIGHT, found)
+pub fn read_each_manifest(text: &str, visit: impl FnMut(Manifest)) -> Result<(), StreamError> {
+    read_each_within(text, MAX_WEIGHT, visit)
 }
 
 fn read_each_within(
     text: &str,
     max_weight: usize,
-    mut found: impl FnMut(Manifest),
+    mut visit: impl FnMut(Manifest),
 ) -> Result<(), StreamError> {
     let source = Arc::new(Source::StandardInput);
     let mut weight = 0;
@@ -48,11 +49,12 @@ fn read_each_within(
         }
         for manifest in to_manifests(&source, document) {
             match manifest {
-                Ok(manifest) => found(manifest),
+                Ok(manifest) => visit(manifest),
                 Err(faults) => {
-                    let first = faults.into_iter().next();
-                    let error = first.map(|(line, problem)| StreamError::Unreadable { line, problem });
-                    return error.map_or(Ok(()), Err);
+                    return match faults.into_iter().next() {
+                        Some(LineFault { line, problem }) => Err(StreamError::Unreadable { line, problem }),
+                        None => Ok(()),
+                    };
                 }
             }
         }
@@ -77,10 +79,11 @@ mod tests {
         let text = format!("{one}# nothing\n---\n{two}");
         assert_eq!(names(&text).expect("manifests"), ["one", "two"]);
         let text = format!("{one}kind: [}}\n---\n{two}");
-        let mut seen = Vec::new();
-        let error = read_each_manifest(&text, |manifest| seen.push(manifest.name)).expect_err("a fault");
+        let mut manifest_names = Vec::new();
+        let error =
+            read_each_manifest(&text, |manifest| manifest_names.push(manifest.name)).expect_err("a fault");
         assert!(error.to_string().starts_with("line 5: "), "{error}");
-        assert_eq!(seen, ["one"]);
+        assert_eq!(manifest_names, ["one"]);
     }
 
     #[test]
@@ -95,8 +98,8 @@ mod tests {
             ("List", "two", "[]", Some(0)),
         ] {
             let text = format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\nitems: {items}\n");
-            let read = names(&text).ok().map(|names| names.len());
-            assert_eq!(read, expected, "{text}");
+            let count = names(&text).ok().map(|names| names.len());
+            assert_eq!(count, expected, "{text}");
         }
     }
 
@@ -107,12 +110,13 @@ mod tests {
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one}}\na: &b [x, x, x, x]\nc: [{items}]\n---\n"
         );
         let most = 1 << 20;
-        let mut read = 0;
-        read_each_within(&document, most, |_| read += 1).expect("a manifest");
-        assert_eq!(read, 1);
-        read = 0;
-        let error = read_each_within(&document.repeat(20), most, |_| read += 1).expect_err("too heavy");
+        let mut manifest_count = 0;
+        read_each_within(&document, most, |_| manifest_count += 1).expect("a manifest");
+        assert_eq!(manifest_count, 1);
+        manifest_count = 0;
+        let error =
+            read_each_within(&document.repeat(20), most, |_| manifest_count += 1).expect_err("too heavy");
         assert!(matches!(error, StreamError::TooHeavy), "{error}");
-        assert!((1..20).contains(&read), "{read}");
+        assert!((1..20).contains(&manifest_count), "{manifest_count}");
     }
 }

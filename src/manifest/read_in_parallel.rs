@@ -6,7 +6,7 @@ use std::{io, panic, thread};
 
 use kubernetes_yaml::{Budget, Errors, Node, Part};
 
-use super::error::Fault;
+use super::error::LineFault;
 use super::{FaultPlace, MAX_FAULTS, Manifest, ManifestError, Position, Problem, Source};
 use super::{check_without_cluster, list, source};
 
@@ -52,9 +52,10 @@ impl ReadManifests {
             }
             Err(problem) => {
                 let place = FaultPlace::Source(source);
-                let errors = vec![ManifestError { place, problem }];
-                let manifests = Vec::new();
-                Self { manifests, errors }
+                Self {
+                    manifests: Vec::new(),
+                    errors: vec![ManifestError { place, problem }],
+                }
             }
         }
     }
@@ -72,10 +73,15 @@ impl ReadManifests {
         {
             match manifest {
                 Ok(manifest) => reading.manifests.push(manifest),
-                Err(faults) => reading.add_errors_up_to_limit(faults.into_iter().map(|(line, problem)| {
-                    let source = Arc::clone(source);
-                    let place = FaultPlace::Line(Position { source, line });
-                    ManifestError { place, problem }
+                Err(faults) => reading.add_errors(faults.into_iter().map(|fault| {
+                    let position = Position {
+                        source: Arc::clone(source),
+                        line: fault.line,
+                    };
+                    ManifestError {
+                        place: FaultPlace::Line(position),
+                        problem: fault.problem,
+                    }
                 })),
             }
             if reading.errors.len() > MAX_FAULTS {
@@ -87,22 +93,22 @@ impl ReadManifests {
 
     /// Reads items in parallel. Once there are more faults than the report prints, no further item is begun.
     fn from_items_in_parallel<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
-        let faults = AtomicUsize::new(0);
-        let has_enough = || faults.load(Ordering::SeqCst) > MAX_FAULTS;
+        let fault_count = AtomicUsize::new(0);
+        let has_enough = || fault_count.load(Ordering::SeqCst) > MAX_FAULTS;
         let readings = map_until(items, has_enough, |item| {
             let reading = read(item);
-            faults.fetch_add(reading.errors.len(), Ordering::SeqCst);
+            fault_count.fetch_add(reading.errors.len(), Ordering::SeqCst);
             reading
         });
         let mut all = Self::default();
         for reading in readings {
             all.manifests.extend(reading.manifests);
-            all.add_errors_up_to_limit(reading.errors);
+            all.add_errors(reading.errors);
         }
         all
     }
 
-    fn add_errors_up_to_limit(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
+    fn add_errors(&mut self, errors: impl IntoIterator<Item = ManifestError>) {
         let room = (MAX_FAULTS + 1).saturating_sub(self.errors.len());
         self.errors.extend(errors.into_iter().take(room));
     }
@@ -112,20 +118,22 @@ impl ReadManifests {
 pub(super) fn to_manifests(
     source: &Arc<Source>,
     document: Result<Node, Errors>,
-) -> impl Iterator<Item = Result<Manifest, Vec<Fault>>> {
+) -> impl Iterator<Item = Result<Manifest, Vec<LineFault>>> {
     let (objects, faults) = match document {
         Ok(document) => (list::flatten_lists(document), None),
         Err(errors) => {
             let faults = errors
                 .into_iter()
-                .map(|error| (error.position.line(), error.problem.into()));
-            (Vec::new(), Some(Err(faults.collect())))
+                .map(|error| LineFault::new(error.position.line(), error.problem.into()))
+                .collect();
+            (Vec::new(), Some(Err(faults)))
         }
     };
-    let manifests = objects.into_iter().map(|object| {
-        check_without_cluster::check_and_make_manifest(source, &object.map_err(|fault| vec![fault])?)
-    });
-    faults.into_iter().chain(manifests)
+    faults.into_iter().chain(
+        objects.into_iter().map(|object| {
+            check_without_cluster::parse_manifest(source, &object.map_err(|fault| vec![fault])?)
+        }),
+    )
 }
 
 /// Calls `work` for the items on all processors until `has_enough` returns true, and returns the results in the
@@ -138,8 +146,11 @@ fn map_until<T: Send, R: Send>(
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = processors.min(MAX_THREADS).min(items.len());
     if threads <= 1 {
-        let until_enough = items.into_iter().take_while(|_| !has_enough());
-        return until_enough.map(work).collect();
+        return items
+            .into_iter()
+            .take_while(|_| !has_enough())
+            .map(work)
+            .collect();
     }
     let queue = Mutex::new(items.into_iter().enumerate());
     let take_next = || {
@@ -147,25 +158,25 @@ fn map_until<T: Send, R: Send>(
         if has_enough() { None } else { queue.next() }
     };
     let work_on_share = || {
-        let mut done = Vec::new();
+        let mut results = Vec::new();
         while let Some((index, item)) = take_next() {
-            done.push((index, work(item)));
+            results.push((index, work(item)));
         }
-        done
+        results
     };
-    let mut done = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work_on_share)).collect();
-        let mut done = work_on_share();
-        for other in others {
-            match other.join() {
-                Ok(more) => done.extend(more),
-                Err(panicked) => panic::resume_unwind(panicked),
+    let mut results = thread::scope(|scope| {
+        let threads: Vec<_> = (1..threads).map(|_| scope.spawn(work_on_share)).collect();
+        let mut results = work_on_share();
+        for thread in threads {
+            match thread.join() {
+                Ok(share) => results.extend(share),
+                Err(panic) => panic::resume_unwind(panic),
             }
         }
-        done
+        results
     });
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
@@ -183,10 +194,10 @@ mod tests {
 
     #[test]
     fn work_ends_when_results_are_enough() {
-        let seen = AtomicUsize::new(0);
-        let is_enough = || seen.load(Ordering::SeqCst) >= 10;
+        let work_count = AtomicUsize::new(0);
+        let is_enough = || work_count.load(Ordering::SeqCst) >= 10;
         let work = |item: usize| {
-            seen.fetch_add(1, Ordering::SeqCst);
+            work_count.fetch_add(1, Ordering::SeqCst);
             item
         };
         let results = map_until((0..1000).collect(), is_enough, work);

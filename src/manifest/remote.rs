@@ -24,7 +24,7 @@ use crate::model::text::format_os_error;
 /// The number of attempts at one URL (`defaultHttpGetAttempts` of kubectl).
 const MAX_ATTEMPTS: u32 = 3;
 /// The pause between two attempts.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The limit of redirects that are followed.
 const MAX_REDIRECTS: u32 = 10;
@@ -65,7 +65,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    /// Returns what to type next.
+    /// Returns the hint: what to type next.
     pub(super) fn hint(&self) -> String {
         match self {
             Self::Address => "write it as https://HOST/PATH".to_owned(),
@@ -106,10 +106,12 @@ fn fetch_with_retries_until(url: &str, deadline: Instant) -> Result<Vec<u8>, Pro
     loop {
         match follow_redirects(&mut agents, &target, deadline) {
             Err(Problem::Remote(error))
-                if attempt < MAX_ATTEMPTS && error.is_transient() && Instant::now() + PAUSE < deadline => {}
+                if attempt < MAX_ATTEMPTS
+                    && error.is_transient()
+                    && Instant::now() + RETRY_PAUSE < deadline => {}
             result => return result,
         }
-        sleep(PAUSE);
+        sleep(RETRY_PAUSE);
         attempt += 1;
     }
 }
@@ -164,7 +166,7 @@ fn follow_redirects(
     let mut target = target.clone();
     for _ in 0..=MAX_REDIRECTS {
         let response = get(&agents.find_or_build_agent(&target.uri)?, &target, deadline)?;
-        match location_of_redirect(&response) {
+        match redirect_location(&response) {
             Some(location) => target = target.resolve_redirect(&location)?,
             None => return read_manifest(response),
         }
@@ -173,9 +175,9 @@ fn follow_redirects(
 }
 
 fn get(agent: &Agent, target: &UrlWithCredentials, deadline: Instant) -> Result<Response<Body>, RemoteError> {
-    let left = deadline.saturating_duration_since(Instant::now());
+    let time_left = deadline.saturating_duration_since(Instant::now());
     let config = agent.get(&target.uri).config();
-    let mut request = config.timeout_global(Some(left)).build();
+    let mut request = config.timeout_global(Some(time_left)).build();
     if let Some(credentials) = &target.credentials {
         request = request.header(
             header::AUTHORIZATION,
@@ -186,7 +188,7 @@ fn get(agent: &Agent, target: &UrlWithCredentials, deadline: Instant) -> Result<
 }
 
 /// Returns the Location header of a redirect; `None` if the response is not a redirect.
-fn location_of_redirect(response: &Response<Body>) -> Option<String> {
+fn redirect_location(response: &Response<Body>) -> Option<String> {
     let is_redirect = matches!(
         response.status(),
         StatusCode::MOVED_PERMANENTLY
@@ -195,7 +197,10 @@ fn location_of_redirect(response: &Response<Body>) -> Option<String> {
             | StatusCode::TEMPORARY_REDIRECT
             | StatusCode::PERMANENT_REDIRECT
     );
-    let location = response.headers().get(header::LOCATION).filter(|_| is_redirect)?;
+    if !is_redirect {
+        return None;
+    }
+    let location = response.headers().get(header::LOCATION)?;
     Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
 }
 

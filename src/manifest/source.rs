@@ -57,7 +57,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => {
-                let path = without_url_secrets(&path.to_string_lossy());
+                let path = hide_url_secrets(&path.to_string_lossy());
                 if path.is_empty() || path.chars().any(char::is_control) {
                     write!(f, "{path:?}")
                 } else {
@@ -65,13 +65,13 @@ impl fmt::Display for Source {
                 }
             }
             Self::StandardInput => f.write_str("standard input"),
-            Self::Url(url) => write!(f, "{}", without_url_secrets(url).escape_debug()),
+            Self::Url(url) => write!(f, "{}", hide_url_secrets(url).escape_debug()),
             Self::Kustomization { directory, document } => {
                 // An `@` in the name of a directory does not end a password.
                 let directory = if Path::new(directory).is_dir() {
                     directory.clone()
                 } else {
-                    without_secrets_of_repository_address(directory)
+                    hide_repository_secrets(directory)
                 };
                 write!(f, "kustomization {}", directory.escape_debug())?;
                 document.map_or(Ok(()), |number| write!(f, ", document {number}"))
@@ -91,16 +91,16 @@ fn is_url(argument: &str) -> bool {
 /// Returns the text without the parts of a URL that may be secret: its query and fragment, and everything between `://`
 /// and the last `@`. The last one, because a user may forget to escape an `@` in a password. If the query may hold the
 /// last `@`, all after `://` is removed. kustomize turns `://` into `:/` when it takes a URL for a path.
-fn without_url_secrets(text: &str) -> String {
+fn hide_url_secrets(text: &str) -> String {
     if text.contains(":/") {
-        without_secrets_of_repository_address(text)
+        hide_repository_secrets(text)
     } else {
         text.to_owned()
     }
 }
 
 /// Returns the address of a repository, which may have no scheme, without the parts that may be secret.
-fn without_secrets_of_repository_address(text: &str) -> String {
+fn hide_repository_secrets(text: &str) -> String {
     let (scheme, rest) = match text.split_once(":/") {
         // All slashes of `https://` belong to the scheme.
         Some((_, after)) => text.split_at(text.len() - after.trim_start_matches('/').len()),
@@ -120,18 +120,18 @@ fn without_secrets_of_repository_address(text: &str) -> String {
 
 /// Returns the message of a program without the parts of URLs that may be secret. The program's argument is masked as a
 /// whole, because it may have blanks; all other URLs are masked word by word.
-pub(super) fn message_without_url_secrets(message: &str, argument: &str) -> String {
+pub(super) fn hide_secrets_in_message(message: &str, argument: &str) -> String {
     message
-        .replace(argument, &without_url_secrets(argument))
+        .replace(argument, &hide_url_secrets(argument))
         .split_inclusive(char::is_whitespace)
-        .map(without_url_secrets_of_word)
+        .map(hide_secrets_in_word)
         .collect()
 }
 
 /// Removes the parts of a URL that may be secret from a word. The quotation mark and the blank after the word stay.
-fn without_url_secrets_of_word(word: &str) -> String {
+fn hide_secrets_in_word(word: &str) -> String {
     let text = word.trim_end().trim_end_matches(['\'', '"']);
-    format!("{}{}", without_url_secrets(text), &word[text.len()..])
+    format!("{}{}", hide_url_secrets(text), &word[text.len()..])
 }
 
 /// Reads the text of a source.
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn standard_input_is_read_once_and_to_a_bound() {
         let sources = ["-", "-"].map(Source::from_filename_flag);
-        let read = read_with_standard_input(&sources, Recursion::Flat, io::empty());
-        assert_eq!(problems(read), ["standard input can be read only once"]);
-        let read = read_with_standard_input(&sources[..1], Recursion::Flat, io::repeat(b' '));
-        assert_eq!(problems(read), ["larger than 256 MiB"]);
+        let result = read_with_standard_input(&sources, Recursion::Flat, io::empty());
+        assert_eq!(problems(result), ["standard input can be read only once"]);
+        let result = read_with_standard_input(&sources[..1], Recursion::Flat, io::repeat(b' '));
+        assert_eq!(problems(result), ["larger than 256 MiB"]);
     }
 
     #[test]
@@ -225,16 +225,16 @@ mod tests {
         let url = "https://me:SEC RET@a.b/c?x=SECRET";
         let said = format!("cannot fetch '{url}'\nfrom git::https://me:SECRET@d.e/f?token=SECRET now");
         assert_eq!(
-            message_without_url_secrets(&said, url),
+            hide_secrets_in_message(&said, url),
             "cannot fetch 'https://…@a.b/c?…'\nfrom git::https://…@d.e/f?… now"
         );
         let cleaned = "evalsymlink failure on '/k/https:/user:S3CRET@h/x.yaml?sig=S3CRET' : no";
         assert_eq!(
-            message_without_url_secrets(cleaned, url),
+            hide_secrets_in_message(cleaned, url),
             "evalsymlink failure on '/k/https:/…@h/x.yaml?…' : no"
         );
         assert_eq!(
-            without_url_secrets("https://h/x#access_token=S3CRET"),
+            hide_url_secrets("https://h/x#access_token=S3CRET"),
             "https://h/x?…"
         );
     }

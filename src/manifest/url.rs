@@ -1,4 +1,4 @@
-//! The URL of a manifest, its credentials, and the URL that a redirect leads to. Pure.
+//! The URL of a manifest, its credentials, and the URL that a redirect leads to.
 //!
 //! Credentials stay with the scheme, host and port that they were given for.
 
@@ -39,7 +39,7 @@ impl UrlWithCredentials {
     }
 
     /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses a redirect from https to http. The result
-    /// has the credentials of the header, else those of this URL if scheme, host and port are the same.
+    /// has the credentials of the header, else the credentials of this URL if scheme, host and port are the same.
     pub(super) fn resolve_redirect(&self, location: &str) -> Result<Self, RemoteError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();
@@ -120,23 +120,23 @@ fn has_scheme(reference: &str) -> bool {
 
 /// Resolves the `.` and `..` of an absolute path.
 fn resolve_dot_segments(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
+    let mut resolved: Vec<&str> = Vec::new();
     let mut segments = path.split('/').skip(1).peekable();
     while let Some(segment) = segments.next() {
         let is_last = segments.peek().is_none();
         match segment {
             "." | ".." => {
                 if segment == ".." {
-                    kept.pop();
+                    resolved.pop();
                 }
                 if is_last {
-                    kept.push("");
+                    resolved.push("");
                 }
             }
-            segment => kept.push(segment),
+            segment => resolved.push(segment),
         }
     }
-    format!("/{}", kept.join("/"))
+    format!("/{}", resolved.join("/"))
 }
 
 /// Returns `user:password` of a URL, both decoded; a user alone has an empty password.

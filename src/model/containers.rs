@@ -11,7 +11,7 @@ use super::resource::Resource;
 /// The contents of a namespace or of a CRD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// The objects in the container, except those that are being deleted.
+    /// The objects in the container, except objects that are being deleted.
     pub objects: Vec<HeldObject>,
     /// The resources that could not be listed, so that it is unknown whether the container has objects of them.
     pub unknown: Vec<String>,

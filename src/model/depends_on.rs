@@ -145,13 +145,13 @@ mod tests {
 
     #[test]
     fn a_fault_in_the_annotation_of_a_live_object_leaves_its_valid_references() {
-        let read = |text| Dependencies::from_annotations(&BTreeMap::from([(DEPENDS_ON, text)]));
+        let parse = |text| Dependencies::from_annotations(&BTreeMap::from([(DEPENDS_ON, text)]));
         assert_eq!(
             Dependencies::from_annotations(&BTreeMap::new()),
             Dependencies::default()
         );
-        assert_eq!(read("/Namespace/shop").objects.len(), 1);
-        let faulty = read("/Namespace/shop,what");
+        assert_eq!(parse("/Namespace/shop").objects.len(), 1);
+        let faulty = parse("/Namespace/shop,what");
         assert_eq!(faulty.objects, [key("", "Namespace", None, "shop")]);
         assert_eq!(faulty.fault, Some(MalformedReference("what".to_owned())));
     }

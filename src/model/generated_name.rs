@@ -12,17 +12,17 @@ const HASH_LENGTH: usize = 10;
 
 /// Returns the name without the hash of the content that kustomize and `kubectl create --append-hash` append; `None` if
 /// the name does not end with such a hash.
-pub fn without_content_hash(name: &str) -> Option<&str> {
-    without_suffix(name, HASH_LENGTH, HASH_LETTERS)
+pub fn strip_content_hash(name: &str) -> Option<&str> {
+    strip_suffix(name, HASH_LENGTH, HASH_LETTERS)
 }
 
 /// Returns the name without a hash of the content or a suffix of `generateName`; `None` if the name ends with neither.
-pub fn without_generated_suffix(name: &str) -> Option<&str> {
-    without_content_hash(name).or_else(|| without_suffix(name, RANDOM_LENGTH, RANDOM_LETTERS))
+pub fn strip_generated_suffix(name: &str) -> Option<&str> {
+    strip_content_hash(name).or_else(|| strip_suffix(name, RANDOM_LENGTH, RANDOM_LETTERS))
 }
 
 /// Returns the name without a hyphen and `length` of these letters at its end.
-fn without_suffix<'n>(name: &'n str, length: usize, letters: &str) -> Option<&'n str> {
+fn strip_suffix<'n>(name: &'n str, length: usize, letters: &str) -> Option<&'n str> {
     let (stem, suffix) = name.rsplit_once('-')?;
     let is_generated = suffix.len() == length && suffix.chars().all(|letter| letters.contains(letter));
     (is_generated && !stem.is_empty()).then_some(stem)
@@ -45,8 +45,8 @@ mod tests {
             ("-5m2k8t4h9b", None, None),
             ("app", None, None),
         ] {
-            assert_eq!(without_content_hash(name), of_content, "{name}");
-            assert_eq!(without_generated_suffix(name), of_either, "{name}");
+            assert_eq!(strip_content_hash(name), of_content, "{name}");
+            assert_eq!(strip_generated_suffix(name), of_either, "{name}");
         }
     }
 }

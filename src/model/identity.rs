@@ -182,19 +182,19 @@ mod tests {
             GroupKind::new("example.com", "Config-Map"),
             GroupKind::new("example.com", "Config"),
         ];
-        let mut written: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+        let mut texts: Vec<String> = kinds.iter().map(ToString::to_string).collect();
         kinds.sort();
-        written.sort();
+        texts.sort();
         let sorted: Vec<String> = kinds.iter().map(ToString::to_string).collect();
-        assert_eq!(sorted, written);
+        assert_eq!(sorted, texts);
     }
 
     #[test]
     fn api_version_is_read_and_written_back() {
         for (api_version, group, version) in [("v1", "", "v1"), ("apps/v1", "apps", "v1")] {
-            let read = GroupVersionKind::from_api_version(api_version, "X");
-            assert_eq!((read.group.as_str(), read.version.as_str()), (group, version));
-            assert_eq!(read.api_version(), api_version);
+            let kind = GroupVersionKind::from_api_version(api_version, "X");
+            assert_eq!((kind.group.as_str(), kind.version.as_str()), (group, version));
+            assert_eq!(kind.api_version(), api_version);
         }
     }
 }

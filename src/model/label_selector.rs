@@ -166,18 +166,18 @@ struct Tokens<'t> {
 
 impl<'t> Tokens<'t> {
     fn peek(&self) -> &'t str {
-        let rest = self.rest.trim_start();
-        let Some(first) = rest.chars().next() else {
+        let text = self.rest.trim_start();
+        let Some(first) = text.chars().next() else {
             return "";
         };
         let length = match first {
-            '!' | '=' if rest[1..].starts_with('=') => 2,
+            '!' | '=' if text[1..].starts_with('=') => 2,
             '(' | ')' | ',' | '<' | '>' | '!' | '=' => 1,
-            _ => rest
+            _ => text
                 .find(|sign: char| sign.is_whitespace() || "(),<>!=".contains(sign))
-                .unwrap_or(rest.len()),
+                .unwrap_or(text.len()),
         };
-        &rest[..length]
+        &text[..length]
     }
 
     fn next(&mut self) -> &'t str {

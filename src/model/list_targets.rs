@@ -58,16 +58,19 @@ impl ListTargets {
 
     /// Adds the resources whose group-kinds are not among the targets yet.
     pub fn add_resources_of_new_kinds(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
-        let mut known = self.group_kinds();
-        let new = resources
-            .into_iter()
-            .filter(|resource| known.insert(resource.group_kind()));
-        self.resources.extend(new);
+        let mut group_kinds = self.group_kinds();
+        self.resources.extend(
+            resources
+                .into_iter()
+                .filter(|resource| group_kinds.insert(resource.group_kind())),
+        );
     }
 
     fn group_kinds(&self) -> BTreeSet<GroupKind> {
-        let resources = self.resources.iter();
-        resources.map(|resource| resource.group_kind()).collect()
+        self.resources
+            .iter()
+            .map(|resource| resource.group_kind())
+            .collect()
     }
 
     /// Returns whether every collection of `other` is among these targets.
@@ -83,11 +86,13 @@ impl ListTargets {
         record: &Record,
         parent_namespace: Option<&str>,
     ) -> [Self; 2] {
-        let resources = self.resources.iter().cloned();
-        let (mut recorded, unrecorded): (Vec<_>, Vec<_>) =
-            resources.partition(|resource| record.group_kinds.contains(&resource.group_kind()));
+        let (mut recorded, unrecorded): (Vec<_>, Vec<_>) = self
+            .resources
+            .iter()
+            .cloned()
+            .partition(|resource| record.group_kinds.contains(&resource.group_kind()));
         recorded.retain(|resource| resource.scope == Scope::Namespaced);
-        let outside = self.namespaces.iter().filter(|namespace| {
+        let unrecorded_namespaces = self.namespaces.iter().filter(|namespace| {
             !record.additional_namespaces.contains(*namespace) && Some(namespace.as_str()) != parent_namespace
         });
         [
@@ -97,7 +102,7 @@ impl ListTargets {
             },
             Self {
                 resources: recorded,
-                namespaces: outside.cloned().collect(),
+                namespaces: unrecorded_namespaces.cloned().collect(),
             },
         ]
     }

@@ -52,6 +52,37 @@ pub struct Live {
     pub dependencies: Dependencies,
 }
 
+impl Live {
+    /// Returns the first owner of the object that is not the set's parent. Owners are compared by UID, since an object
+    /// with the parent's kind and name but another UID is not the parent.
+    pub fn foreign_owner(&self, parent_uid: Option<&str>) -> Option<&OwnerReference> {
+        self.owners
+            .iter()
+            .find(|owner| parent_uid != Some(owner.uid.as_str()))
+    }
+
+    /// Returns whether one of these field managers owns the part-of label. Some controllers copy the labels of an
+    /// object to the objects that they create; such copies are not members.
+    pub fn has_part_of_label_written_by(&self, appliers: &BTreeSet<String>) -> bool {
+        self.part_of_writers
+            .iter()
+            .any(|writer| appliers.contains(writer))
+    }
+
+    /// Returns whether an admission policy or webhook has removed the part-of label from a write: a field manager owns
+    /// the label, but the object does not have it. If another client removes a label, the server removes it from
+    /// `managedFields`, too.
+    pub fn has_lost_part_of_label(&self) -> bool {
+        self.part_of.is_none() && !self.part_of_writers.is_empty()
+    }
+
+    /// Returns whether the object has a copied label, and an owner other than the set's parent. Such an object is not a
+    /// member, and the garbage collector deletes it after its owner.
+    pub fn is_copy_with_foreign_owner(&self, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> bool {
+        self.foreign_owner(parent_uid).is_some() && !self.has_part_of_label_written_by(appliers)
+    }
+}
+
 /// The state of an object that exists: present, or being deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
@@ -85,34 +116,4 @@ pub struct OwnerReference {
     pub name: String,
     /// UID of the owner.
     pub uid: String,
-}
-
-impl Live {
-    /// Returns the first owner of the object that is not the set's parent. Owners are compared by UID, since an object
-    /// with the parent's kind and name but another UID is not the parent.
-    pub fn foreign_owner(&self, parent_uid: Option<&str>) -> Option<&OwnerReference> {
-        let mut owners = self.owners.iter();
-        owners.find(|owner| parent_uid != Some(owner.uid.as_str()))
-    }
-
-    /// Returns whether one of these field managers owns the part-of label. Some controllers copy the labels of an
-    /// object to the objects that they create; such copies are not members.
-    pub fn has_part_of_label_written_by(&self, appliers: &BTreeSet<String>) -> bool {
-        self.part_of_writers
-            .iter()
-            .any(|writer| appliers.contains(writer))
-    }
-
-    /// Returns whether an admission policy or webhook has removed the part-of label from a write: a field manager owns
-    /// the label, but the object does not have it. If another client removes a label, the server removes it from
-    /// `managedFields`, too.
-    pub fn has_lost_part_of_label(&self) -> bool {
-        self.part_of.is_none() && !self.part_of_writers.is_empty()
-    }
-
-    /// Returns whether the object has a copied label, and an owner other than the set's parent. Such an object is not a
-    /// member, and the garbage collector deletes it after its owner.
-    pub fn is_copy_with_foreign_owner(&self, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> bool {
-        self.foreign_owner(parent_uid).is_some() && !self.has_part_of_label_written_by(appliers)
-    }
 }

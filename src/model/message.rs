@@ -1,4 +1,4 @@
-//! Messages for users, as values: text, details below it, and hints.
+//! Messages for users: text, details below it, and hints.
 //!
 //! A message may quote text from a cluster, a file or a URL. Such text must not look like a line, a label or a hint of
 //! this program. Therefore each line is a field or an entry of [`Message`], and a line break inside of one is escaped
@@ -166,7 +166,7 @@ impl Serialize for Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldConflict {
     pub object: ObjectKey,
-    /// The file and the line of the field in the manifest; the line of the object if that of the field is not known.
+    /// The file and the line of the field in the manifest; the line of the object if the field's line is not known.
     pub place: String,
     /// The field as the server writes it, such as `.spec.replicas`.
     pub field: String,
@@ -216,21 +216,23 @@ pub fn recreate_flag<'k>(kinds: impl IntoIterator<Item = &'k GroupKind>) -> Stri
 /// Returns the hints for objects of all these kinds: at most one for the kinds whose recreation loses no data, and at
 /// most one for the others.
 pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
-    let hints = [false, true].into_iter().filter_map(|loses_data| {
-        let alike: Vec<&RecreatableKind> = kinds
-            .iter()
-            .filter(|kind| kind.loses_data == loses_data)
-            .collect();
-        match alike.as_slice() {
-            [] => None,
-            [kind] => Some(kind.hint()),
-            kinds => Some(format!(
-                "keep the old values, give the objects other names, or recreate them with {}",
-                format_recreation_flags(kinds.iter().copied(), loses_data)
-            )),
-        }
-    });
-    hints.collect()
+    [false, true]
+        .into_iter()
+        .filter_map(|loses_data| {
+            let kinds: Vec<&RecreatableKind> = kinds
+                .iter()
+                .filter(|kind| kind.loses_data == loses_data)
+                .collect();
+            match kinds.as_slice() {
+                [] => None,
+                [kind] => Some(kind.hint()),
+                kinds => Some(format!(
+                    "keep the old values, give the objects other names, or recreate them with {}",
+                    format_recreation_flags(kinds.iter().copied(), loses_data)
+                )),
+            }
+        })
+        .collect()
 }
 
 /// Writes the flags that recreate objects of these kinds.

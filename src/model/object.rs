@@ -107,8 +107,10 @@ impl Object {
     /// Returns whether the object may embed another object with metadata, such as a Pod template. `metadata` of the
     /// object itself is the first match.
     pub fn may_embed_metadata(&self) -> bool {
-        let text = String::from_utf8_lossy(&self.text);
-        text.matches("\"metadata\":").nth(1).is_some()
+        String::from_utf8_lossy(&self.text)
+            .matches("\"metadata\":")
+            .nth(1)
+            .is_some()
     }
 
     /// Returns whether a value in the object may be null.
@@ -123,7 +125,7 @@ impl Object {
 }
 
 impl From<&Value> for Object {
-    /// Creates an object; a value that is not a mapping gives one with nothing but empty metadata.
+    /// Creates an object; a value that is not a mapping gives an object with nothing but empty metadata.
     fn from(value: &Value) -> Self {
         Self::from_fields(value.as_object().into_iter().flatten())
     }
@@ -178,17 +180,17 @@ impl Formatter for YamlSafeJson {
         if fragment.bytes().all(|byte| byte < 0x7f) {
             return writer.write_all(fragment.as_bytes());
         }
-        let mut rest = fragment;
-        while let Some(position) = rest.find(is_special_in_yaml) {
-            let (plain, special) = rest.split_at(position);
+        let mut remainder = fragment;
+        while let Some(position) = remainder.find(is_special_in_yaml) {
+            let (plain, special) = remainder.split_at(position);
             CompactFormatter.write_string_fragment(writer, plain)?;
             let mut characters = special.chars();
             if let Some(character) = characters.next() {
                 write!(writer, "\\u{:04x}", u32::from(character))?;
             }
-            rest = characters.as_str();
+            remainder = characters.as_str();
         }
-        CompactFormatter.write_string_fragment(writer, rest)
+        CompactFormatter.write_string_fragment(writer, remainder)
     }
 }
 
@@ -233,8 +235,8 @@ mod tests {
             ("b", false, false),
             ("c", false, false),
         ] {
-            let found = (object.may_mention_key(key), object.may_mention_metadata_key(key));
-            assert_eq!(found, (in_object, in_metadata), "{key}");
+            assert_eq!(object.may_mention_key(key), in_object, "{key}");
+            assert_eq!(object.may_mention_metadata_key(key), in_metadata, "{key}");
         }
     }
 

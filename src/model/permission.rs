@@ -144,8 +144,9 @@ pub struct NeededPermissions {
     pub created_namespaces: BTreeSet<String>,
 }
 
-/// The rules of a user in one namespace: `status` of a `SelfSubjectRulesReview`. Matching is that of RBAC (kubernetes,
-/// `pkg/apis/rbac/v1/evaluation_helpers.go`), with the additional wildcards of `ResourceRule` in authorization.k8s.io.
+/// The rules of a user in one namespace: `status` of a `SelfSubjectRulesReview`. The rules match as RBAC does
+/// (kubernetes, `pkg/apis/rbac/v1/evaluation_helpers.go`), with the additional wildcards of `ResourceRule` in
+/// authorization.k8s.io.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubjectRules {

@@ -139,7 +139,7 @@ impl Resource {
 
     /// Returns the path of one object, or of the collection if `name` is `None`.
     ///
-    /// If `namespace` is `None`, the collection of a namespaced resource is that of all namespaces. For a
+    /// If `namespace` is `None`, the collection of a namespaced resource spans all namespaces. For a
     /// cluster-scoped resource, `namespace` is ignored. Every part of the path is percent-encoded, so that a name
     /// cannot add a segment or a query.
     pub fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {

@@ -18,8 +18,10 @@ pub const PUBLIC_FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "type", 
 
 /// Returns the names of the fields of a Secret that may hold secret values.
 pub fn secret_fields(secret: &Value) -> impl Iterator<Item = &str> {
-    let fields = secret.as_object().into_iter().flat_map(Map::keys);
-    fields
+    secret
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys)
         .map(String::as_str)
         .filter(|field| !PUBLIC_FIELDS.contains(field))
 }

@@ -51,7 +51,7 @@ pub struct ParentObject {
     pub presence: Presence,
     /// The ApplySet labels and annotations of the parent.
     pub reading: Reading,
-    /// All annotations of the parent, including those of other programs: the server limits their total size.
+    /// All annotations of the parent, including annotations of other programs: the server limits their total size.
     pub annotations: Pairs,
     /// The runs that were under way when the parent was read.
     pub running: Vec<Run>,
@@ -67,16 +67,20 @@ impl ParentObject {
     /// Returns whether the object is a parent without faults and has at least the `expected` annotations, which
     /// [`annotations`] returns.
     pub fn has_expected_annotations(&self, expected: &Value) -> bool {
-        let mut pairs = expected.as_object().into_iter().flatten();
         matches!(self.reading, Reading::Parent(_))
-            && pairs.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
+            && expected
+                .as_object()
+                .into_iter()
+                .flatten()
+                .all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
     }
 
     /// Returns the runs under way that may add members, except the run with this id. While there are any, no run
     /// removes kinds or namespaces from the record, since new members may need them.
     pub fn adding_runs_beside<'p>(&'p self, id: &'p str) -> impl Iterator<Item = &'p Run> {
-        let running = self.running.iter();
-        running.filter(move |run| !run.takes_out && !run.has_id(id))
+        self.running
+            .iter()
+            .filter(move |run| !run.takes_out && !run.has_id(id))
     }
 
     /// Returns whether any run that may add members is under way.
@@ -87,13 +91,16 @@ impl ParentObject {
     /// Returns the run under way that has begun last, or if there is none, the last of the other runs. A run that
     /// counted as abandoned when the parent was read has that result.
     pub fn last_run(&self) -> Option<Run> {
-        let runs = History::from_annotations(&self.annotations).into_runs();
         // The order of the entries does not show it: a renewal puts an entry first, and abandoned runs are before past
-        // ones, which may be later.
-        let last = runs.into_iter().rev().max_by_key(|run| {
-            let is_under_way = run.is_running() && !self.abandoned.contains(run);
-            (is_under_way, run.time.clone())
-        })?;
+        // runs, which may be later.
+        let last = History::from_annotations(&self.annotations)
+            .into_runs()
+            .into_iter()
+            .rev()
+            .max_by_key(|run| {
+                let is_under_way = run.is_running() && !self.abandoned.contains(run);
+                (is_under_way, run.time.clone())
+            })?;
         let result = if self.abandoned.contains(&last) {
             RunResult::Abandoned
         } else {

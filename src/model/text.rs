@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// The greatest number of names or lines in a message.
-const SHOWN_NAMES: usize = 10;
+const MAX_NAMES: usize = 10;
 
-/// The placeholder for a value that must not be printed, such as one of a Secret.
+/// The placeholder for a value that must not be printed, such as a value of a Secret.
 pub const HIDDEN: &str = "***";
 
 /// Writes a number with its noun: `1 object`, `2 objects`.
@@ -16,7 +16,7 @@ pub fn counted(count: usize, noun: &str) -> String {
 
 /// Writes the first ten names, separated by commas, and the number of the others: `a, b and 3 more`.
 pub fn first_names_and_more<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
-    first_names_up_to(SHOWN_NAMES, names)
+    first_names_up_to(MAX_NAMES, names)
 }
 
 /// Writes the first `limit` names, separated by commas, and the number of the others: `a, b and 3 more`.
@@ -32,16 +32,16 @@ pub fn first_names_up_to<T: ToString>(limit: usize, names: impl IntoIterator<Ite
 /// Returns the first ten lines, and one more with the number of the others, if there are any.
 pub fn first_lines_and_more<T: ToString>(lines: impl IntoIterator<Item = T>) -> Vec<String> {
     let mut lines = lines.into_iter();
-    let mut shown: Vec<String> = lines
+    let mut first_lines: Vec<String> = lines
         .by_ref()
-        .take(SHOWN_NAMES)
+        .take(MAX_NAMES)
         .map(|line| line.to_string())
         .collect();
     let more = lines.count();
     if more > 0 {
-        shown.push(format!("and {more} more"));
+        first_lines.push(format!("and {more} more"));
     }
-    shown
+    first_lines
 }
 
 /// Parses a boolean as Go's `strconv.ParseBool` does.
@@ -60,10 +60,12 @@ pub fn format_os_error(error: &dyn std::fmt::Display) -> String {
     let Some((before, behind)) = text.split_once(" (os error ") else {
         return text;
     };
-    let rest = behind.split_once(')').map_or("", |(_, rest)| rest);
-    let mut characters = before.chars();
-    let first = characters.next().map(|first| first.to_ascii_lowercase());
-    first.into_iter().chain(characters).chain(rest.chars()).collect()
+    let mut formatted = before.to_owned();
+    if let Some(first) = formatted.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    formatted.push_str(behind.split_once(')').map_or("", |(_, after)| after));
+    formatted
 }
 
 /// Writes the warning that members may be among the objects of these resources, which cannot be listed.
@@ -80,7 +82,7 @@ pub fn members_missed_warning(unlistable_resources: &[String]) -> String {
 /// Names, messages and annotations come from clusters and files that others may have written. All output passes through
 /// this function or [`printable_text`].
 pub fn escape_as_one_line(text: &str) -> String {
-    escape_ci_runner_commands(with_escapes(text, is_hostile))
+    escape_ci_runner_commands(escape_characters(text, is_hostile))
 }
 
 /// Returns a text of several lines, with everything escaped that a terminal or a CI runner would act upon, except line
@@ -88,7 +90,7 @@ pub fn escape_as_one_line(text: &str) -> String {
 pub fn printable_text(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| {
-            escape_ci_runner_commands(with_escapes(line, |character| {
+            escape_ci_runner_commands(escape_characters(line, |character| {
                 is_hostile(character) && !"\n\t".contains(character)
             }))
         })
@@ -113,7 +115,8 @@ fn replace_ci_command_marks(text: String, replacement: &str) -> String {
     if starts.is_empty() {
         return text;
     }
-    let (mut escaped, mut end) = (String::new(), 0);
+    let mut escaped = String::new();
+    let mut end = 0;
     for start in starts {
         escaped.push_str(&text[end..start]);
         escaped.push_str(replacement);
@@ -125,8 +128,7 @@ fn replace_ci_command_marks(text: String, replacement: &str) -> String {
 
 /// Returns the byte positions of `##word[` in the text. Of more than two marks in a row, the last two count.
 fn find_ci_command_marks(text: &str) -> impl Iterator<Item = usize> {
-    let marks = text.match_indices('#').map(|(start, _)| start);
-    marks.filter(|start| {
+    text.match_indices('#').map(|(start, _)| start).filter(|start| {
         text[*start..]
             .strip_prefix("##")
             .is_some_and(completes_ci_command)
@@ -244,7 +246,7 @@ fn is_hostile(character: char) -> bool {
 }
 
 /// Replaces each character for which `is_escaped` holds by an escape of Rust's: `\u{1b}`.
-fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+fn escape_characters(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     if !text.contains(&is_escaped) {
         return text.to_owned();
     }
@@ -259,20 +261,20 @@ fn replace_characters(
     is_replaced: impl Fn(char) -> bool,
     write: impl Fn(char, &mut String),
 ) -> String {
-    text.chars().fold(String::new(), |mut written, character| {
+    let mut result = String::with_capacity(text.len());
+    for character in text.chars() {
         if is_replaced(character) {
-            write(character, &mut written);
+            write(character, &mut result);
         } else {
-            written.push(character);
+            result.push(character);
         }
-        written
-    })
+    }
+    result
 }
 
 /// Writes a duration as users write it: `1m30s`, `500ms`. Milliseconds are dropped from a minute on.
 pub fn format_duration(time: Duration) -> String {
-    let (minutes, seconds, millis) = (time.as_secs() / 60, time.as_secs() % 60, time.subsec_millis());
-    match (minutes, seconds, millis) {
+    match (time.as_secs() / 60, time.as_secs() % 60, time.subsec_millis()) {
         (0, 0, millis) => format!("{millis}ms"),
         (0, seconds, 0) => format!("{seconds}s"),
         (0, ..) => format!("{:.1}s", time.as_secs_f64()),
@@ -370,7 +372,7 @@ mod tests {
         let text = printable_json(format!("{value:#}"));
         assert!(!text.contains(|character: char| character.is_control() && character != '\n'));
         assert!(text.contains("a\\u0085b"), "{text}");
-        let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(read, value);
+        let parsed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(parsed, value);
     }
 }

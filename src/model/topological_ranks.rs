@@ -22,7 +22,7 @@ impl Rank {
 pub struct DependencyGraph {
     /// The wave of each object.
     waves: Vec<usize>,
-    /// For each object, the indices of those that an edge orders before it.
+    /// For each object, the indices of the objects that an edge orders before it.
     predecessors: Vec<Vec<usize>>,
 }
 
@@ -36,14 +36,14 @@ impl DependencyGraph {
         }
     }
 
-    /// Adds an edge: the object at index `earlier` comes before the one at index `later`.
+    /// Adds an edge: the object at index `earlier` comes before the object at index `later`.
     pub fn add_edge(&mut self, earlier: usize, later: usize) {
         self.predecessors[later].push(earlier);
     }
 
     /// Returns the rank of each object (Kahn's algorithm). An object has the first rank of its wave. If a predecessor
-    /// has that rank or a later one, the object has the rank after the latest of its predecessors, in the wave of that
-    /// one.
+    /// has that rank or a later one, the object has the rank after its latest predecessor, in the wave of that
+    /// predecessor.
     ///
     /// # Errors
     ///
@@ -53,11 +53,12 @@ impl DependencyGraph {
         // For each object, the number of predecessors without a final rank.
         let mut unranked: Vec<usize> = self.predecessors.iter().map(Vec::len).collect();
         let successors = self.successors();
-        let ready = (0..unranked.len()).filter(|index| unranked[*index] == 0);
-        let mut ready: VecDeque<usize> = ready.collect();
-        let mut ranked = 0;
+        let mut ready: VecDeque<usize> = (0..unranked.len())
+            .filter(|index| unranked[*index] == 0)
+            .collect();
+        let mut ranked_count = 0;
         while let Some(earlier) = ready.pop_front() {
-            ranked += 1;
+            ranked_count += 1;
             let next_rank = Rank {
                 depth: ranks[earlier].depth + 1,
                 ..ranks[earlier]
@@ -72,14 +73,14 @@ impl DependencyGraph {
                 }
             }
         }
-        if ranked == ranks.len() {
+        if ranked_count == ranks.len() {
             Ok(ranks)
         } else {
             Err(self.find_cycle(&unranked))
         }
     }
 
-    /// Returns, for each object, the indices of those that an edge orders after it.
+    /// Returns, for each object, the indices of the objects that an edge orders after it.
     fn successors(&self) -> Vec<Vec<usize>> {
         let mut successors = vec![Vec::new(); self.predecessors.len()];
         for (later, predecessors) in self.predecessors.iter().enumerate() {
@@ -102,8 +103,8 @@ impl DependencyGraph {
                 break;
             }
             path.push(index);
-            let mut predecessors = self.predecessors[index].iter();
-            next = predecessors
+            next = self.predecessors[index]
+                .iter()
                 .find(|earlier| unranked_predecessor_counts[**earlier] > 0)
                 .copied();
         }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 /// Argo CD's annotation for options of one object: a comma-separated list.
 const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 
-/// Each key with the values that mean "keep", in lower case. Each entry of a comma-separated list is compared, without
-/// regard to case and blanks: Argo CD has lists, and Helm and Flux ignore case. Where a tool reads its value more
-/// strictly, this errs towards keeping the object.
-const KEEPING: [(&str, &[&str]); 12] = [
+/// The annotations that keep objects, each with its values in lower case. Each entry of a comma-separated list is
+/// compared, without regard to case and blanks: Argo CD has lists, and Helm and Flux ignore case. Where a tool reads
+/// its value more strictly, this errs towards keeping the object.
+const KEEP_ANNOTATIONS: [(&str, &[&str]); 12] = [
     ("helm.sh/resource-policy", &["keep"]),
     ("werf.io/resource-policy", &["keep", "skip-delete"]),
     ("werf.io/ownership", &["anyone"]),
@@ -29,26 +29,43 @@ const KEEPING: [(&str, &[&str]); 12] = [
     ("kluctl.io/skip-delete", &["true"]),
 ];
 
-/// The end of the keys of Flux, its operator and Timoni. They read these keys from annotations and from labels
-/// (`fluxcd/pkg/ssa`, `AnyInMetadata`).
-const FLUX_PRUNE: &str = "/prune";
+/// The end of the keys that are read from labels, too: Flux, its operator and Timoni do so (`fluxcd/pkg/ssa`,
+/// `AnyInMetadata`).
+const SUFFIX_ALSO_READ_FROM_LABELS: &str = "/prune";
+
+/// The entry of Argo CD's options that asks to prune the object last.
+const PRUNE_LAST: &str = "PruneLast=true";
+
+/// Flux's key for recreation, of a label or an annotation (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+const FLUX_FORCE: &str = "kustomize.toolkit.fluxcd.io/force";
+/// The value of [`FLUX_FORCE`], which Flux compares without regard to case.
+const FLUX_FORCE_ENABLED: &str = "enabled";
+
+/// The two options that together make Argo CD recreate an object. With `Replace=true` alone, Argo CD updates by PUT;
+/// `Force=true` alone has no effect.
+const ARGO_CD_RECREATE: [&str; 2] = ["Force=true", "Replace=true"];
+
+/// kapp's annotation for the strategy of updates.
+const KAPP_STRATEGY: &str = "kapp.k14s.io/update-strategy";
+/// The values of [`KAPP_STRATEGY`] that recreate an object.
+const KAPP_RECREATE: [&str; 2] = ["fallback-on-replace", "always-replace"];
 
 /// Returns the label or annotation by which the user asks not to delete an object, as `key: value`.
 pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
-    KEEPING.iter().find_map(|(key, values)| {
-        let is_also_label = key.ends_with(FLUX_PRUNE);
-        let label = labels.get(key).filter(|_| is_also_label);
-        let mut found = annotations.get(key).into_iter().chain(label);
-        let value = found.find(|value| {
-            let mut entries = value.split(',');
-            entries.any(|entry| values.contains(&entry.trim().to_lowercase().as_str()))
-        })?;
-        Some(format!("{key}: {value}"))
-    })
+    for (key, keep_values) in KEEP_ANNOTATIONS {
+        let label = if key.ends_with(SUFFIX_ALSO_READ_FROM_LABELS) {
+            labels.get(key)
+        } else {
+            None
+        };
+        for value in annotations.get(key).into_iter().chain(label) {
+            if list_entries(value).any(|entry| keep_values.contains(&&*entry.to_lowercase())) {
+                return Some(format!("{key}: {value}"));
+            }
+        }
+    }
+    None
 }
-
-/// The entry of Argo CD's options that asks to prune the object last, in lower case.
-const PRUNE_LAST: &str = "prunelast=true";
 
 /// The time at which a run prunes an object, relative to other prunes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,27 +82,13 @@ impl PruneOrder {
     /// blanks, as in [`keep_annotation`].
     pub fn from_annotations(annotations: &BTreeMap<&str, &str>) -> Self {
         let options = annotations.get(SYNC_OPTIONS).copied().unwrap_or_default();
-        let mut entries = options.split(',');
-        if entries.any(|option| option.trim().eq_ignore_ascii_case(PRUNE_LAST)) {
+        if list_entries(options).any(|option| option.eq_ignore_ascii_case(PRUNE_LAST)) {
             Self::Last
         } else {
             Self::Regular
         }
     }
 }
-
-/// Flux's key for recreation, a label or an annotation, and its value, which Flux compares without regard to case
-/// (`fluxcd/pkg/ssa`, `AnyInMetadata`).
-const FLUX_FORCE: &str = "kustomize.toolkit.fluxcd.io/force";
-const FLUX_FORCE_ENABLED: &str = "enabled";
-
-/// The two options that together make Argo CD recreate an object. With `Replace=true` alone, Argo CD updates by PUT;
-/// `Force=true` alone has no effect.
-const ARGO_CD_RECREATE: [&str; 2] = ["Force=true", "Replace=true"];
-
-/// kapp's annotation for the strategy of updates, and the strategies that recreate an object.
-const KAPP_STRATEGY: &str = "kapp.k14s.io/update-strategy";
-const KAPP_RECREATE: [&str; 2] = ["fallback-on-replace", "always-replace"];
 
 /// Returns the label or annotation by which a manifest asks to delete and create an object that cannot be updated, as
 /// `key: value`. Values are compared exactly as their tools compare them. [`keep_annotation`] may be lenient, because
@@ -94,21 +97,29 @@ pub fn recreate_annotation(
     labels: &BTreeMap<&str, &str>,
     annotations: &BTreeMap<&str, &str>,
 ) -> Option<String> {
-    let both = [annotations, labels];
-    let mut of_flux = both.iter().filter_map(|pairs| pairs.get(FLUX_FORCE));
-    if let Some(value) = of_flux.find(|value| value.eq_ignore_ascii_case(FLUX_FORCE_ENABLED)) {
-        return Some(format!("{FLUX_FORCE}: {value}"));
-    }
-    if let Some(options) = annotations.get(SYNC_OPTIONS) {
-        let entries: Vec<&str> = options.split(',').map(str::trim).collect();
-        if ARGO_CD_RECREATE.iter().all(|option| entries.contains(option)) {
-            return Some(format!("{SYNC_OPTIONS}: {options}"));
+    for pairs in [annotations, labels] {
+        if let Some(value) = pairs.get(FLUX_FORCE)
+            && value.eq_ignore_ascii_case(FLUX_FORCE_ENABLED)
+        {
+            return Some(format!("{FLUX_FORCE}: {value}"));
         }
+    }
+    if let Some(options) = annotations.get(SYNC_OPTIONS)
+        && ARGO_CD_RECREATE
+            .iter()
+            .all(|option| list_entries(options).any(|entry| entry == *option))
+    {
+        return Some(format!("{SYNC_OPTIONS}: {options}"));
     }
     let strategy = annotations.get(KAPP_STRATEGY)?;
     KAPP_RECREATE
         .contains(strategy)
         .then(|| format!("{KAPP_STRATEGY}: {strategy}"))
+}
+
+/// Returns the entries of a comma-separated list, without the blanks around them.
+fn list_entries(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim)
 }
 
 #[cfg(test)]
@@ -146,8 +157,8 @@ mod tests {
             ("kluctl.io/skip-delete", "false", false),
         ];
         for (key, value, keeps) in table {
-            let found = keep_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
-            assert_eq!(found.is_some(), keeps, "{key}: {value}");
+            let annotation = keep_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
+            assert_eq!(annotation.is_some(), keeps, "{key}: {value}");
         }
     }
 
@@ -158,8 +169,8 @@ mod tests {
             ("action.timoni.sh/prune", "disabled", true),
             ("helm.sh/resource-policy", "keep", false),
         ] {
-            let found = keep_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
-            assert_eq!(found.is_some(), keeps, "{key}");
+            let annotation = keep_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
+            assert_eq!(annotation.is_some(), keeps, "{key}");
         }
     }
 
@@ -211,9 +222,9 @@ mod tests {
             ("kapp.k14s.io/update-strategy", "", false),
         ];
         for (key, value, expected) in table {
-            let found = recreate_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
-            assert_eq!(found.is_some(), expected, "{key}: {value}");
-            if let Some(entry) = found {
+            let annotation = recreate_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
+            assert_eq!(annotation.is_some(), expected, "{key}: {value}");
+            if let Some(entry) = annotation {
                 assert_eq!(entry, format!("{key}: {value}"));
             }
         }
@@ -225,8 +236,8 @@ mod tests {
             ("kustomize.toolkit.fluxcd.io/force", "enabled", true),
             ("kapp.k14s.io/update-strategy", "always-replace", false),
         ] {
-            let found = recreate_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
-            assert_eq!(found.is_some(), expected, "{key}");
+            let annotation = recreate_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
+            assert_eq!(annotation.is_some(), expected, "{key}");
         }
     }
 }

@@ -143,7 +143,7 @@ impl Seen {
         if ignored.is_empty() {
             return Self::from_object(object, salt);
         }
-        Self::from_object(&ignore::without_fields(object, ignored), salt)
+        Self::from_object(&ignore::remove_fields(object, ignored), salt)
     }
 
     /// Returns what to remember of a live parent whose own manifest is applied.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Observed, Plan, Policy, ReasonToKeep, Refusal, Risk};
 use crate::manifest::desired::Desired;
-use crate::model::generated_name::without_content_hash;
+use crate::model::generated_name::strip_content_hash;
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// The fewest members that a set must have for [`Refusal::PrunesAll`]. The members of a smaller set are often replaced
@@ -53,7 +53,7 @@ fn count_prunes_without_successor(plan: &Plan, desired: &Desired) -> usize {
 
 /// Returns the parts of a key, with the name without its content hash.
 fn without_hash(key: &ObjectKey) -> (&GroupKind, Option<&str>, &str) {
-    let stem = without_content_hash(&key.name).unwrap_or(&key.name);
+    let stem = strip_content_hash(&key.name).unwrap_or(&key.name);
     (&key.group_kind, key.namespace.as_deref(), stem)
 }
 

@@ -10,7 +10,7 @@ use super::error::unreadable_crd;
 use super::read_crd_if_allowed;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::CrdVersion;
-use crate::compare::nulls_and_pruned_fields::without_nulls_and_pruned_fields;
+use crate::compare::nulls_and_pruned_fields::remove_nulls_and_pruned_fields;
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::built_in_kinds::is_built_in;
@@ -52,7 +52,7 @@ pub async fn leave_out_forbidden_values(server: &ApiServer, desired: &mut Desire
             if may_hold_forbidden_values(member)
                 && Containers::crd_key(&member.resource) == crd_key
                 && let Some(version) = CrdVersion::from_definition(&crd, &member.resource.version)
-                && let Some(object) = without_nulls_and_pruned_fields(&member.object, &version)
+                && let Some(object) = remove_nulls_and_pruned_fields(&member.object, &version)
             {
                 member.object = object;
             }

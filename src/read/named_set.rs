@@ -47,8 +47,8 @@ impl NamedSet {
         ResolutionContext {
             discovery: &cluster.discovery,
             parent: &self.set.parent,
-            id: &self.set.id,
-            namespace: &cluster.namespace,
+            set_id: &self.set.id,
+            default_namespace: &cluster.namespace,
         }
     }
 

@@ -210,7 +210,7 @@ impl ParentObject {
         let mut history = History::from_annotations(&fields.annotations);
         let abandoned = history.take_abandoned(now);
         Self {
-            running: history.running_beside("").cloned().collect(),
+            running: history.other_running("").cloned().collect(),
             abandoned,
             reading: read_labels_and_annotations(identity, &fields.labels, &fields.annotations),
             presence: fields.presence(),

@@ -14,7 +14,7 @@ use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, NotDone, Operation, Resume};
 use crate::execute::{Interrupt, InterruptCause};
-use crate::model::history_annotation::abandonment_time;
+use crate::model::history_annotation::format_abandonment_time;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Consent, Proposal};
 use crate::read::{Cluster, KindWaits, Wanted};
@@ -183,7 +183,7 @@ impl CommandRun {
         // The lease has an age unless the run has given it back by writing its end, or has lost it.
         let listed_until = self.server.as_ref().and_then(|server| {
             let renewed = server.now().checked_sub(server.lease_age()?).ok()?;
-            abandonment_time(renewed)
+            format_abandonment_time(renewed)
         });
         if let Some(until) = listed_until {
             self.reporter.take_event(Event::Warning(format!(

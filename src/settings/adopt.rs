@@ -51,7 +51,7 @@ pub struct InventoryReference {
     pub tool: Tool,
     /// The namespace of the inventory; `None` for the namespace of the run.
     pub namespace: Option<String>,
-    /// The name by which the tool knows the inventory, such as that of a Helm release.
+    /// The name by which the tool knows the inventory, such as the name of a Helm release.
     pub name: String,
 }
 
@@ -178,18 +178,22 @@ mod tests {
             ("argocd/argocd/web", Tool::ArgoCd, Some("argocd"), "web"),
         ];
         for (text, tool, namespace, name) in table {
-            let read = InventoryReference::parse(text).expect("an inventory");
+            let reference = InventoryReference::parse(text).expect("an inventory");
             let expected = InventoryReference {
                 tool,
                 namespace: namespace.map(str::to_owned),
                 name: name.to_owned(),
             };
-            assert_eq!(read, expected);
-            assert_eq!(read.to_string(), text);
+            assert_eq!(reference, expected);
+            assert_eq!(reference.to_string(), text);
             let is_helm = tool == Tool::Helm;
-            assert_eq!(read_from_unmarked_flag(&read, true).is_ok(), is_helm, "{text}");
             assert_eq!(
-                read_from_unmarked_flag(&read, false).expect("no flag"),
+                read_from_unmarked_flag(&reference, true).is_ok(),
+                is_helm,
+                "{text}"
+            );
+            assert_eq!(
+                read_from_unmarked_flag(&reference, false).expect("no flag"),
                 UnmarkedObjects::Skip
             );
         }

@@ -17,13 +17,13 @@ use crate::compare::status::StatusRules;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::history_annotation::{LONGEST_MESSAGE, shorten_message};
+use crate::model::history_annotation::{MAX_MESSAGE_CHARS, shorten_message};
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 use crate::wait::Patience;
 
-/// Options of `apply`, and those of `diff` about the plan.
+/// Options of `apply`, and the options of `diff` about the plan.
 #[derive(Debug)]
 pub struct ApplyOptions {
     pub set: SetReference,
@@ -151,13 +151,12 @@ impl ApplyOptions {
 
     /// Returns the note that the history keeps less than the text of `--message`; `None` if it keeps all of it.
     pub fn note_on_shortened_message(&self, apply: &Apply) -> Option<String> {
-        let words = apply.message.as_ref()?.split_whitespace();
-        let typed = words.collect::<Vec<_>>().join(" ");
+        let words: Vec<&str> = apply.message.as_ref()?.split_whitespace().collect();
         match &self.writing.message {
             None => Some("--message is empty, so the history will show no message".to_owned()),
-            Some(kept) if *kept == typed => None,
-            Some(kept) => Some(format!(
-                "--message is shortened to one line of at most {LONGEST_MESSAGE} characters: {kept}"
+            Some(message) if *message == words.join(" ") => None,
+            Some(message) => Some(format!(
+                "--message is shortened to one line of at most {MAX_MESSAGE_CHARS} characters: {message}"
             )),
         }
     }
@@ -213,7 +212,7 @@ impl ApplyOptions {
             recreate,
             ..build_policy_except_recreate(flags, &field_manager)
         };
-        refuse_ready_prunes_without_pruning(&policy)?;
+        refuse_ready_without_pruning(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
@@ -246,8 +245,8 @@ impl ApplyOptions {
 
 /// Reads `--message`; `None` without the flag, or if nothing is left of its text.
 fn read_message(apply: &Apply) -> Option<String> {
-    let kept = shorten_message(apply.message.as_deref()?);
-    (!kept.is_empty()).then_some(kept)
+    let message = shorten_message(apply.message.as_deref()?);
+    (!message.is_empty()).then_some(message)
 }
 
 /// Reads `--undo-out`.
@@ -291,7 +290,7 @@ fn build_policy_except_recreate(flags: &PlanningFlags, field_manager: &str) -> P
 }
 
 /// Refuses `--prune-when=ready` with `--prune=false`.
-fn refuse_ready_prunes_without_pruning(policy: &Policy) -> Result<(), Error> {
+fn refuse_ready_without_pruning(policy: &Policy) -> Result<(), Error> {
     match (policy.prune_when, policy.pruning) {
         (PruneWhen::Ready, Pruning::Disabled) => Err(Error::usage(
             "--prune-when=ready: nothing is pruned with --prune=false",

@@ -11,17 +11,16 @@ use crate::model::text::shell_word;
 pub fn format_connection_flags_for_hints(flags: &ConnectionFlags) -> String {
     let options = &flags.options;
     let kubeconfig = options.kubeconfig.as_ref().map(|path| path.to_string_lossy());
-    let texts = [
+    let text_flags = [
         ("context", &options.context),
         ("cluster", &options.cluster),
         ("user", &options.user),
         ("server", &options.server),
         ("as", &options.impersonate),
     ];
-    let typed = texts.map(|(flag, value)| (flag, value.as_deref().map(Into::into)));
     [("kubeconfig", kubeconfig)]
         .into_iter()
-        .chain(typed)
+        .chain(text_flags.map(|(flag, value)| (flag, value.as_deref().map(Into::into))))
         .filter_map(|(flag, value)| Some(format!(" --{flag} {}", shell_word(&value?))))
         .collect()
 }

@@ -81,7 +81,7 @@ fn is_interactive() -> bool {
 }
 
 /// The value of `--tooling` that hints recommend.
-const EXAMPLE_OF_TOOLING: &str = "kubectl/v1.36.3";
+const TOOLING_EXAMPLE: &str = "kubectl/v1.36.3";
 
 /// Reads `--tooling`; without the flag, this program manages the set.
 fn read_tooling(value: Option<&str>) -> Result<Tooling, Error> {
@@ -95,22 +95,25 @@ fn read_tooling(value: Option<&str>) -> Result<Tooling, Error> {
         )
     };
     let tooling =
-        Tooling::parse(value).map_err(|error| usage(format!("--tooling {error}"), EXAMPLE_OF_TOOLING))?;
+        Tooling::parse(value).map_err(|error| usage(format!("--tooling {error}"), TOOLING_EXAMPLE))?;
     if tooling.has_real_version() {
         return Ok(tooling);
     }
     let message = format!("--tooling {value:?} has no version: expected NAME/vX.Y.Z");
     Err(match tooling.name.as_str() {
-        "kubectl" => usage(message, EXAMPLE_OF_TOOLING),
+        "kubectl" => usage(message, TOOLING_EXAMPLE),
         name => usage(message, &shell_word(&format!("{name}/v1.2.3"))),
     })
 }
 
-/// Returns the field managers whose part-of labels make an object a member: those of kubectl and of this program, and
-/// the one of `--field-manager`.
+/// Returns the field managers whose part-of labels make an object a member: the field managers of kubectl and of this
+/// program, and the one of `--field-manager`.
 fn list_appliers_including(field_manager: &str) -> BTreeSet<String> {
-    let known = APPLIERS.into_iter().chain([field_manager]);
-    known.map(str::to_owned).collect()
+    APPLIERS
+        .into_iter()
+        .chain([field_manager])
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Reads `--yes`.

@@ -35,12 +35,12 @@ pub(super) fn read_recursion(is_recursive: bool) -> Recursion {
 /// marks that are doubled. Returns `None` if a quotation mark is in any other place.
 fn parse_comma_separated_list(list: &str) -> Option<Vec<String>> {
     let mut entries = Vec::new();
-    let mut rest = Some(list);
-    while let Some(text) = rest {
-        let (entry, behind) = match text.strip_prefix('"') {
+    let mut remainder = Some(list);
+    while let Some(text) = remainder {
+        let (entry, after) = match text.strip_prefix('"') {
             Some(quoted) => parse_quoted_entry(quoted)?,
             None => match text.split_once(',') {
-                Some((entry, behind)) => (entry.to_owned(), Some(behind)),
+                Some((entry, after)) => (entry.to_owned(), Some(after)),
                 None => (text.to_owned(), None),
             },
         };
@@ -49,7 +49,7 @@ fn parse_comma_separated_list(list: &str) -> Option<Vec<String>> {
             return None;
         }
         entries.push(entry);
-        rest = behind;
+        remainder = after;
     }
     Some(entries)
 }
@@ -58,17 +58,17 @@ fn parse_comma_separated_list(list: &str) -> Option<Vec<String>> {
 /// `None` for the text if the entry is the last one.
 fn parse_quoted_entry(text: &str) -> Option<(String, Option<&str>)> {
     let mut entry = String::new();
-    let mut rest = text;
+    let mut remainder = text;
     loop {
-        let (part, behind) = rest.split_once('"')?;
+        let (part, after_mark) = remainder.split_once('"')?;
         entry.push_str(part);
-        if behind.is_empty() {
+        if after_mark.is_empty() {
             return Some((entry, None));
         }
-        if let Some(next) = behind.strip_prefix(',') {
+        if let Some(next) = after_mark.strip_prefix(',') {
             return Some((entry, Some(next)));
         }
-        rest = behind.strip_prefix('"')?;
+        remainder = after_mark.strip_prefix('"')?;
         entry.push('"');
     }
 }
@@ -91,11 +91,11 @@ mod tests {
             ("a\"b", None),
         ];
         for (list, entries) in table {
-            let read = parse_comma_separated_list(list);
-            let read: Option<Vec<&str>> = read
+            let parsed = parse_comma_separated_list(list);
+            let parsed: Option<Vec<&str>> = parsed
                 .as_ref()
                 .map(|entries| entries.iter().map(String::as_str).collect());
-            assert_eq!(read.as_deref(), entries, "{list}");
+            assert_eq!(parsed.as_deref(), entries, "{list}");
         }
         let expected = ["a", "b", "-"].map(Source::from_filename_flag);
         assert_eq!(

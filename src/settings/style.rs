@@ -66,11 +66,15 @@ fn describe_device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
     if !is_terminal {
         return Device::Stream;
     }
-    let known = size.filter(|(Width(columns), Height(rows))| *columns > 0 && *rows > 0);
-    let (Width(columns), Height(rows)) = known.unwrap_or((Width(80), Height(24)));
-    Device::Terminal {
-        columns: columns.into(),
-        rows: rows.into(),
+    match size {
+        Some((Width(columns), Height(rows))) if columns > 0 && rows > 0 => Device::Terminal {
+            columns: columns.into(),
+            rows: rows.into(),
+        },
+        _ => Device::Terminal {
+            columns: 80,
+            rows: 24,
+        },
     }
 }
 

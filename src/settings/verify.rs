@@ -44,8 +44,8 @@ pub enum VerifyScope {
 impl VerifyOptions {
     /// Reads the flags of `verify`.
     pub fn new(verify: &Verify) -> Result<Self, Error> {
-        let named = verify.set.is_some() || verify.applyset.is_some();
-        let scope = match (named, verify.all_namespaces) {
+        let names_one_set = verify.set.is_some() || verify.applyset.is_some();
+        let scope = match (names_one_set, verify.all_namespaces) {
             (true, _) => VerifyScope::Set(SetReference::new(&SetArgument {
                 set: verify.set.clone(),
                 applyset: verify.applyset.clone(),
@@ -58,7 +58,7 @@ impl VerifyOptions {
         // Only the user can know that a run was killed and is not still at work, so `--yes` does not end runs.
         let asks_user = verify.fix && !verify.yes && is_interactive();
         Ok(Self {
-            runs_under_way: if named && asks_user {
+            runs_under_way: if names_one_set && asks_user {
                 RunsUnderWay::Ended
             } else {
                 RunsUnderWay::Kept

@@ -8,10 +8,11 @@ use crate::error::Error;
 use crate::model::write_settings::{DryRun, Exclusive, WEBHOOK_PATIENCE, WebhookPatience};
 use crate::wait::Patience;
 
-/// How long `--wait` without a value waits if there is no `--timeout`.
+/// The time limit of `--wait` without a value if there is no `--timeout`.
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 
-/// How long a run without `--wait` waits for an object before it applies or deletes the objects that depend on it.
+/// The time for which a run without `--wait` waits for an object before it applies or deletes the objects that depend
+/// on it.
 const DEFAULT_WAIT_FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
 
 /// The restarts of a container after which its workload counts as failed, without `--wait-failures`.
@@ -20,7 +21,7 @@ pub(super) const DEFAULT_WAIT_FAILURES: u32 = 5;
 /// The time limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitOptions {
-    /// How long the run waits until the objects are ready or gone; `None` without `--wait`.
+    /// The time limit of the wait until the objects are ready or gone; `None` without `--wait`.
     pub patience: Option<Patience>,
     /// The time limit of the whole run; `None` without `--timeout`, and for 0.
     pub limit: Option<Duration>,
@@ -73,7 +74,8 @@ impl WaitOptions {
     }
 }
 
-/// Reads `--wait`; `None` if the command does not wait. Without a duration, the wait takes at most `time_without_value`.
+/// Reads `--wait`; `None` if the command does not wait. Without a duration, the wait takes at most
+/// `time_without_value`.
 pub(super) fn read_patience(
     wait: Option<&str>,
     time_without_value: Duration,
@@ -127,21 +129,22 @@ pub(super) fn parse_duration(flag: &str, text: &str) -> Result<Duration, Error> 
         )
     };
     // `parse` would also accept a sign.
-    let is_unsigned = text.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(seconds) = text.parse::<u32>().ok().filter(|_| is_unsigned) {
+    if text.bytes().all(|byte| byte.is_ascii_digit())
+        && let Ok(seconds) = text.parse::<u32>()
+    {
         return Ok(Duration::from_secs(u64::from(seconds)));
     }
     let mut total = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end_of_number = rest
+    let mut remainder = text;
+    while !remainder.is_empty() {
+        let number_end = remainder
             .find(|character: char| character.is_ascii_alphabetic())
             .ok_or_else(invalid)?;
-        let (number, behind) = rest.split_at(end_of_number);
-        let end_of_unit = behind
+        let (number, after_number) = remainder.split_at(number_end);
+        let unit_end = after_number
             .find(|character: char| !character.is_ascii_alphabetic())
-            .unwrap_or(behind.len());
-        let (unit, behind) = behind.split_at(end_of_unit);
+            .unwrap_or(after_number.len());
+        let (unit, after_unit) = after_number.split_at(unit_end);
         let seconds = match unit {
             "ms" => 0.001,
             "s" => 1.0,
@@ -153,7 +156,7 @@ pub(super) fn parse_duration(flag: &str, text: &str) -> Result<Duration, Error> 
         let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let number: f64 = number.parse().ok().filter(|_| is_number).ok_or_else(invalid)?;
         total += number * seconds;
-        rest = behind;
+        remainder = after_unit;
     }
     Duration::try_from_secs_f64(total)
         .ok()
@@ -190,14 +193,14 @@ mod tests {
     fn waiting_is_read_as_kubectl_and_people_write_it() {
         let minutes = |minutes: u64| Duration::from_mins(minutes);
         let limited = |time: u64| Some(Patience::Limited(minutes(time)));
-        let bare = Some(WAIT_WITHOUT_VALUE);
+        let no_value = Some(WAIT_WITHOUT_VALUE);
         let table = [
             (None, None, None, None),
             (Some("false"), None, None, None),
-            (bare, None, limited(5), None),
-            (bare, Some("10m"), limited(10), Some(minutes(10))),
-            (bare, Some("1m"), limited(1), Some(minutes(1))),
-            (bare, Some("0"), Some(Patience::Unlimited), None),
+            (no_value, None, limited(5), None),
+            (no_value, Some("10m"), limited(10), Some(minutes(10))),
+            (no_value, Some("1m"), limited(1), Some(minutes(1))),
+            (no_value, Some("0"), Some(Patience::Unlimited), None),
             (Some("5m"), Some("10m"), limited(5), Some(minutes(10))),
             (Some("120"), Some("0"), limited(2), None),
             (Some("0"), None, Some(Patience::Unlimited), None),
@@ -208,8 +211,8 @@ mod tests {
                 timeout: timeout.map(str::to_owned),
             };
             let options = WaitOptions::new(&flags).expect("a duration");
-            let read = (options.patience, options.limit);
-            assert_eq!(read, (patience, limit), "{wait:?} {timeout:?}");
+            let limits = (options.patience, options.limit);
+            assert_eq!(limits, (patience, limit), "{wait:?} {timeout:?}");
         }
     }
 
@@ -229,9 +232,9 @@ mod tests {
             let flag = WaitFailuresFlag {
                 wait_failures: text.map(str::to_owned),
             };
-            let read = read_failures(&flag, patience).ok();
+            let failures = read_failures(&flag, patience).ok();
             let expected = expected.map(|number| number.and_then(NonZeroU32::new));
-            assert_eq!(read, expected, "{text:?}");
+            assert_eq!(failures, expected, "{text:?}");
         }
     }
 

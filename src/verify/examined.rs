@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::lenient_record::read_leniently;
-use super::record_findings::record_of_served_kinds;
+use super::record_findings::served_record;
 use super::{ParentEligibility, find_appliers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
@@ -74,46 +74,44 @@ pub enum NewNamespaces {
 impl ExaminedSet {
     /// Creates a set without members; the caller lists them later.
     pub fn new(parent: ParentCandidate, eligibility: ParentEligibility) -> Self {
-        let mut found = FoundSet::new(parent.identity.clone(), &parent.object);
-        if let (Reading::Faulty(_), Some(lenient)) = (&found.reading, read_leniently(&parent)) {
-            found.reading = Reading::Parent(lenient.record);
+        let mut set = FoundSet::new(parent.identity.clone(), &parent.object);
+        if let (Reading::Faulty(_), Some(lenient)) = (&set.reading, read_leniently(&parent)) {
+            set.reading = Reading::Parent(lenient.record);
         }
         Self {
             parent,
             eligibility,
-            found,
+            found: set,
         }
     }
 
     /// Returns the set as `list` shows it. An invalid record is left out. So is an object that only has a copy of the
     /// label, unless the record covers it: there, an apply finds and keeps it.
     pub fn as_shown_by_list(&self, context: CheckContext<'_>) -> FoundSet {
-        let mut listed = FoundSet {
+        let mut set = FoundSet {
             reading: self.parent.object.reading.clone(),
             ..self.found.clone()
         };
-        let recorded = listed
+        let recorded = set
             .recorded()
-            .map(|recorded| record_of_served_kinds(recorded, context.discovery));
+            .map(|recorded| served_record(recorded, context.discovery));
         let appliers = find_appliers(self, context);
         let parent_uid = Some(&*self.found.parent_uid);
-        listed.members.retain(|live| {
+        set.members.retain(|live| {
             let is_member = reason_not_a_member(live, parent_uid, &appliers).is_none();
             let is_in_scope = recorded
                 .as_ref()
                 .is_some_and(|recorded| record_covers(live, recorded, &self.found));
             is_member || (is_in_scope && !live.is_copy_with_foreign_owner(parent_uid, &appliers))
         });
-        listed
+        set
     }
 
     /// Returns whether the object may have been a member: the set is this program's, and its record covers the object.
     pub(super) fn may_have_lost(&self, live: &Live, discovery: &Discovery) -> bool {
-        let recorded = self.found.recorded();
-        recorded.is_some_and(|recorded| {
-            let served = record_of_served_kinds(recorded, discovery);
+        self.found.recorded().is_some_and(|recorded| {
             recorded.tooling.is_same_program(&Tooling::this_program())
-                && record_covers(live, &served, &self.found)
+                && record_covers(live, &served_record(recorded, discovery), &self.found)
         })
     }
 

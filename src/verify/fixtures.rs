@@ -35,13 +35,13 @@ pub(super) fn discovery() -> Discovery {
             .to_vec(),
     );
     let kind = |name| GroupKind::new("example.com", name);
-    let kept = KeptKind {
+    let kept_kind = KeptKind {
         kind: Some(kind("Dormant")),
         reason: KeptReason::NoVersionServed("dormants.example.com".to_owned()),
     };
     let missing_kinds = [
         (kind("Gone"), MissingKind::Gone),
-        (kind("Dormant"), MissingKind::Kept(kept)),
+        (kind("Dormant"), MissingKind::Kept(kept_kind)),
     ];
     discovery.set_missing_kinds(missing_kinds.into());
     discovery

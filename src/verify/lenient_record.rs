@@ -1,4 +1,4 @@
-//! Reads an invalid record leniently: the valid entries of its lists count, the others do not.
+//! Reads an invalid record leniently: the valid entries of its lists count, the other entries do not.
 //!
 //! A record that is read this way lacks entries. Therefore a repair only adds to it, unless the whole cluster was
 //! listed.
@@ -63,8 +63,8 @@ pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> 
 fn read_additional_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> BTreeSet<String> {
     let value = parent.object.annotations.get(ADDITIONAL_NAMESPACES_ANNOTATION);
     let mut namespaces = parse_valid_entries(value.map_or("", String::as_str), parse_namespaces, extent);
-    if let Some(own) = &parent.identity.namespace {
-        namespaces.remove(own);
+    if let Some(parent_namespace) = &parent.identity.namespace {
+        namespaces.remove(parent_namespace);
     }
     namespaces
 }

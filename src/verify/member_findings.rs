@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, Rule};
-use super::record_findings::{present_members, record_of_served_kinds};
+use super::record_findings::{present_members, served_record};
 use super::{ExaminedSet, name_for_kubectl, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
@@ -12,7 +12,7 @@ use crate::plan::{ReasonToKeep, describe_label_writers, reason_not_a_member};
 use crate::read::found_set::FoundSet;
 
 /// The hint of [`Rule::UnrecordedMember`].
-const HINT_FOR_UNRECORDED_MEMBER: &str =
+const UNRECORDED_MEMBER_HINT: &str =
     "record its namespace with --fix --include-namespaces if you trust the writers of the label";
 
 /// Applies the rules to the members of one set.
@@ -21,20 +21,18 @@ pub(super) fn check_members(
     discovery: &Discovery,
     appliers: &BTreeSet<String>,
 ) -> Vec<Finding> {
-    let found = &set.found;
-    let mut findings = find_unrecorded_members(found, discovery, appliers);
-    let parent_uid = Some(&*found.parent_uid);
-    let recorded = found
-        .recorded()
-        .map(|record| record_of_served_kinds(record, discovery));
-    findings.extend(found.members.iter().filter_map(|live| {
+    let set = &set.found;
+    let mut findings = find_unrecorded_members(set, discovery, appliers);
+    let parent_uid = Some(&*set.parent_uid);
+    let recorded = set.recorded().map(|record| served_record(record, discovery));
+    findings.extend(set.members.iter().filter_map(|live| {
         let is_recorded = recorded
             .as_ref()
-            .is_some_and(|recorded| record_covers(live, recorded, found));
+            .is_some_and(|recorded| record_covers(live, recorded, set));
         if is_recorded && !live.is_copy_with_foreign_owner(parent_uid, appliers) {
-            finding_if_member_is_never_pruned(live, parent_uid, appliers)
+            unpruned_member_finding(live, parent_uid, appliers)
         } else {
-            finding_if_label_is_copied(live, parent_uid, appliers)
+            copied_label_finding(live, parent_uid, appliers)
         }
     }));
     findings
@@ -49,7 +47,7 @@ fn find_unrecorded_members(
     let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
-    let recorded = record_of_served_kinds(applyset_record, discovery);
+    let recorded = served_record(applyset_record, discovery);
     present_members(set, appliers)
         .filter(|live| !record_covers(live, &recorded, set))
         .map(|live| {
@@ -58,16 +56,16 @@ fn find_unrecorded_members(
                 set.identity,
                 first_names_and_more(&live.part_of_writers)
             );
-            Finding::new(Rule::UnrecordedMember, &live.key, message).with_hint(HINT_FOR_UNRECORDED_MEMBER)
+            Finding::new(Rule::UnrecordedMember, &live.key, message).with_hint(UNRECORDED_MEMBER_HINT)
         })
         .collect()
 }
 
-/// Finds members whose set has no parent. `ids_of_known_sets` has the ids of all sets with a parent. `reference` is the
+/// Finds members whose set has no parent. `known_set_ids` has the ids of all sets with a parent. `reference` is the
 /// set as the command line names it; `None` if the command checks all sets.
 pub(super) fn find_orphans(
     objects: &[Live],
-    ids_of_known_sets: &BTreeSet<String>,
+    known_set_ids: &BTreeSet<String>,
     appliers: &BTreeSet<String>,
     reference: Option<&str>,
 ) -> Vec<Finding> {
@@ -77,12 +75,12 @@ pub(super) fn find_orphans(
             let id = live
                 .part_of
                 .as_deref()
-                .filter(|id| !ids_of_known_sets.contains(*id))?;
-            let finding = if is_id_of_later_format(id) {
+                .filter(|id| !known_set_ids.contains(*id))?;
+            let finding = if has_later_id_format(id) {
                 let message = format!("member of the set {id}, whose id has a newer format");
                 Finding::new(Rule::LaterFormat, &live.key, message).with_hint("upgrade kubectl-applyset")
             } else {
-                finding_if_label_is_copied(live, None, appliers)
+                copied_label_finding(live, None, appliers)
                     .unwrap_or_else(|| orphan_finding(live, id, reference))
             };
             Some(finding.with_set_id(id))
@@ -92,11 +90,10 @@ pub(super) fn find_orphans(
 
 /// Returns whether the id of a set has a later format: it begins with `v`, a number and a dot, which KEP-3659 reserves
 /// for labels (in "Versioning"). The ids that this program knows are `applyset-…-v1`.
-fn is_id_of_later_format(id: &str) -> bool {
-    let version = id
-        .split_once('.')
-        .and_then(|(prefix, _)| prefix.strip_prefix('v'));
-    version.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+fn has_later_id_format(id: &str) -> bool {
+    id.split_once('.')
+        .and_then(|(prefix, _)| prefix.strip_prefix('v'))
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn orphan_finding(live: &Live, id: &str, reference: Option<&str>) -> Finding {
@@ -113,7 +110,7 @@ fn orphan_finding(live: &Live, id: &str, reference: Option<&str>) -> Finding {
 
 /// Returns the finding about an object that the record covers, so that an apply finds it, but never prunes it. An
 /// object that was created again from an export is one. Returns `None` if the object is pruned as usual.
-fn finding_if_member_is_never_pruned(
+fn unpruned_member_finding(
     live: &Live,
     parent_uid: Option<&str>,
     appliers: &BTreeSet<String>,
@@ -129,7 +126,7 @@ fn finding_if_member_is_never_pruned(
 
 /// Returns the finding about an object that only has a copy of the label and that no apply finds; `None` if the object
 /// is a member.
-fn finding_if_label_is_copied(
+fn copied_label_finding(
     live: &Live,
     parent_uid: Option<&str>,
     appliers: &BTreeSet<String>,
@@ -163,11 +160,10 @@ mod tests {
     use crate::plan::fixtures::live;
     use crate::verify::Severity;
 
-    fn rules(objects: &[Live], known: &[&str]) -> Vec<(Rule, Severity)> {
-        let known = known.iter().map(|&id| id.to_owned()).collect();
+    fn rules(objects: &[Live], set_ids: &[&str]) -> Vec<(Rule, Severity)> {
+        let known_set_ids = set_ids.iter().map(|&id| id.to_owned()).collect();
         let appliers = APPLIERS.into_iter().map(str::to_owned).collect();
-        let findings = find_orphans(objects, &known, &appliers, None);
-        findings
+        find_orphans(objects, &known_set_ids, &appliers, None)
             .iter()
             .map(|finding| (finding.rule, finding.severity))
             .collect()
@@ -180,7 +176,7 @@ mod tests {
     fn members_of_sets_without_a_parent_are_orphans() {
         let member = live("ConfigMap", Some("shop"), "one");
         let id = member.part_of.clone().expect("an id");
-        let with_id = |id: &str| Live {
+        let labeled = |id: &str| Live {
             part_of: Some(id.to_owned()),
             ..member.clone()
         };
@@ -197,29 +193,29 @@ mod tests {
             part_of_writers: Vec::new(),
             ..member.clone()
         };
-        let known = id.as_str();
+        let known_id = id.as_str();
         let table: [Case<'_>; 8] = [
-            (&member, &[known], None),
+            (&member, &[known_id], None),
             (&member, &[], Some((Rule::Orphan, Severity::Error))),
             (&member, &["other"], Some((Rule::Orphan, Severity::Error))),
             (
-                &with_id("anything"),
-                &[known],
+                &labeled("anything"),
+                &[known_id],
                 Some((Rule::Orphan, Severity::Error)),
             ),
             (
-                &with_id("v2.x"),
-                &[known],
+                &labeled("v2.x"),
+                &[known_id],
                 Some((Rule::LaterFormat, Severity::Error)),
             ),
             // The garbage collector deletes a copy with its owner.
             (&owned, &[], Some((Rule::LabelCopy, Severity::Info))),
             (&copied, &[], Some((Rule::LabelCopy, Severity::Info))),
-            (&copied, &[known], None),
+            (&copied, &[known_id], None),
         ];
-        for (place, (object, known, expected)) in table.into_iter().enumerate() {
-            let found = rules(std::slice::from_ref(object), known);
-            assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "case {place}");
+        for (index, (object, set_ids, expected)) in table.into_iter().enumerate() {
+            let rules = rules(std::slice::from_ref(object), set_ids);
+            assert_eq!(rules, expected.into_iter().collect::<Vec<_>>(), "case {index}");
         }
     }
 }

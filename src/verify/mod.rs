@@ -42,7 +42,7 @@ pub struct FindingsAndRepairs {
 
 /// Finds the inconsistencies of the sets.
 pub fn check(sets: &[ExaminedSet], context: CheckContext<'_>) -> FindingsAndRepairs {
-    let mut found = FindingsAndRepairs::default();
+    let mut result = FindingsAndRepairs::default();
     for set in sets {
         let appliers = find_appliers(set, context);
         let context = CheckContext {
@@ -53,10 +53,10 @@ pub fn check(sets: &[ExaminedSet], context: CheckContext<'_>) -> FindingsAndRepa
         match repair::plan_repair(set, context) {
             Ok(Some(repair)) => {
                 let remaining = apply_rules(&repair.repaired_set(set), context);
-                let fixes_finding = mark_fixed_findings_as_offered(&mut findings, &remaining);
+                let fixes_finding = offer_fixed_findings(&mut findings, &remaining);
                 // A repair that changes the parent without fixing a finding is not offered, unless it ends runs.
                 if fixes_finding || !repair.ended.is_empty() {
-                    found.repairs.push(repair);
+                    result.repairs.push(repair);
                 }
             }
             Ok(None) => {}
@@ -66,21 +66,21 @@ pub fn check(sets: &[ExaminedSet], context: CheckContext<'_>) -> FindingsAndRepa
                 }
             }
         }
-        found.findings.extend(findings);
+        result.findings.extend(findings);
     }
-    sort(&mut found.findings);
-    found
+    sort(&mut result.findings);
+    result
 }
 
-/// Finds members of sets that have no parent. `ids_of_known_sets` has the ids of all sets with a parent. `reference` is
+/// Finds members of sets that have no parent. `known_set_ids` has the ids of all sets with a parent. `reference` is
 /// the set as the command line names it; `None` if the command checks all sets.
 pub fn check_orphans(
     objects: &[Live],
-    ids_of_known_sets: &BTreeSet<String>,
+    known_set_ids: &BTreeSet<String>,
     appliers: &BTreeSet<String>,
     reference: Option<&str>,
 ) -> Vec<Finding> {
-    let mut findings = member_findings::find_orphans(objects, ids_of_known_sets, appliers, reference);
+    let mut findings = member_findings::find_orphans(objects, known_set_ids, appliers, reference);
     sort(&mut findings);
     findings
 }
@@ -170,9 +170,9 @@ fn apply_rules(set: &ExaminedSet, context: CheckContext<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Marks as offered the findings that the repair fixes: those that are not among the findings after it (`remaining`).
-/// Returns whether there are any.
-fn mark_fixed_findings_as_offered(findings: &mut [Finding], remaining: &[Finding]) -> bool {
+/// Marks as offered the findings that the repair fixes: they are not among the findings after it (`remaining`). Returns
+/// whether there are any.
+fn offer_fixed_findings(findings: &mut [Finding], remaining: &[Finding]) -> bool {
     for finding in &mut *findings {
         if !remaining
             .iter()
@@ -199,10 +199,10 @@ fn find_appliers(set: &ExaminedSet, context: CheckContext<'_>) -> BTreeSet<Strin
     if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::this_program()) {
         return appliers;
     }
-    let served = record_findings::record_of_served_kinds(recorded, context.discovery);
+    let record = record_findings::served_record(recorded, context.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
-        if record_covers(live, &served, &set.found) {
+        if record_covers(live, &record, &set.found) {
             appliers.extend(live.part_of_writers.iter().cloned());
         }
     }

@@ -28,13 +28,12 @@ pub(super) fn check_parent(set: &ExaminedSet) -> Vec<Finding> {
     findings.extend(check_no_deprecated_annotation(set));
     findings.extend(check_not_terminating(set));
     findings.extend(check_not_in_own_set(set));
-    findings.extend(check_size_of_annotations(set));
+    findings.extend(check_annotations_size(set));
     findings
 }
 
 fn check_not_terminating(set: &ExaminedSet) -> Option<Finding> {
-    let is_terminating = set.parent.object.presence == Presence::Terminating;
-    is_terminating.then(|| {
+    (set.parent.object.presence == Presence::Terminating).then(|| {
         let message = "being deleted; remaining members will have no parent";
         Finding::new(Rule::TerminatingParent, &set.parent.identity, message)
             .with_hint("check its finalizers with `kubectl get -o yaml`; apply the set again when it is gone")
@@ -54,7 +53,7 @@ fn check_not_in_own_set(set: &ExaminedSet) -> Option<Finding> {
     })
 }
 
-fn check_size_of_annotations(set: &ExaminedSet) -> Option<Finding> {
+fn check_annotations_size(set: &ExaminedSet) -> Option<Finding> {
     let size = annotations_size(&set.parent.object.annotations);
     let is_large = size * 100 > ANNOTATIONS_LIMIT * LARGE_ANNOTATIONS_PERCENT;
     is_large.then(|| {
@@ -215,7 +214,8 @@ mod tests {
         let id = fixtures::examined(&[], &[]).found.id.to_string();
         let none: Changes = &[];
         let later = "v2:x";
-        // Changed labels, changed annotations, and the rules that find something; `+` marks those that `--fix` repairs.
+        // Changed labels, changed annotations, and the rules that find something; `+` marks the findings that `--fix`
+        // repairs.
         let table: [(Changes, Changes, &[&str]); 17] = [
             (&[(ID_LABEL, Some("other"))], none, &["wrong-id+"]),
             (&[(ID_LABEL, None)], none, &["missing-id+"]),

@@ -35,7 +35,7 @@ pub(super) fn check_record(
     let are_all_kinds_known = findings
         .iter()
         .all(|finding| finding.rule != Rule::UnknowableKind);
-    let recorded = record_of_served_kinds(applyset_record, discovery);
+    let recorded = served_record(applyset_record, discovery);
     findings.extend(check_not_too_narrow(
         set,
         &recorded,
@@ -114,7 +114,7 @@ fn check_not_too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     if set.is_being_added_to() {
         return None;
     }
-    let unused = names_beyond(recorded, &record_of_labeled_objects(set));
+    let unused = names_beyond(recorded, &labeled_record(set));
     (!unused.is_empty()).then(|| {
         let message = format!("recorded, but without members: {unused}");
         Finding::new(Rule::RecordTooWide, &set.identity, message)
@@ -124,19 +124,25 @@ fn check_not_too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
 
 /// Lists the kinds and namespaces of `one` that `other` lacks.
 fn names_beyond(one: &Record, other: &Record) -> String {
-    let kinds = one.group_kinds.difference(&other.group_kinds);
-    let namespaces = one.additional_namespaces.difference(&other.additional_namespaces);
-    let mut names: Vec<String> = kinds.map(ToString::to_string).collect();
-    names.extend(namespaces.map(|namespace| format!("namespace {namespace}")));
-    first_names_and_more(names)
+    let kinds = one
+        .group_kinds
+        .difference(&other.group_kinds)
+        .map(ToString::to_string);
+    let namespaces = one
+        .additional_namespaces
+        .difference(&other.additional_namespaces)
+        .map(|namespace| format!("namespace {namespace}"));
+    first_names_and_more(kinds.chain(namespaces))
 }
 
 /// Reports the recorded collections that could not be listed.
 fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
     let mut namespaces: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for ListTarget { resource, namespace } in &set.unread {
-        let of_resource = namespaces.entry(resource.group_resource()).or_default();
-        of_resource.extend(namespace.as_deref());
+        namespaces
+            .entry(resource.group_resource())
+            .or_default()
+            .extend(namespace.as_deref());
     }
     if namespaces.is_empty() {
         return None;
@@ -156,10 +162,10 @@ fn find_unread_collections(set: &FoundSet) -> Option<Finding> {
 }
 
 /// Returns the part of the record whose kinds are served, with a misspelled kind as the server spells it.
-pub(super) fn record_of_served_kinds(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
-    let kinds = recorded_kinds_with_shown_names(recorded, discovery).into_iter();
+pub(super) fn served_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Record {
     Record {
-        group_kinds: kinds
+        group_kinds: recorded_kinds_with_shown_names(recorded, discovery)
+            .into_iter()
             .filter_map(|(_, entry)| match entry {
                 RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
                     Some(resource.group_kind())
@@ -196,12 +202,12 @@ pub(super) fn present_members<'s>(
 
 /// Returns the kinds and namespaces of all objects with the label. These include objects that are being deleted, and
 /// objects with a copy of the label, which an apply finds and keeps.
-pub(super) fn record_of_labeled_objects(set: &FoundSet) -> Record {
+pub(super) fn labeled_record(set: &FoundSet) -> Record {
     Record::from_members(set.members.iter().map(|live| &live.key), &set.identity)
 }
 
 impl FoundSet {
-    /// Returns the status of the set, that of its worst finding.
+    /// Returns the status of the set, which its worst finding decides.
     pub fn status(&self, discovery: &Discovery) -> RecordStatus {
         match &self.reading {
             Reading::Parent(_) => {}
@@ -209,20 +215,21 @@ impl FoundSet {
             Reading::Unrecorded(_) => return RecordStatus::Unknown,
             Reading::NoRecord | Reading::Faulty(_) => return RecordStatus::Invalid,
         }
-        let findings = check_record(self, discovery, &default_appliers());
-        let statuses = findings.iter().map(|finding| match finding.rule {
-            // The next run narrows the record by itself.
-            Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
-            Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
-            _ => RecordStatus::Invalid,
-        });
-        let worst = statuses.max_by_key(|status| match status {
-            RecordStatus::Invalid => 3,
-            RecordStatus::Unknown => 2,
-            RecordStatus::Unfinished => 1,
-            RecordStatus::Consistent => 0,
-        });
-        worst.unwrap_or(RecordStatus::Consistent)
+        check_record(self, discovery, &default_appliers())
+            .iter()
+            .map(|finding| match finding.rule {
+                // The next run narrows the record by itself.
+                Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
+                Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
+                _ => RecordStatus::Invalid,
+            })
+            .max_by_key(|status| match status {
+                RecordStatus::Invalid => 3,
+                RecordStatus::Unknown => 2,
+                RecordStatus::Unfinished => 1,
+                RecordStatus::Consistent => 0,
+            })
+            .unwrap_or(RecordStatus::Consistent)
     }
 
     /// Returns messages about inconsistencies of the record. Invalid records and collections that could not be listed
@@ -240,8 +247,9 @@ impl FoundSet {
 pub fn describe_record_inconsistencies_of_sets(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
     let mut lines = Vec::new();
     for set in sets {
-        let doubts = set.describe_record_inconsistencies(discovery).into_iter();
-        lines.extend(doubts.map(|doubt| format!("{}: {doubt}", set.identity)));
+        for message in set.describe_record_inconsistencies(discovery) {
+            lines.push(format!("{}: {message}", set.identity));
+        }
     }
     lines
 }
@@ -329,9 +337,9 @@ mod tests {
         let found_rules = |members: &[Live], extent| found_rules(&homeless(members), extent);
         assert!(found_rules(&[], Extent::Part).contains(&"missing-namespaces".to_owned()));
         assert!(found_rules(&[], Extent::Whole).contains(&"missing-namespaces+".to_owned()));
-        let seen = found_rules(&[config_map("shop")], Extent::Part);
-        assert!(seen.contains(&"missing-namespaces+".to_owned()), "{seen:?}");
-        assert!(seen.contains(&"unrecorded-member+".to_owned()), "{seen:?}");
+        let rules = found_rules(&[config_map("shop")], Extent::Part);
+        assert!(rules.contains(&"missing-namespaces+".to_owned()), "{rules:?}");
+        assert!(rules.contains(&"unrecorded-member+".to_owned()), "{rules:?}");
     }
 
     #[test]

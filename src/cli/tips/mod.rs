@@ -47,32 +47,32 @@ const COMMANDS: [(&[&str], &str); 7] = [
 ];
 
 /// Commands that take manifests and prune.
-const APPLYING: &[&str] = &["apply", "diff"];
+const APPLY_COMMANDS: &[&str] = &["apply", "diff"];
 /// Commands that kubectl has, too.
-const OF_KUBECTL: &[&str] = &["apply", "diff", "delete"];
+const KUBECTL_COMMANDS: &[&str] = &["apply", "diff", "delete"];
 
 /// Flags of other tools, as tuples of the flags, the commands that the tip is for (empty for all commands), and the
 /// tip. Flags that the command has itself are not looked up here.
 const FLAGS: [(&[&str], &[&str], &str); 11] = [
     (
         &["--cascade"],
-        OF_KUBECTL,
+        KUBECTL_COMMANDS,
         "omit it: dependents are deleted in the background; `kubectl applyset disband SET` keeps the objects",
     ),
     (
         &["--all", "--prune-allowlist"],
-        OF_KUBECTL,
+        KUBECTL_COMMANDS,
         "omit it: the set determines what is pruned, not a list of kinds",
     ),
     (
         &["--selector", "-l"],
-        OF_KUBECTL,
+        KUBECTL_COMMANDS,
         "omit it: a set finds its members by its own label; take objects of `kubectl apply --prune -l` into a set \
          with `kubectl applyset adopt SET -l SELECTOR`",
     ),
     (
         &["--force"],
-        APPLYING,
+        APPLY_COMMANDS,
         "use --recreate=KIND, which deletes and creates again what the server refuses to update",
     ),
     (
@@ -107,13 +107,13 @@ const FLAGS: [(&[&str], &[&str], &str); 11] = [
     ),
     (
         &["--auto-approve"],
-        APPLYING,
+        APPLY_COMMANDS,
         "omit it: apply asks only with --confirm, or before it loses data or takes over a set",
     ),
 ];
 
 /// Replaces clap's tip for an unknown flag or command by a better one, or removes clap's tip if it suggests to override
-/// a safety check. `arguments` are those of the process, with the name of the program.
+/// a safety check. `arguments` are the arguments of the process, with the name of the program.
 pub(super) fn replace_clap_tip(
     mut error: clap::Error,
     command: &Command,
@@ -121,24 +121,26 @@ pub(super) fn replace_clap_tip(
 ) -> clap::Error {
     let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, _) => match error.get(ContextKind::InvalidSubcommand) {
-            Some(ContextValue::String(name)) => find_tip_for_command_of_other_tool(name),
+            Some(ContextValue::String(name)) => find_foreign_command_tip(name),
             _ => None,
         },
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
-            let mut words = arguments.iter().skip(1);
-            let subcommand = words.find_map(|word| command.find_subcommand(word));
-            let name = subcommand.map_or("", Command::get_name);
-            find_tip_for_flag_of_other_tool(unknown, name)
+            let name = arguments
+                .iter()
+                .skip(1)
+                .find_map(|word| command.find_subcommand(word))
+                .map_or("", Command::get_name);
+            find_foreign_flag_tip(unknown, name)
                 .or_else(|| find_missing_equals_tip(command, arguments))
-                .or_else(|| find_file_without_flag_tip(unknown, name, arguments))
+                .or_else(|| find_file_tip(unknown, name, arguments))
         }
         _ => {
             // clap's list of valid commands has the hidden ones, too.
             error.remove(ContextKind::ValidSubcommand);
-            return without_bool_placeholder(error);
+            return remove_bool_placeholder(error);
         }
     };
-    if tip.is_some() || has_suggestion_to_override_safety_check(&error) {
+    if tip.is_some() || suggests_unsafe_flag(&error) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::Suggested);
@@ -150,7 +152,7 @@ pub(super) fn replace_clap_tip(
 }
 
 /// Removes `[=<BOOL>]` from the flags in an error: these flags have a value only for kubectl's `--flag=false`.
-fn without_bool_placeholder(mut error: clap::Error) -> clap::Error {
+fn remove_bool_placeholder(mut error: clap::Error) -> clap::Error {
     let plain = |text: &str| text.replace("[=<BOOL>]", "");
     for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
         let value = match error.get(kind) {
@@ -165,21 +167,25 @@ fn without_bool_placeholder(mut error: clap::Error) -> clap::Error {
     error
 }
 
-fn find_tip_for_command_of_other_tool(name: &str) -> Option<String> {
-    let found = COMMANDS.iter().find(|(names, _)| names.contains(&name));
-    found.map(|(_, tip)| (*tip).to_owned())
+fn find_foreign_command_tip(name: &str) -> Option<String> {
+    COMMANDS
+        .iter()
+        .find(|(names, _)| names.contains(&name))
+        .map(|(_, tip)| (*tip).to_owned())
 }
 
-fn find_tip_for_flag_of_other_tool(unknown: &str, command: &str) -> Option<String> {
-    let found = FLAGS.iter().find(|(flags, commands, _)| {
-        let is_for_command = commands.is_empty() || commands.contains(&command);
-        is_for_command && flags.contains(&unknown)
-    });
-    found.map(|(.., tip)| (*tip).to_owned())
+fn find_foreign_flag_tip(unknown: &str, command: &str) -> Option<String> {
+    FLAGS
+        .iter()
+        .find(|(flags, commands, _)| {
+            let is_for_command = commands.is_empty() || commands.contains(&command);
+            is_for_command && flags.contains(&unknown)
+        })
+        .map(|(.., tip)| (*tip).to_owned())
 }
 
 /// Returns whether clap's tip has a flag that overrides a safety check.
-fn has_suggestion_to_override_safety_check(error: &clap::Error) -> bool {
+fn suggests_unsafe_flag(error: &clap::Error) -> bool {
     [ContextKind::SuggestedArg, ContextKind::Suggested]
         .into_iter()
         .filter_map(|kind| error.get(kind))
@@ -218,13 +224,13 @@ fn find_missing_equals_tip(command: &Command, arguments: &[String]) -> Option<St
 
 /// Returns the tip for a second positional argument of `apply` or `diff`, which take only SET. Usually a shell has
 /// replaced the `*` in `-f *.yaml` by several files, or has split a message into words.
-fn find_file_without_flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
+fn find_file_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
     let tip = if arguments.iter().any(|argument| argument.starts_with("--message")) {
         "write a text of several words in quotes: --message='TEXT'"
     } else {
         "write -f before each file, or name the directory: -f DIRECTORY"
     };
-    let is_file = APPLYING.contains(&command) && !unknown.starts_with('-');
+    let is_file = APPLY_COMMANDS.contains(&command) && !unknown.starts_with('-');
     is_file.then(|| tip.to_owned())
 }
 

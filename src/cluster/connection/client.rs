@@ -58,14 +58,14 @@ fn build_direct_clients(config: &Config) -> Result<Clients, kube::Error> {
     let connection_opener = early_connections.opener(config.cluster_url.clone());
     let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(early_connections);
     Ok(Clients {
-        client: with_layers(config, client)?,
-        probe_client: with_layers(config, probe_client)?,
+        client: add_layers(config, client)?,
+        probe_client: add_layers(config, probe_client)?,
         connection_opener: Some(connection_opener),
     })
 }
 
 /// Adds to an HTTP client what each request to this server needs: its address, credentials and extra headers.
-fn with_layers<C>(config: &Config, client: HttpClient<C, Body>) -> Result<Client, kube::Error>
+fn add_layers<C>(config: &Config, client: HttpClient<C, Body>) -> Result<Client, kube::Error>
 where
     C: Connect + Clone + Send + Sync + 'static,
 {

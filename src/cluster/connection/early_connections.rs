@@ -18,54 +18,13 @@ use tower::{Service, ServiceExt as _};
 use crate::cluster::apiserver::ConnectionOpener;
 
 /// The time for which an unused connection is kept. Some load balancers close idle connections after half a minute.
-const LONGEST_IDLE: Duration = Duration::from_secs(5);
+const MAX_IDLE_TIME: Duration = Duration::from_secs(5);
 
 /// A connector that first returns the connections that were opened early, and then opens new ones.
 pub(super) struct EarlyConnector<C: Service<Uri>> {
     connector: C,
-    longest_idle: Duration,
+    max_idle_time: Duration,
     opened: Arc<Mutex<Opened<C::Response, C::Error>>>,
-}
-
-/// The connections that all clones of a connector have opened.
-struct Opened<S, E> {
-    /// The early connections that no request has needed yet, the oldest first.
-    early: VecDeque<EarlyConnection<S, E>>,
-    /// The number of connections that were opened so far, early or for a request. Early connections that were closed
-    /// unused do not count.
-    all: usize,
-}
-
-struct EarlyConnection<S, E> {
-    since: Instant,
-    /// The attempt to open the connection. If it failed at once, the request that takes this connection opens another
-    /// one. If it failed after a long time, such as a time limit, the request fails with the same error: another
-    /// attempt would take as long again.
-    opening: JoinHandle<Result<S, E>>,
-}
-
-/// Opens connections to one server early.
-struct Opener<C: Service<Uri>> {
-    early_connector: EarlyConnector<C>,
-    server: Uri,
-}
-
-impl<S, E> Opened<S, E> {
-    /// Removes the oldest early connection that is young enough, and returns it.
-    fn take_young_connection(&mut self, longest_idle: Duration) -> Option<EarlyConnection<S, E>> {
-        self.close_idle_for(longest_idle);
-        self.early.pop_front()
-    }
-
-    fn close_idle_for(&mut self, idle_time: Duration) {
-        while self
-            .early
-            .pop_front_if(|early| early.since.elapsed() >= idle_time)
-            .is_some()
-        {
-            self.all -= 1;
-        }
-    }
 }
 
 impl<C> EarlyConnector<C>
@@ -83,7 +42,7 @@ where
         };
         Self {
             connector,
-            longest_idle: LONGEST_IDLE,
+            max_idle_time: MAX_IDLE_TIME,
             opened: Arc::new(Mutex::new(opened)),
         }
     }
@@ -103,49 +62,11 @@ impl<C: Service<Uri>> EarlyConnector<C> {
     }
 }
 
-impl<C> ConnectionOpener for Opener<C>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Send + 'static,
-    C::Error: Send + 'static,
-    C::Future: Send,
-{
-    fn open_up_to(&self, wanted: usize) {
-        let mut opened = self.early_connector.lock();
-        if opened.all >= wanted {
-            return;
-        }
-        for _ in opened.all..wanted {
-            let opening = self
-                .early_connector
-                .connector
-                .clone()
-                .oneshot(self.server.clone());
-            opened.early.push_back(EarlyConnection {
-                since: Instant::now(),
-                opening: tokio::spawn(opening),
-            });
-            opened.all += 1;
-        }
-        let early_connector = self.early_connector.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(early_connector.longest_idle).await;
-            early_connector
-                .lock()
-                .close_idle_for(early_connector.longest_idle);
-        });
-    }
-
-    fn close_unused_connections(&self) {
-        self.early_connector.lock().close_idle_for(Duration::ZERO);
-    }
-}
-
 impl<C: Service<Uri> + Clone> Clone for EarlyConnector<C> {
     fn clone(&self) -> Self {
         Self {
             connector: self.connector.clone(),
-            longest_idle: self.longest_idle,
+            max_idle_time: self.max_idle_time,
             opened: Arc::clone(&self.opened),
         }
     }
@@ -169,20 +90,100 @@ where
     fn call(&mut self, server: Uri) -> Self::Future {
         let early = {
             let mut opened = self.lock();
-            let early = opened.take_young_connection(self.longest_idle);
+            let early = opened.take_young_connection(self.max_idle_time);
             opened.all += usize::from(early.is_none());
             early
         };
-        let (connector, longest_idle) = (self.connector.clone(), self.longest_idle);
+        let connector = self.connector.clone();
+        let max_idle_time = self.max_idle_time;
         Box::pin(async move {
             if let Some(EarlyConnection { since, opening }) = early
                 && let Ok(opened) = opening.await
-                && (opened.is_ok() || since.elapsed() >= longest_idle)
+                && (opened.is_ok() || since.elapsed() >= max_idle_time)
             {
                 return opened;
             }
             connector.oneshot(server).await
         })
+    }
+}
+
+/// The connections that all clones of a connector have opened.
+struct Opened<S, E> {
+    /// The early connections that no request has needed yet, the oldest first.
+    early: VecDeque<EarlyConnection<S, E>>,
+    /// The number of connections that were opened so far, early or for a request. Early connections that were closed
+    /// unused do not count.
+    all: usize,
+}
+
+impl<S, E> Opened<S, E> {
+    /// Removes the oldest early connection that is young enough, and returns it.
+    fn take_young_connection(&mut self, max_idle_time: Duration) -> Option<EarlyConnection<S, E>> {
+        self.close_idle_for(max_idle_time);
+        self.early.pop_front()
+    }
+
+    fn close_idle_for(&mut self, idle_time: Duration) {
+        while self
+            .early
+            .pop_front_if(|early| early.since.elapsed() >= idle_time)
+            .is_some()
+        {
+            self.all -= 1;
+        }
+    }
+}
+
+struct EarlyConnection<S, E> {
+    since: Instant,
+    /// The attempt to open the connection. If it failed at once, the request that takes this connection opens another
+    /// one. If it failed after a long time, such as a time limit, the request fails with the same error: another
+    /// attempt would take as long again.
+    opening: JoinHandle<Result<S, E>>,
+}
+
+/// Opens connections to one server early.
+struct Opener<C: Service<Uri>> {
+    early_connector: EarlyConnector<C>,
+    server: Uri,
+}
+
+impl<C> ConnectionOpener for Opener<C>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Send + 'static,
+    C::Error: Send + 'static,
+    C::Future: Send,
+{
+    fn open_up_to(&self, count: usize) {
+        let mut opened = self.early_connector.lock();
+        if opened.all >= count {
+            return;
+        }
+        for _ in opened.all..count {
+            let opening = self
+                .early_connector
+                .connector
+                .clone()
+                .oneshot(self.server.clone());
+            opened.early.push_back(EarlyConnection {
+                since: Instant::now(),
+                opening: tokio::spawn(opening),
+            });
+            opened.all += 1;
+        }
+        let early_connector = self.early_connector.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(early_connector.max_idle_time).await;
+            early_connector
+                .lock()
+                .close_idle_for(early_connector.max_idle_time);
+        });
+    }
+
+    fn close_unused_connections(&self) {
+        self.early_connector.lock().close_idle_for(Duration::ZERO);
     }
 }
 
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(connector.call(server()).await, Ok(4));
         assert_eq!(connector.lock().all, 1);
 
-        connector.longest_idle = Duration::ZERO;
+        connector.max_idle_time = Duration::ZERO;
         connector.opener(server()).open_up_to(3);
         tokio::task::yield_now().await;
         assert_eq!(connector.call(server()).await, Ok(7));

@@ -1,6 +1,6 @@
 //! Runs the program of a kubeconfig that fetches credentials, and reads its answer.
 //!
-//! The protocol is that of client-go (`plugin/pkg/client/auth/exec`): the info in
+//! The protocol is the same as in client-go (`plugin/pkg/client/auth/exec`): the info in
 //! `KUBERNETES_EXEC_INFO`, an `ExecCredential` on standard output. Standard error of the program
 //! is passed through if a user may be present to read it. Its answer, arguments and
 //! environment are never shown: all of them may hold secrets.
@@ -135,9 +135,9 @@ pub(super) fn run(
     login: Login,
     policy: &PluginPolicy,
 ) -> Result<PluginCredentials, ExecError> {
-    let named = config.command.as_deref().unwrap_or_default();
-    run_if_allowed(config, named, login, policy).map_err(|fault| ExecError {
-        command: named.to_owned(),
+    let command = config.command.as_deref().unwrap_or_default();
+    run_if_allowed(config, command, login, policy).map_err(|fault| ExecError {
+        command: command.to_owned(),
         fault,
         install_hint: config.install_hint.clone().filter(|hint| !hint.is_empty()),
     })
@@ -164,7 +164,7 @@ fn run_if_allowed(
             Some(ExecInteractiveMode::Always) if stdin().is_terminal() => true,
             Some(ExecInteractiveMode::Always) => return Err(ExecFault::NoTerminal),
         };
-    let mut child = find_program::to_command(command)?
+    let mut child = find_program::command_for(command)?
         .args(config.args.iter().flatten())
         .envs(config.env.iter().flatten().filter_map(read_name_and_value))
         .env(
@@ -189,14 +189,16 @@ fn run_if_allowed(
         })?;
     let mut answer = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        let read = stdout.take(ANSWER_LIMIT).read_to_end(&mut answer);
-        read.map_err(ExecFault::NotStarted)?;
+        stdout
+            .take(ANSWER_LIMIT)
+            .read_to_end(&mut answer)
+            .map_err(ExecFault::NotStarted)?;
     }
     let status = child.wait().map_err(ExecFault::NotStarted)?;
     if !status.success() {
         return Err(ExecFault::Failed(status));
     }
-    parse_json_or_yaml_answer(&answer, version)
+    parse_answer(&answer, version)
 }
 
 /// Limit of an answer in bytes: a token, or a certificate with its key.
@@ -219,7 +221,7 @@ fn format_exec_info(version: &str, is_interactive: bool, cluster: Option<&ExecAu
 }
 
 /// Parses an answer in JSON or YAML, as client-go does.
-fn parse_json_or_yaml_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
+fn parse_answer(answer: &[u8], version: &str) -> Result<PluginCredentials, ExecFault> {
     let credential: ExecCredential = serde_json::from_slice(answer)
         .ok()
         .or_else(|| serde_saphyr::from_slice(answer).ok())
@@ -284,14 +286,14 @@ mod tests {
             ),
         ];
         for (text, expected) in table {
-            let answer = parse_json_or_yaml_answer(text.as_bytes(), V1);
+            let answer = parse_answer(text.as_bytes(), V1);
             if let Err(fault) = &answer {
                 assert!(!fault.to_string().contains("SECRET"), "{fault}");
             }
-            let seen = answer
+            let parts = answer
                 .ok()
                 .map(|it| (it.token.is_some(), it.certificate.is_some(), it.until.is_some()));
-            assert_eq!(seen, expected, "{text}");
+            assert_eq!(parts, expected, "{text}");
         }
     }
 

@@ -21,18 +21,19 @@ fn find_home_on_windows(
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let home = set("HOME").map(PathBuf::from);
     let profile = set("USERPROFILE").map(PathBuf::from);
-    let on_drive = set("HOMEDRIVE").zip(set("HOMEPATH")).map(|(mut drive, path)| {
+    let drive_home = set("HOMEDRIVE").zip(set("HOMEPATH")).map(|(mut drive, path)| {
         drive.push(path);
         PathBuf::from(drive)
     });
-    let mut places = [&home, &on_drive, &profile].into_iter().flatten();
-    let configured = places.find(|place| exists(&place.join(".kube").join("config")));
     // Other tools that write credentials prefer the profile to the home drive.
-    let mut preferred = [&home, &profile, &on_drive].into_iter().flatten();
-    let found = configured
-        .or_else(|| preferred.clone().find(|place| exists(place)))
-        .or_else(|| preferred.next());
-    found.cloned()
+    let mut preferred = [&home, &profile, &drive_home].into_iter().flatten();
+    [&home, &drive_home, &profile]
+        .into_iter()
+        .flatten()
+        .find(|directory| exists(&directory.join(".kube").join("config")))
+        .or_else(|| preferred.clone().find(|directory| exists(directory)))
+        .or_else(|| preferred.next())
+        .cloned()
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Finds and merges kubeconfigs, and selects the cluster and the user.
 //!
-//! The rules are those of client-go (`tools/clientcmd`). `apply_flags_to_kubeconfig` applies the flags to the result.
+//! The rules are the same as in client-go (`tools/clientcmd`). `apply_flags_to_kubeconfig` applies the flags to the
+//! result.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
-use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, Cluster, Context, Kubeconfig, KubeconfigError};
 
 use super::error::invalid_kubeconfig;
 use super::home;
@@ -34,7 +35,7 @@ pub(super) struct NamesInFlags<'a> {
     pub(super) context: Option<&'a str>,
     pub(super) cluster: Option<&'a str>,
     pub(super) user: Option<&'a str>,
-    /// True if flags hold credentials, so that those of the context's user are not needed.
+    /// True if flags hold credentials, so that the credentials of the context's user are not needed.
     pub(super) flags_hold_credentials: bool,
 }
 
@@ -66,29 +67,34 @@ pub(super) fn select_cluster_and_user(
     names: NamesInFlags<'_>,
 ) -> Result<Chosen, Error> {
     let context_name = names.context.or(kubeconfig.current_context.as_deref());
-    let context = context_name
-        .map(|name| {
-            let known = kubeconfig.contexts.iter();
-            find_entry("context", name, known.map(|named| (&named.name, &named.context)))
-        })
-        .transpose()?
-        .unwrap_or_default();
+    let contexts = kubeconfig
+        .contexts
+        .iter()
+        .map(|entry| (&entry.name, &entry.context));
+    let context = match context_name {
+        Some(name) => find_entry("context", name, contexts)?,
+        None => Context::default(),
+    };
     let cluster_name = names.cluster.unwrap_or(&context.cluster);
-    let entries = kubeconfig.clusters.iter();
-    let clusters = entries.map(|named| (&named.name, &named.cluster));
+    let clusters = kubeconfig
+        .clusters
+        .iter()
+        .map(|entry| (&entry.name, &entry.cluster));
     let cluster = if cluster_name.is_empty() {
         Cluster::default()
     } else {
         find_entry("cluster", cluster_name, clusters)?
     };
-    let entries = kubeconfig.auth_infos.iter();
-    let users = entries.map(|named| (&named.name, &named.auth_info));
+    let users = kubeconfig
+        .auth_infos
+        .iter()
+        .map(|entry| (&entry.name, &entry.auth_info));
     let user_name = names.user.or(context.user.as_deref()).unwrap_or_default();
     let user = match (names.user, &context.user) {
         (Some(name), _) => find_entry("user", name, users)?,
         (None, Some(name)) if !name.is_empty() => match find_entry("user", name, users) {
             Err(_) if names.flags_hold_credentials => AuthInfo::default(),
-            found => found?,
+            result => result?,
         },
         _ => AuthInfo::default(),
     };
@@ -107,17 +113,17 @@ fn find_entry<'a, T: Clone + Default + 'a>(
     name: &str,
     entries: impl Iterator<Item = (&'a String, &'a Option<T>)>,
 ) -> Result<T, Error> {
-    let mut known = Vec::new();
-    for (other, entry) in entries {
-        if other == name {
+    let mut entry_names = Vec::new();
+    for (entry_name, entry) in entries {
+        if entry_name == name {
             return Ok(entry.clone().unwrap_or_default());
         }
-        known.push(other.clone());
+        entry_names.push(entry_name.clone());
     }
-    let hint = if known.is_empty() {
+    let hint = if entry_names.is_empty() {
         format!("check --kubeconfig and KUBECONFIG: this kubeconfig has no {what}")
     } else {
-        format!("use one of: {}", known.join(", "))
+        format!("use one of: {}", entry_names.join(", "))
     };
     Err(Error::usage(
         format!("{what} {name:?} does not exist in the kubeconfig"),
@@ -129,10 +135,10 @@ fn find_entry<'a, T: Clone + Default + 'a>(
 /// ignored (client-go, `NewDefaultClientConfigLoadingRules`).
 pub(super) fn default_paths() -> Vec<PathBuf> {
     let variable = std::env::var_os("KUBECONFIG");
-    paths_in_variable_or_home(variable.as_deref(), home::find_home())
+    default_paths_from(variable.as_deref(), home::find_home())
 }
 
-fn paths_in_variable_or_home(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
+fn default_paths_from(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
     match variable {
         Some(list) if !list.is_empty() => std::env::split_paths(list)
             .filter(|path| !path.as_os_str().is_empty())
@@ -182,7 +188,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
 /// Parses the text of one file. The parser's own message shows the lines around the fault, which hold tokens and
 /// keys, and often the faulty value; so only the position is taken from it.
 fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
-    // Paths in the file, also that of a credentials plugin, are relative to the directory of the file.
+    // Paths in the file, also the path of a credentials plugin, are relative to the directory of the file.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let directory = absolute.parent().unwrap_or(&absolute).to_owned();
     let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| match error {
@@ -209,27 +215,32 @@ fn parse(path: &Path, text: &str) -> Result<Kubeconfig, Error> {
 /// Joins relative paths to the directory of the file, and removes empty paths, which count as unset. The name of a
 /// program without a directory stays as it is, since it is looked up in PATH (client-go, `ResolveLocalPaths`).
 fn make_paths_absolute(kubeconfig: &mut Kubeconfig, directory: &Path) {
-    let entries = kubeconfig.clusters.iter_mut();
-    let clusters = entries.filter_map(|named| named.cluster.as_mut());
-    let entries = kubeconfig.auth_infos.iter_mut();
-    let users = entries.filter_map(|named| named.auth_info.as_mut());
-    let paths = clusters
-        .map(|cluster| &mut cluster.certificate_authority)
-        .chain(users.flat_map(|user| {
-            let command = user.exec.as_mut().map(|exec| &mut exec.command);
-            let program =
-                command.filter(|command| command.as_ref().is_some_and(|path| path.contains(MAIN_SEPARATOR)));
-            let files = [
-                &mut user.client_certificate,
-                &mut user.client_key,
-                &mut user.token_file,
-            ];
-            files.into_iter().chain(program)
-        }));
-    for path in paths {
-        let named = path.take().filter(|path| !path.is_empty());
-        *path = named.map(|path| directory.join(path).to_string_lossy().into_owned());
+    for entry in &mut kubeconfig.clusters {
+        if let Some(cluster) = &mut entry.cluster {
+            make_path_absolute(&mut cluster.certificate_authority, directory);
+        }
     }
+    for entry in &mut kubeconfig.auth_infos {
+        let Some(user) = &mut entry.auth_info else {
+            continue;
+        };
+        make_path_absolute(&mut user.client_certificate, directory);
+        make_path_absolute(&mut user.client_key, directory);
+        make_path_absolute(&mut user.token_file, directory);
+        if let Some(exec) = &mut user.exec
+            && let Some(command) = &exec.command
+            && command.contains(MAIN_SEPARATOR)
+        {
+            make_path_absolute(&mut exec.command, directory);
+        }
+    }
+}
+
+fn make_path_absolute(path: &mut Option<String>, directory: &Path) {
+    *path = path
+        .take()
+        .filter(|path| !path.is_empty())
+        .map(|path| directory.join(path).to_string_lossy().into_owned());
 }
 
 #[cfg(test)]
@@ -246,13 +257,13 @@ mod tests {
     #[test]
     fn kubeconfigs_are_looked_for_where_kubectl_looks() {
         let home = || Some(PathBuf::from("/home/me"));
-        let at_home = vec![PathBuf::from("/home/me/.kube/config")];
-        assert_eq!(paths_in_variable_or_home(None, home()), at_home);
-        assert_eq!(paths_in_variable_or_home(Some(OsStr::new("")), home()), at_home);
-        assert_eq!(paths_in_variable_or_home(None, None), Vec::<PathBuf>::new());
+        let home_paths = vec![PathBuf::from("/home/me/.kube/config")];
+        assert_eq!(default_paths_from(None, home()), home_paths);
+        assert_eq!(default_paths_from(Some(OsStr::new("")), home()), home_paths);
+        assert_eq!(default_paths_from(None, None), Vec::<PathBuf>::new());
         let list = std::env::join_paths(["/a", "", "b"]).expect("paths without separators");
-        let listed = ["/a", "b"].map(PathBuf::from);
-        assert_eq!(paths_in_variable_or_home(Some(&list), home()), listed);
+        let list_paths = ["/a", "b"].map(PathBuf::from);
+        assert_eq!(default_paths_from(Some(&list), home()), list_paths);
     }
 
     #[test]
@@ -267,11 +278,12 @@ mod tests {
         let silent = file("silent", &kubeconfig("one", ""));
         let complete = file("complete", &kubeconfig("two", "two"));
 
-        let both = read_and_merge(&[missing.clone(), silent, missing.clone(), complete]);
-        let both = both.expect("files that can be read").expect("files");
-        let contexts: Vec<&str> = both.contexts.iter().map(|named| named.name.as_str()).collect();
+        let merged = read_and_merge(&[missing.clone(), silent, missing.clone(), complete])
+            .expect("files that can be read")
+            .expect("files");
+        let contexts: Vec<&str> = merged.contexts.iter().map(|named| named.name.as_str()).collect();
         assert_eq!(contexts, ["one", "two"]);
-        assert_eq!(both.current_context.as_deref(), Some("two"));
+        assert_eq!(merged.current_context.as_deref(), Some("two"));
 
         let none = read_and_merge(std::slice::from_ref(&missing));
         assert!(none.expect("nothing to read").is_none());
@@ -287,11 +299,11 @@ mod tests {
             users: [{name: u, user: {client-certificate: '', client-key: key, tokenFile: '', exec: {command: bin/log-in}}}]\n";
         std::fs::write(&path, text).expect("a file");
 
-        let read = read(Some(&path)).expect("a file").expect("a kubeconfig");
+        let kubeconfig = read(Some(&path)).expect("a file").expect("a kubeconfig");
 
-        let cluster = read.clusters[0].cluster.as_ref().expect("a cluster");
+        let cluster = kubeconfig.clusters[0].cluster.as_ref().expect("a cluster");
         assert_eq!(cluster.certificate_authority, None);
-        let user = read.auth_infos[0].auth_info.as_ref().expect("a user");
+        let user = kubeconfig.auth_infos[0].auth_info.as_ref().expect("a user");
         assert_eq!((&user.client_certificate, &user.token_file), (&None, &None));
         let key = directory.path().join("key").display().to_string();
         assert_eq!(user.client_key, Some(key));
@@ -322,10 +334,10 @@ mod tests {
         for (line, text) in broken {
             std::fs::write(&path, &text).expect("a file");
             let error = read(Some(&path)).expect_err(&text);
-            let shown = format!("{error} {:?}", error.hints());
-            assert!(!shown.contains("SECRET"), "{shown}");
+            let message = format!("{error} {:?}", error.hints());
+            assert!(!message.contains("SECRET"), "{message}");
             let position = format!("{}:{line}:", path.display());
-            assert!(shown.contains(&position), "{shown}: {text}");
+            assert!(message.contains(&position), "{message}: {text}");
         }
     }
 
@@ -347,14 +359,14 @@ mod tests {
         };
         let nothing = server(&kubeconfig, names(None, None, None));
         assert_eq!(nothing.expect("no cluster"), None);
-        let by_cluster = server(&kubeconfig, names(None, Some("one"), None));
-        assert_eq!(by_cluster.expect("a cluster").as_deref(), Some("https://one"));
+        let cluster_server = server(&kubeconfig, names(None, Some("one"), None));
+        assert_eq!(cluster_server.expect("a cluster").as_deref(), Some("https://one"));
         kubeconfig.current_context = Some("a".to_owned());
-        let by_flags = NamesInFlags {
+        let flag_names = NamesInFlags {
             flags_hold_credentials: true,
             ..names(None, None, None)
         };
-        let chosen = select_cluster_and_user(&kubeconfig, by_flags).expect("the user of the flags");
+        let chosen = select_cluster_and_user(&kubeconfig, flag_names).expect("the user of the flags");
         assert_eq!((chosen.user.username, chosen.namespace), (None, None));
         let chosen = select_cluster_and_user(&kubeconfig, names(None, None, Some("me"))).expect("a user");
         assert_eq!(chosen.user.username.as_deref(), Some("me"));

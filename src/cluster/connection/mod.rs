@@ -77,8 +77,21 @@ struct Configured {
 pub struct Endpoint {
     /// Scheme, host, port and path, without credentials.
     pub address: String,
-    /// The certificates of the authority, in DER; empty for those of the system.
+    /// The certificates of the authority, in DER; empty if the certificates of the system are used.
     pub authorities: Vec<Vec<u8>>,
+}
+
+impl Endpoint {
+    fn from_config(config: &Config) -> Self {
+        let url = &config.cluster_url;
+        let authority = url.authority().map_or("", |authority| authority.as_str());
+        let host = strip_user_and_password(authority);
+        let scheme = url.scheme_str().unwrap_or("https");
+        Self {
+            address: format!("{scheme}://{host}{}", url.path().trim_end_matches('/')),
+            authorities: config.root_cert.clone().unwrap_or_default(),
+        }
+    }
 }
 
 impl ConnectionOptions {
@@ -86,16 +99,15 @@ impl ConnectionOptions {
     /// sent yet.
     pub async fn connect(&self) -> Result<Connection, Error> {
         let options = self.clone();
-        let configured = match spawn_blocking(move || options.configure_and_log_in()).await {
-            Ok(config) => config?,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        };
         let Configured {
             config,
             proxy,
             credential,
             context,
-        } = configured;
+        } = match spawn_blocking(move || options.configure_and_log_in()).await {
+            Ok(configured) => configured?,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        };
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::from_config(&config);
         let clients = client::build_clients(config).map_err(|error| unusable_credentials(&error))?;
@@ -159,14 +171,17 @@ impl ConnectionOptions {
             }
             None => {
                 self.refuse_names_without_kubeconfig()?;
-                self.build_config_of_pod()?
+                self.build_pod_config()?
             }
         };
         // Requests are repeated by `ApiServer`, which counts them.
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
-        let exec = config.auth_info.exec.as_ref();
-        let plugin = exec.and_then(|exec| exec.command.as_deref());
+        let plugin = config
+            .auth_info
+            .exec
+            .as_ref()
+            .and_then(|exec| exec.command.as_deref());
         let policy = kuberc::read_policy(self.kuberc.as_deref(), plugin)?;
         let credential = user_credentials::log_in(&mut config.auth_info, self.login, policy)?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
@@ -186,12 +201,12 @@ impl ConnectionOptions {
             cluster,
             mut user,
         } = apply_flags_to_kubeconfig::resolve(self, chosen)?;
-        check_certificate_and_key_files(&user)?;
+        check_login_files(&user)?;
         let mut config = Config::new(server);
         let proxy = match non_empty(cluster.proxy_url.as_ref()) {
             Some(address) => {
-                let named_by = format!("proxy-url of the cluster {:?}", chosen.cluster_name);
-                Some(Proxy::parse(address, &named_by)?)
+                let setting_name = format!("proxy-url of the cluster {:?}", chosen.cluster_name);
+                Some(Proxy::parse(address, &setting_name)?)
             }
             None => Proxy::from_environment(&config.cluster_url)?,
         };
@@ -237,7 +252,7 @@ impl ConnectionOptions {
 
     /// Makes the configuration that every Pod has. Flags replace the token, the authority and the impersonated user,
     /// and `POD_NAMESPACE` the namespace; the server's certificate is always verified, as in kubectl.
-    fn build_config_of_pod(&self) -> Result<(Config, Option<Proxy>), Error> {
+    fn build_pod_config(&self) -> Result<(Config, Option<Proxy>), Error> {
         let mut config = Config::incluster().map_err(|_| self.no_kubeconfig_found())?;
         if let Some(namespace) = non_empty(std::env::var("POD_NAMESPACE").ok().as_ref()) {
             namespace.clone_into(&mut config.default_namespace);
@@ -259,7 +274,7 @@ impl ConnectionOptions {
         };
         let ConnectionSettings { cluster, user, .. } =
             apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
-        check_certificate_and_key_files(&user)?;
+        check_login_files(&user)?;
         if let Some(certificates) = read_root_certificates(&cluster)? {
             config.root_cert = Some(certificates);
             config.root_cert_file = None;
@@ -299,8 +314,11 @@ impl ConnectionOptions {
 }
 
 fn join_paths(paths: &[PathBuf], separator: &str) -> String {
-    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    names.join(separator)
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(separator)
 }
 
 /// Returns the text unless it is empty: an empty text counts as unset in kubeconfigs and flags.
@@ -309,7 +327,7 @@ fn non_empty(text: Option<&String>) -> Option<&str> {
 }
 
 /// Opens the files that kube will read, because its own error names neither file nor flag.
-fn check_certificate_and_key_files(user: &AuthInfo) -> Result<(), Error> {
+fn check_login_files(user: &AuthInfo) -> Result<(), Error> {
     let files = [
         ("client certificate", &user.client_certificate),
         ("client key", &user.client_key),
@@ -327,12 +345,12 @@ fn check_certificate_and_key_files(user: &AuthInfo) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the certificates of the authority, in DER; `None` if those of the system are to be used.
+/// Reads the certificates of the authority, in DER; `None` if the certificates of the system are to be used.
 fn read_root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Error> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
 
-    let (place, read) = match (
+    let (place, pem_text) = match (
         non_empty(cluster.certificate_authority_data.as_ref()),
         non_empty(cluster.certificate_authority.as_ref()),
     ) {
@@ -352,7 +370,7 @@ fn read_root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Err
             "pass a file of PEM certificates",
         )
     };
-    let certificates: Vec<Vec<u8>> = pem::parse_many(read.map_err(invalid)?)
+    let certificates: Vec<Vec<u8>> = pem::parse_many(pem_text.map_err(invalid)?)
         .map_err(|error| invalid(error.to_string()))?
         .into_iter()
         .filter(|block| block.tag() == "CERTIFICATE")
@@ -364,45 +382,32 @@ fn read_root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Err
     Ok(Some(certificates))
 }
 
-impl Endpoint {
-    fn from_config(config: &Config) -> Self {
-        let url = &config.cluster_url;
-        let authority = url.authority().map_or("", |authority| authority.as_str());
-        let host = without_user_and_password(authority);
-        let scheme = url.scheme_str().unwrap_or("https");
-        Self {
-            address: format!("{scheme}://{host}{}", url.path().trim_end_matches('/')),
-            authorities: config.root_cert.clone().unwrap_or_default(),
-        }
-    }
-}
-
 /// Returns a text of a file or a program; `None` if it is empty, which means the same as a missing text.
 fn unless_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
 /// Removes the user name and the password from an address.
-fn without_user_and_password(address: &str) -> &str {
+fn strip_user_and_password(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, host)| host)
 }
 
 fn parse_server(server: &str) -> Result<Uri, Error> {
     let invalid = || {
-        let server = without_user_and_password(server);
+        let server = strip_user_and_password(server);
         Error::usage(
             format!("{server:?} is not a valid server URL"),
             "write it as https://HOST:PORT",
         )
     };
-    let with_scheme = if server.contains("://") {
+    let address = if server.contains("://") {
         server.to_owned()
     } else {
         format!("https://{server}")
     };
-    let uri: Uri = with_scheme.parse().map_err(|_| invalid())?;
+    let uri: Uri = address.parse().map_err(|_| invalid())?;
     let authority = uri.authority().ok_or_else(invalid)?;
-    let names_port = without_user_and_password(authority.as_str()) != authority.host();
+    let names_port = strip_user_and_password(authority.as_str()) != authority.host();
     if names_port && authority.port_u16().is_none() {
         return Err(invalid());
     }

@@ -2,7 +2,7 @@
 //! `kube` handles all other credentials.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
@@ -39,7 +39,7 @@ pub(super) fn log_in(
         ));
     }
     if let Some(file) = user.token_file.take() {
-        return log_in_by_token_file(&file, user);
+        return log_in_by_file(&file, user);
     }
     check_token(user)?;
     // If the user has a token or a user name, the program is not needed.
@@ -54,8 +54,8 @@ pub(super) fn log_in(
 /// Checks that a token of the kubeconfig or of a flag fits into a header; otherwise kube would panic. Serializing is
 /// the only way to read the token from kube's type.
 fn check_token(user: &AuthInfo) -> Result<(), Error> {
-    let written = serde_json::to_value(user).unwrap_or_default();
-    match written["token"].as_str().map(|token| Token::bearer(token, None)) {
+    let fields = serde_json::to_value(user).unwrap_or_default();
+    match fields["token"].as_str().map(|token| Token::bearer(token, None)) {
         Some(None) => Err(unusable_token()),
         Some(Some(_)) | None => Ok(()),
     }
@@ -63,8 +63,8 @@ fn check_token(user: &AuthInfo) -> Result<(), Error> {
 
 /// Returns the credential of a token file, which takes precedence over a token of the kubeconfig. If the file cannot be
 /// read, that token is used (client-go, `rest.Config.BearerTokenFile`).
-fn log_in_by_token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Error> {
-    let first = match read_token(file) {
+fn log_in_by_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Error> {
+    let first_token = match read_token(file) {
         Ok(token) => token,
         Err(_) if user.token.is_some() => return Ok(None),
         Err(reason) => {
@@ -73,17 +73,17 @@ fn log_in_by_token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Creden
         }
     };
     user.token = None;
-    let again = file.to_owned();
-    let kept = std::sync::Mutex::new(first.clone());
+    let file = file.to_owned();
+    let last_token = Mutex::new(first_token.clone());
     // If the file disappears later, the last token remains in use.
     let source: Arc<TokenSource> = Arc::new(move || {
-        let mut kept = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Ok(token) = read_token(&again) {
-            *kept = token;
+        let mut last_token = last_token.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(token) = read_token(&file) {
+            *last_token = token;
         }
-        Ok(kept.clone())
+        Ok(last_token.clone())
     });
-    Ok(Some(Credential::new(first, source)))
+    Ok(Some(Credential::new(first_token, source)))
 }
 
 fn read_token(file: impl AsRef<Path>) -> Result<Token, String> {
@@ -108,7 +108,7 @@ fn log_in_by_program(
         user.client_certificate_data = Some(STANDARD.encode(certificate));
         user.client_key_data = Some(STANDARD.encode(key).into());
     }
-    let Some(first) = token_of(&answer) else {
+    let Some(first_token) = token_of(&answer) else {
         return match answer.token {
             None => Ok(None),
             Some(_) => Err(unusable_token()),
@@ -119,7 +119,7 @@ fn log_in_by_program(
             exec_credential_plugin::run(&config, login, &policy).map_err(|error| error.to_string())?;
         token_of(&answer).ok_or_else(|| unusable_token().to_string())
     });
-    Ok(Some(Credential::new(first, source)))
+    Ok(Some(Credential::new(first_token, source)))
 }
 
 fn token_of(answer: &PluginCredentials) -> Option<Token> {
@@ -168,13 +168,13 @@ mod tests {
         .expect("no token");
         assert!(!error.to_string().contains("SECRET"), "{error}");
         std::fs::write(&file, " abc\n").expect("a file");
-        let mut both = user_with_file(&file, Some("inline"));
+        let mut user = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut both, Login::Silent, PluginPolicy::AllowAll)
+            log_in(&mut user, Login::Silent, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_some()
         );
-        assert!(both.token.is_none());
+        assert!(user.token.is_none());
     }
 
     #[test]

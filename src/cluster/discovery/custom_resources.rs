@@ -1,6 +1,6 @@
 //! Determines the resources that a `CustomResourceDefinition` among the manifests will define once it is applied.
 //!
-//! Sends nothing. An invalid definition defines no resources here, and is no error: the server reports what is wrong
+//! An invalid definition defines no resources here, and is no error: the server reports what is wrong
 //! with it.
 
 use kube::core::Version;
@@ -31,8 +31,10 @@ pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
     versions.retain(|version| version.served.unwrap_or_default() && !version.name.is_empty());
     versions.sort_by_key(|version| std::cmp::Reverse(Version::parse(&version.name).priority()));
     let names = spec.names;
-    let given = names.singular.filter(|singular| !singular.is_empty());
-    let singular = given.unwrap_or_else(|| names.kind.to_lowercase());
+    let singular = names
+        .singular
+        .filter(|singular| !singular.is_empty())
+        .unwrap_or_else(|| names.kind.to_lowercase());
     versions
         .into_iter()
         .map(|version| Resource {
@@ -61,8 +63,8 @@ fn read_definition(manifest: &Value) -> Option<Spec> {
         return None;
     }
     let spec = Spec::deserialize(manifest.get("spec")?).ok()?;
-    let complete = !spec.group.is_empty() && !spec.names.kind.is_empty() && !spec.names.plural.is_empty();
-    complete.then_some(spec)
+    let is_complete = !spec.group.is_empty() && !spec.names.kind.is_empty() && !spec.names.plural.is_empty();
+    is_complete.then_some(spec)
 }
 
 /// `spec` of a definition. A field that may be missing may be null as well.

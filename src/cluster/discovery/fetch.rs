@@ -96,10 +96,10 @@ mod tests {
         r#"{"kind": "Status", "message": "no rights", "reason": "Forbidden", "code": 403}"#;
     const HTML: &str = "<!DOCTYPE html><html><body>Sign in</body></html>";
 
-    /// A server that gives these answers, 404 to everything else, and remembers what it was asked.
+    /// A server that gives these answers, 404 to everything else, and remembers the requests.
     struct FakeServer {
         server: ApiServer,
-        asked: Arc<Mutex<Vec<(String, String)>>>,
+        requests: Arc<Mutex<Vec<(String, String)>>>,
     }
 
     impl FakeServer {
@@ -110,8 +110,8 @@ mod tests {
                     .map(|&(path, code, body)| (path, (code, body)))
                     .collect(),
             );
-            let asked = Arc::new(Mutex::new(Vec::new()));
-            let log = Arc::clone(&asked);
+            let requests = Arc::new(Mutex::new(Vec::new()));
+            let log = Arc::clone(&requests);
             let service = tower::service_fn(move |request: Request<Body>| {
                 let (code, body) = answers
                     .get(request.uri().path())
@@ -132,18 +132,18 @@ mod tests {
             let client = kube::Client::new(service, "default");
             Self {
                 server: ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1)),
-                asked,
+                requests,
             }
         }
 
-        fn asked(&self) -> Vec<(String, String)> {
-            let mut asked = self
-                .asked
+        fn requests(&self) -> Vec<(String, String)> {
+            let mut requests = self
+                .requests
                 .lock()
                 .expect("no test panics while it holds the lock")
                 .clone();
-            asked.sort();
-            asked
+            requests.sort();
+            requests
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
         let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
         application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
         assert_eq!(
-            fake.asked(),
+            fake.requests(),
             [("/api", accept), ("/apis", accept)].map(|(path, accept)| (path.into(), accept.into()))
         );
         assert_eq!(discovery.listable().count(), 13);

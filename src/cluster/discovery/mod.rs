@@ -32,8 +32,8 @@ pub struct Discovery {
     /// In order of preference: the core group, the other groups in the server's order, in each the
     /// preferred version first; resources that are not served yet come last.
     resources: Vec<Resource>,
-    /// Positions in `resources`, ordered by kind, those of one kind by preference.
-    by_kind: Vec<usize>,
+    /// Positions in `resources`, ordered by kind, and within a kind by preference.
+    kind_order: Vec<usize>,
     failures: Vec<FailedVersion>,
     /// Recorded kinds that are not among `resources`.
     missing_kinds: BTreeMap<GroupKind, MissingKind>,
@@ -119,11 +119,11 @@ impl Discovery {
     }
 
     fn from_parts(resources: Vec<Resource>, failures: Vec<FailedVersion>) -> Self {
-        let mut by_kind: Vec<usize> = (0..resources.len()).collect();
-        by_kind.sort_by_key(|&position| (resources[position].kind.as_str(), position));
+        let mut kind_order: Vec<usize> = (0..resources.len()).collect();
+        kind_order.sort_by_key(|&position| (resources[position].kind.as_str(), position));
         Self {
             resources,
-            by_kind,
+            kind_order,
             failures,
             missing_kinds: BTreeMap::new(),
         }
@@ -136,8 +136,10 @@ impl Discovery {
 
     /// Returns the kinds that definitions among the manifests define, and that discovery does not list as served.
     pub fn not_yet_served_kinds(&self) -> BTreeSet<GroupKind> {
-        let announced = self.not_yet_served().map(Resource::group_kind);
-        announced.filter(|kind| !self.serves(kind)).collect()
+        self.not_yet_served()
+            .map(Resource::group_kind)
+            .filter(|kind| !self.serves(kind))
+            .collect()
     }
 
     /// Returns whether discovery lists this kind as served.
@@ -146,8 +148,9 @@ impl Discovery {
     }
 
     fn not_yet_served(&self) -> impl Iterator<Item = &Resource> {
-        let resources = self.resources.iter();
-        resources.filter(|resource| resource.origin == Origin::NotYetServed)
+        self.resources
+            .iter()
+            .filter(|resource| resource.origin == Origin::NotYetServed)
     }
 
     /// Returns the judgement on a kind that discovery does not list; `None` if it was not judged.
@@ -184,11 +187,7 @@ impl Discovery {
             .not_yet_served()
             .filter(|resource| {
                 let is_failed = self.failures.iter().any(|failed| failed.group == resource.group);
-                !is_failed
-                    && !self
-                        .resources
-                        .iter()
-                        .any(|known| is_same_kind_and_version(known, resource))
+                !is_failed && !self.resources.iter().any(|listed| is_same_gvk(listed, resource))
             })
             .cloned()
             .collect();
@@ -216,13 +215,13 @@ impl Discovery {
             .map(|resource| resource.version.clone())
             .collect();
         served_versions.dedup();
-        let others = self
+        let other_kinds = self
             .resources
             .iter()
             .filter(|resource| resource.group != gvk.group || resource.kind != gvk.kind);
         ResourceLookup::UnknownKind {
             served_versions,
-            similar: similar_kinds::find_similar(gvk, others),
+            similar: similar_kinds::find_similar(gvk, other_kinds),
         }
     }
 
@@ -259,11 +258,13 @@ impl Discovery {
     /// server prefers. Leaves out resources of group-versions that could not be read, and resources that are not served
     /// yet.
     pub fn listable(&self) -> impl Iterator<Item = &Resource> {
-        let mut seen = HashSet::new();
+        let mut group_resources = HashSet::new();
         self.resources
             .iter()
             .filter(|resource| resource.origin == Origin::Served && resource.supports("list"))
-            .filter(move |resource| seen.insert((resource.group.as_str(), resource.plural.as_str())))
+            .filter(move |resource| {
+                group_resources.insert((resource.group.as_str(), resource.plural.as_str()))
+            })
     }
 
     /// Returns the group-versions that could not be read.
@@ -283,11 +284,7 @@ impl Discovery {
         let mut resources = self.resources.clone();
         for new in manifests.flat_map(custom_resources::from_definition) {
             let is_failed = self.failures.iter().any(|failed| failed.group == new.group);
-            if is_failed
-                || resources
-                    .iter()
-                    .any(|known| is_same_kind_and_version(known, &new))
-            {
+            if is_failed || resources.iter().any(|resource| is_same_gvk(resource, &new)) {
                 continue;
             }
             resources.push(match self.find_preferred(&new.group_kind()) {
@@ -310,9 +307,9 @@ impl Discovery {
     /// Returns all resources of the kind, in any group and version, by preference.
     fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Resource> {
         let start = self
-            .by_kind
+            .kind_order
             .partition_point(|&position| self.resources[position].kind.as_str() < kind);
-        self.by_kind[start..]
+        self.kind_order[start..]
             .iter()
             .map(|&position| &self.resources[position])
             .take_while(move |resource| resource.kind == kind)
@@ -327,7 +324,7 @@ impl Discovery {
     }
 }
 
-fn is_same_kind_and_version(one: &Resource, other: &Resource) -> bool {
+fn is_same_gvk(one: &Resource, other: &Resource) -> bool {
     one.kind == other.kind && one.version == other.version && one.group == other.group
 }
 

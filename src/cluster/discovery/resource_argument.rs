@@ -14,24 +14,24 @@ pub(super) fn find<'a>(
 ) -> KindLookup<'a> {
     let interpretations = interpretations(text);
     for interpretation in &interpretations {
-        let found = interpretation.find(resources, |group| interpretation.matches_group(group));
+        let resource = interpretation.find(resources, |group| interpretation.matches_group(group));
         let failed = failures.iter().find(|failed| {
             failed.group == interpretation.group && interpretation.is_version(&failed.version)
         });
-        match (found, failed) {
-            (Some(found), None) => return KindLookup::Found(found),
-            (Some(found), Some(_)) if found.group == interpretation.group => {
-                return KindLookup::Found(found);
+        match (resource, failed) {
+            (Some(resource), None) => return KindLookup::Found(resource),
+            (Some(resource), Some(_)) if resource.group == interpretation.group => {
+                return KindLookup::Found(resource);
             }
             // The named group could not be read. A match in another group must not replace it: neither in another group
             // instead of the core group, nor in a group whose name only begins like the named one.
             (_, Some(failed)) => return KindLookup::GroupFailed(failed),
             (None, None) => {}
         }
-        if let Some(found) = interpretation.find(resources, |group| {
-            interpretation.matches_beginning_of_group(group)
-        }) {
-            return KindLookup::Found(found);
+        if let Some(resource) =
+            interpretation.find(resources, |group| interpretation.matches_group_prefix(group))
+        {
+            return KindLookup::Found(resource);
         }
     }
     failures
@@ -39,7 +39,7 @@ pub(super) fn find<'a>(
         .find(|failed| {
             interpretations
                 .iter()
-                .any(|interpretation| interpretation.may_be_in_failed_version(failed))
+                .any(|interpretation| interpretation.may_be_in(failed))
         })
         .map_or(KindLookup::Absent, KindLookup::GroupFailed)
 }
@@ -100,16 +100,16 @@ impl Interpretation<'_> {
         self.group.is_empty() || self.group == group
     }
 
-    pub(super) fn matches_beginning_of_group(&self, group: &str) -> bool {
+    pub(super) fn matches_group_prefix(&self, group: &str) -> bool {
         group.starts_with(self.group)
     }
 
     pub(super) fn is_version(&self, version: &str) -> bool {
-        self.version.is_none_or(|wanted| wanted == version)
+        self.version.is_none_or(|own_version| own_version == version)
     }
 
-    fn may_be_in_failed_version(&self, failed: &FailedVersion) -> bool {
-        self.matches_beginning_of_group(&failed.group) && self.is_version(&failed.version)
+    fn may_be_in(&self, failed: &FailedVersion) -> bool {
+        self.matches_group_prefix(&failed.group) && self.is_version(&failed.version)
     }
 
     /// Finds a resource: full names come before short names, and these before kinds.

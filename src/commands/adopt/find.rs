@@ -10,7 +10,7 @@ use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastAppliedTreatment;
 use crate::error::Error;
-use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
+use crate::manifest::desired::{self, MEMBER_VERBS};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::Reach;
@@ -220,5 +220,5 @@ pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<
 
 /// Returns a verb that a resource needs for its objects to be members, and that this resource does not support.
 pub(super) fn find_missing_verb(resource: &Resource) -> Option<&'static str> {
-    VERBS_OF_MEMBERS.into_iter().find(|verb| !resource.supports(verb))
+    MEMBER_VERBS.into_iter().find(|verb| !resource.supports(verb))
 }

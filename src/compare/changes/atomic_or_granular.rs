@@ -35,7 +35,7 @@ impl<'a> CrdVersion<'a> {
             .get("versions")?
             .as_array()?
             .iter()
-            .find(|known| known.get("name").and_then(Value::as_str) == Some(version))?;
+            .find(|crd_version| crd_version.get("name").and_then(Value::as_str) == Some(version))?;
         Some(Self {
             schema: version.pointer("/schema/openAPIV3Schema")?.as_object()?,
             status_subresource: version.pointer("/subresources/status").is_some(),
@@ -47,17 +47,21 @@ impl<'a> CrdVersion<'a> {
     pub fn reduce_definition(mut custom_resource_definition: Value, version: &str) -> Value {
         let spec = &mut custom_resource_definition["spec"];
         let preserves = spec["preserveUnknownFields"].take();
-        let versions = spec["versions"].as_array_mut().map(std::mem::take);
-        let mut known = versions
+        let mut crd_version = spec["versions"]
+            .as_array_mut()
+            .map(std::mem::take)
             .into_iter()
             .flatten()
-            .find(|known| known["name"] == version)
+            .find(|crd_version| crd_version["name"] == version)
             .unwrap_or_default();
-        let mut schema = known["schema"].take();
+        let mut schema = crd_version["schema"].take();
         remove_descriptions(&mut schema);
-        let version =
-            json!({"name": version, "schema": schema, "subresources": known["subresources"].take()});
-        json!({"spec": {"preserveUnknownFields": preserves, "versions": [version]}})
+        let reduced = json!({
+            "name": version,
+            "schema": schema,
+            "subresources": crd_version["subresources"].take(),
+        });
+        json!({"spec": {"preserveUnknownFields": preserves, "versions": [reduced]}})
     }
 
     /// Returns the schema of an object of this version.
@@ -133,7 +137,7 @@ impl<'a> Shape<'a> {
                     return (Self::Unknown, DeclaredOrKey::Unknown);
                 }
                 let properties = schema.get("properties").and_then(Value::as_object);
-                if let Some(Value::Object(field)) = properties.and_then(|known| known.get(name)) {
+                if let Some(Value::Object(field)) = properties.and_then(|properties| properties.get(name)) {
                     return (Self::from_schema(field, unknown), DeclaredOrKey::Declared);
                 }
                 match schema.get("additionalProperties") {
@@ -148,7 +152,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Returns whether the fields are not known, or are those of an embedded object.
+    /// Returns whether the fields are not known, or belong to an embedded object.
     pub(super) fn is_opaque(self) -> bool {
         match self {
             Self::BuiltIn | Self::Unknown => true,
@@ -167,11 +171,15 @@ impl<'a> Shape<'a> {
         };
         let properties = &schema.get("items")?["properties"];
         let names = schema.get("x-kubernetes-list-map-keys")?.as_array()?;
-        let keys = names.iter().filter_map(|name| {
-            let name = name.as_str()?;
-            Some((name, properties[name].get("default")))
-        });
-        Some(keys.collect())
+        Some(
+            names
+                .iter()
+                .filter_map(|name| {
+                    let name = name.as_str()?;
+                    Some((name, properties[name].get("default")))
+                })
+                .collect(),
+        )
     }
 
     /// Returns the type of a list's items.
@@ -204,7 +212,7 @@ impl<'a> Shape<'a> {
             Self::Deduced => Ownership::Granular,
             Self::Unknown => Ownership::Unknown,
             Self::Schema(schema, _) => {
-                if !may_be_of_type(schema, "object") {
+                if !may_have_type(schema, "object") {
                     return Ownership::Unknown;
                 }
                 match schema.get("x-kubernetes-map-type").and_then(Value::as_str) {
@@ -223,7 +231,7 @@ impl<'a> Shape<'a> {
             Self::Deduced => Ownership::Atomic,
             Self::Unknown => Ownership::Unknown,
             Self::Schema(schema, _) => {
-                if !may_be_of_type(schema, "array") {
+                if !may_have_type(schema, "array") {
                     return Ownership::Unknown;
                 }
                 match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
@@ -238,9 +246,9 @@ impl<'a> Shape<'a> {
 
 /// Returns whether a node of a schema allows values of this JSON type. Otherwise its `x-kubernetes-` extensions do not
 /// say how such a value is owned.
-fn may_be_of_type(schema: &Map<String, Value>, json_type: &str) -> bool {
+fn may_have_type(schema: &Map<String, Value>, json_type: &str) -> bool {
     match schema.get("type") {
-        Some(known) => known.as_str() == Some(json_type),
+        Some(schema_type) => schema_type.as_str() == Some(json_type),
         None => schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)),
     }
 }
@@ -273,15 +281,15 @@ mod tests {
         let relevant = CrdVersion::reduce_definition(definition.clone(), "v2");
         assert!(!relevant.to_string().contains("for people"), "{relevant}");
         assert!(CrdVersion::from_definition(&relevant, "v1").is_none());
-        let kept = CrdVersion::from_definition(&relevant, "v2").expect("a version");
+        let crd_version = CrdVersion::from_definition(&relevant, "v2").expect("a version");
         let whole = CrdVersion::from_definition(&definition, "v2").expect("a version");
-        assert_eq!(kept.status_subresource, whole.status_subresource);
+        assert_eq!(crd_version.status_subresource, whole.status_subresource);
         let names = |definition: &CrdVersion<'_>| {
             let spec = definition.schema["properties"]["spec"]["properties"].clone();
             json!([spec["description"]["type"], spec["links"]["default"]])
         };
         let expected = json!(["string", {"description": "of a link"}]);
-        assert_eq!((names(&kept), names(&whole)), (expected.clone(), expected));
+        assert_eq!((names(&crd_version), names(&whole)), (expected.clone(), expected));
         for without in [
             json!({}),
             json!({"spec": {"preserveUnknownFields": true}}),

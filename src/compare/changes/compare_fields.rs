@@ -14,7 +14,8 @@ use crate::model::built_in_kinds::TypeMeta;
 /// stack.
 const MAX_DEPTH: usize = 100;
 
-/// Fields of metadata that the server never records (`managedfields/internal/stripmeta.go`). `managedFields` is one more.
+/// Fields of metadata that the server never records (`managedfields/internal/stripmeta.go`). `managedFields` is one
+/// more.
 pub(in crate::compare) const METADATA_NEVER_RECORDED: [&str; 7] = [
     "name",
     "namespace",
@@ -30,7 +31,7 @@ pub(in crate::compare) const METADATA_NEVER_RECORDED: [&str; 7] = [
 pub(super) type UnchangedOrReason = Result<(), Reason>;
 pub(super) type Fields = Map<String, Value>;
 
-/// Compares manifest and live object. `crd_version` is that of a custom resource, if it is known.
+/// Compares manifest and live object. `crd_version` describes a custom resource; `None` if it is not known.
 pub(super) fn check_unchanged(
     desired: &Value,
     live: &Value,
@@ -89,8 +90,8 @@ pub(super) fn check_unchanged(
     }
 }
 
-/// Returns whether the server ignores the status in a write of the object itself. `crd_version` is that of a custom
-/// resource, if it is known.
+/// Returns whether the server ignores the status in a write of the object itself. `crd_version` describes a
+/// custom resource; `None` if it is not known.
 pub(in crate::compare) fn is_status_ignored(
     type_meta: TypeMeta<'_>,
     crd_version: Option<&CrdVersion<'_>>,
@@ -333,7 +334,7 @@ impl<'a> FieldComparison<'a> {
         let live = live.and_then(Value::as_object);
         desired.as_object().is_some_and(Map::is_empty)
             && live.is_some_and(|live| !live.is_empty())
-            && self.entries.is_status_written_as_subresource()
+            && self.entries.has_subresource_status()
     }
 
     /// Accepts a value that the server writes in another way, if no other manager's entry has the

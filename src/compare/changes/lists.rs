@@ -17,7 +17,7 @@ struct OwnedItem<'a, K> {
     path: &'a str,
     key: K,
     node: &'a Fields,
-    found: Cell<bool>,
+    is_found: Cell<bool>,
 }
 
 impl<'a> FieldComparison<'a> {
@@ -51,20 +51,20 @@ impl<'a> FieldComparison<'a> {
                 return Err(Reason::ValueDiffers(self.path_here()));
             };
             let entry = self.find_and_mark_entry(&entries, |entry| may_match_entry(item, entry, &names))?;
-            let (path, node) = (entry.path, entry.node);
-            let position = only_position(live, |known| {
-                known
+            let node = entry.node;
+            let position = only_position(live, |live_item| {
+                live_item
                     .as_object()
-                    .is_some_and(|known| has_key(known, &entry.key, &names))
+                    .is_some_and(|fields| has_key(fields, &entry.key, &names))
             });
-            self.path.push(path);
+            self.path.push(entry.path);
             let position = self.check_order(position, &mut next)?;
             if node.is_empty() {
-                self.compare_item_owned_as_one_value(item, &live[position], shape)?;
+                self.compare_leaf_item(item, &live[position], shape)?;
             } else if !node.contains_key(".") {
                 return Err(Reason::Unreadable(self.path_here()));
-            } else if let Value::Object(known) = &live[position] {
-                self.compare_granular_map(item, node, known, shape)?;
+            } else if let Value::Object(live_item) = &live[position] {
+                self.compare_granular_map(item, node, live_item, shape)?;
             }
             self.path.pop();
         }
@@ -73,12 +73,7 @@ impl<'a> FieldComparison<'a> {
 
     /// Compares an item whose tree is empty. Either the item is atomic, and owned as one value, or it is granular, and
     /// the manifest has left all its keys to their defaults.
-    fn compare_item_owned_as_one_value(
-        &self,
-        desired: &Fields,
-        live: &Value,
-        shape: Shape<'a>,
-    ) -> UnchangedOrReason {
+    fn compare_leaf_item(&self, desired: &Fields, live: &Value, shape: Shape<'a>) -> UnchangedOrReason {
         if !shape.is_atomic_map_if_leaf() {
             Err(Reason::UnknownShape(self.path_here()))
         } else if live.as_object() == Some(desired) {
@@ -98,12 +93,11 @@ impl<'a> FieldComparison<'a> {
         let mut next = 0;
         for item in desired {
             let entry = self.find_and_mark_entry(&entries, |entry| entry.key == *item)?;
-            let (path, leaf) = (entry.path, entry.node.is_empty());
-            self.path.push(path);
-            if !leaf {
+            self.path.push(entry.path);
+            if !entry.node.is_empty() {
                 return Err(Reason::Unreadable(self.path_here()));
             }
-            self.check_order(only_position(live, |known| known == item), &mut next)?;
+            self.check_order(only_position(live, |live_item| live_item == item), &mut next)?;
             self.path.pop();
         }
         self.check_all_entries_marked(&entries)
@@ -135,7 +129,7 @@ impl<'a> FieldComparison<'a> {
                     path,
                     key: serde_json::from_str(text).map_err(|_| unreadable())?,
                     node: node.as_object().ok_or_else(unreadable)?,
-                    found: Cell::new(false),
+                    is_found: Cell::new(false),
                 })
             })
             .collect()
@@ -147,20 +141,20 @@ impl<'a> FieldComparison<'a> {
         entries: &'e [OwnedItem<'a, K>],
         is_it: impl Fn(&OwnedItem<'a, K>) -> bool,
     ) -> Result<&'e OwnedItem<'a, K>, Reason> {
-        let mut matching = entries.iter().filter(|entry| is_it(entry));
-        let Some(entry) = matching.next() else {
+        let mut matching_entries = entries.iter().filter(|entry| is_it(entry));
+        let Some(entry) = matching_entries.next() else {
             return Err(Reason::FieldAdded(format!("{}[]", self.path_here())));
         };
-        if entry.found.get() || matching.next().is_some() {
+        if entry.is_found.get() || matching_entries.next().is_some() {
             return Err(Reason::Ambiguous(self.path_here()));
         }
-        entry.found.set(true);
+        entry.is_found.set(true);
         Ok(entry)
     }
 
     /// Checks that the manifest has every item of the tree.
     fn check_all_entries_marked<K>(&mut self, entries: &[OwnedItem<'a, K>]) -> UnchangedOrReason {
-        match entries.iter().find(|entry| !entry.found.get()) {
+        match entries.iter().find(|entry| !entry.is_found.get()) {
             Some(entry) => {
                 self.path.push(entry.path);
                 Err(Reason::FieldDropped(self.path_here()))
@@ -187,7 +181,7 @@ fn may_match_entry(item: &Fields, owned: &OwnedItem<'_, Fields>, names: &[&str])
     names
         .iter()
         .all(|name| match (item.get(*name), owned.key.get(*name)) {
-            (Some(value), Some(known)) => value == known,
+            (Some(value), Some(owned_value)) => value == owned_value,
             (Some(_), None) => false,
             (None, Some(_)) => !owned.node.contains_key(&format!("f:{name}")),
             (None, None) => true,
@@ -201,7 +195,6 @@ fn has_key(item: &Fields, key: &Fields, names: &[&str]) -> bool {
 
 /// Returns the position of the one item that fits; `None` if none or several do.
 fn only_position(items: &[Value], fits: impl Fn(&Value) -> bool) -> Option<usize> {
-    let mut positions = items.iter().enumerate().filter(|(_, item)| fits(item));
-    let (position, _) = positions.next()?;
-    positions.next().is_none().then_some(position)
+    let position = items.iter().position(&fits)?;
+    (!items[position + 1..].iter().any(fits)).then_some(position)
 }

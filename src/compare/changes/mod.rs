@@ -2,8 +2,7 @@
 //! manifest would leave the live object, its resourceVersion included, as it is. An object that
 //! has not changed is not sent.
 //!
-//! Pure: no requests, no clock. It never computes a change, and ignores fields that other
-//! managers left behind.
+//! It never computes a change, and ignores fields that other managers left behind.
 //!
 //! # Why `Unchanged` can be trusted
 //!
@@ -117,7 +116,7 @@ pub enum Verdict {
 pub enum Reason {
     /// Our field manager has no `Apply` entry, and the manifest has more than the part-of label.
     NotOwnedByUs,
-    /// Our entry, or that of another manager, is of another version of the API.
+    /// Our entry, or an entry of another manager, is of another version of the API.
     OtherVersion,
     /// The object is being deleted.
     Terminating,

@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields`: ours, and those of other managers.
+//! The entries of `metadata.managedFields`: ours, and the entries of other managers.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ pub(super) struct OwnAndOtherEntries<'a> {
     pub(super) ours: Cow<'a, Map<String, Value>>,
     /// Our manager has an `Apply` entry. Otherwise the part-of label is all that we own.
     pub(super) has_applied: bool,
-    others: Vec<&'a Map<String, Value>>,
+    other_field_sets: Vec<&'a Map<String, Value>>,
     applied_by_others: bool,
     has_status_subresource: bool,
 }
 
 impl<'a> OwnAndOtherEntries<'a> {
-    /// Reads managedFields; fails on entries that an apply would change: those that the server
-    /// cannot decode, empty ones and those of other versions.
+    /// Reads managedFields; fails on entries that an apply would change: entries that the server cannot decode, empty
+    /// entries and entries of other versions.
     pub(super) fn read(
         managed_fields: &'a Value,
         api_version: &str,
@@ -34,10 +34,10 @@ impl<'a> OwnAndOtherEntries<'a> {
         };
         let mut ours = None;
         let mut has_label = false;
-        let mut others = Vec::with_capacity(list.len());
+        let mut other_field_sets = Vec::with_capacity(list.len());
         let mut applied_by_others = false;
         let mut has_status_subresource = false;
-        let mut other_version = false;
+        let mut has_other_version = false;
         for entry in list {
             let text = |name: &str| entry[name].as_str().unwrap_or_default();
             let fields = match entry.get("fieldsV1") {
@@ -47,40 +47,40 @@ impl<'a> OwnAndOtherEntries<'a> {
             if text("fieldsType") != "FieldsV1" || text("apiVersion").is_empty() {
                 return Err(unreadable());
             }
-            other_version |= text("apiVersion") != api_version;
-            let applied = match text("operation") {
+            has_other_version |= text("apiVersion") != api_version;
+            let is_apply = match text("operation") {
                 "Apply" => true,
                 "Update" => false,
                 _ => return Err(unreadable()),
             };
             let subresource = text("subresource");
-            if applied && subresource.is_empty() && text("manager") == field_manager {
+            if is_apply && subresource.is_empty() && text("manager") == field_manager {
                 if ours.replace(fields).is_some() {
                     return Err(unreadable());
                 }
                 continue;
             }
-            applied_by_others |= applied;
-            has_label |= !applied
+            applied_by_others |= is_apply;
+            has_label |= !is_apply
                 && subresource.is_empty()
                 && text("manager") == field_manager
                 && owns_part_of_label(fields);
             has_status_subresource |= subresource == "status";
-            others.push(fields);
+            other_field_sets.push(fields);
         }
         if ours.is_none() && !has_label {
             return Err(Reason::NotOwnedByUs);
         }
-        if other_version {
+        if has_other_version {
             return Err(Reason::OtherVersion);
         }
         Ok(Self {
             has_applied: ours.is_some(),
             ours: match ours {
                 Some(fields) if !has_label || owns_part_of_label(fields) => Cow::Borrowed(fields),
-                fields => Cow::Owned(with_part_of_label(fields)),
+                fields => Cow::Owned(add_part_of_label(fields)),
             },
-            others,
+            other_field_sets,
             applied_by_others,
             has_status_subresource,
         })
@@ -94,9 +94,9 @@ impl<'a> OwnAndOtherEntries<'a> {
 
     /// Returns whether a manager has written the status through its subresource, and owns fields
     /// in it.
-    pub(super) fn is_status_written_as_subresource(&self) -> bool {
+    pub(super) fn has_subresource_status(&self) -> bool {
         self.has_status_subresource
-            && self.others.iter().any(|fields| {
+            && self.other_field_sets.iter().any(|fields| {
                 fields
                     .get("f:status")
                     .and_then(Value::as_object)
@@ -106,7 +106,7 @@ impl<'a> OwnAndOtherEntries<'a> {
 
     /// Returns whether another entry has this path, or a whole value that it is part of.
     pub(super) fn others_have<'k>(&self, path: &(impl Iterator<Item = &'k str> + Clone)) -> bool {
-        self.others.iter().any(|fields| {
+        self.other_field_sets.iter().any(|fields| {
             let mut node = *fields;
             for key in path.clone() {
                 match node.get(key) {
@@ -123,17 +123,20 @@ impl<'a> OwnAndOtherEntries<'a> {
 const METADATA: &str = "f:metadata";
 const LABELS: &str = "f:labels";
 
-fn field_set_key_of_part_of_label() -> String {
+/// Returns the key of the part-of label in a field set.
+fn part_of_label_key() -> String {
     format!("f:{PART_OF_LABEL}")
 }
 
 fn owns_part_of_label(fields: &Map<String, Value>) -> bool {
-    let labels = fields.get(METADATA).and_then(|metadata| metadata.get(LABELS));
-    labels.is_some_and(|labels| labels.get(field_set_key_of_part_of_label()).is_some())
+    fields
+        .get(METADATA)
+        .and_then(|metadata| metadata.get(LABELS)?.get(part_of_label_key()))
+        .is_some()
 }
 
 /// Adds the part-of label to a field set, unless a leaf is in the way.
-fn with_part_of_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
+fn add_part_of_label(fields: Option<&Map<String, Value>>) -> Map<String, Value> {
     let mut fields = fields.cloned().unwrap_or_default();
     let mut node = &mut fields;
     for key in [METADATA, LABELS] {
@@ -150,6 +153,6 @@ fn with_part_of_label(fields: Option<&Map<String, Value>>) -> Map<String, Value>
         };
         node = below;
     }
-    node.insert(field_set_key_of_part_of_label(), Value::Object(Map::new()));
+    node.insert(part_of_label_key(), Value::Object(Map::new()));
     fields
 }

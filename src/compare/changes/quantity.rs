@@ -9,7 +9,7 @@ const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 /// Returns the canonical text of a quantity; `None` if the text is not a quantity, has an exponent, or needs rounding.
 /// Then the caller compares the texts, and at worst sends an object that has not changed.
 pub(super) fn canonical(text: &str) -> Option<String> {
-    let (negative, text) = match text.strip_prefix('-') {
+    let (is_negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
@@ -17,12 +17,12 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         .find(|character: char| !character.is_ascii_digit() && character != '.')
         .unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
-    let binary = BINARY[1..].contains(&suffix);
-    let unit = if binary {
-        let power = BINARY.iter().position(|known| *known == suffix)?;
+    let is_binary = BINARY[1..].contains(&suffix);
+    let unit = if is_binary {
+        let power = BINARY.iter().position(|unit| *unit == suffix)?;
         NANO.checked_mul(1024_i128.checked_pow(u32::try_from(power).ok()?)?)?
     } else {
-        let power = DECIMAL.iter().position(|known| *known == suffix)?;
+        let power = DECIMAL.iter().position(|unit| *unit == suffix)?;
         1000_i128.checked_pow(u32::try_from(power).ok()?)?
     };
     let nanos = multiply_by_unit(number, unit)?;
@@ -30,15 +30,15 @@ pub(super) fn canonical(text: &str) -> Option<String> {
     if nanos / NANO > i128::from(i64::MAX) {
         return None;
     }
-    if binary && nanos % NANO != 0 {
+    if is_binary && nanos % NANO != 0 {
         return None;
     }
-    let text = if binary && nanos >= 1024 * NANO {
+    let text = if is_binary && nanos >= 1024 * NANO {
         format_with_binary_suffix(nanos / NANO)
     } else {
         format_with_decimal_suffix(nanos)
     };
-    Some(if negative && nanos != 0 {
+    Some(if is_negative && nanos != 0 {
         format!("-{text}")
     } else {
         text
@@ -124,9 +124,9 @@ mod tests {
         ];
         let mut wrong = String::new();
         for (text, expected) in cases {
-            let found = canonical(text);
-            if found.as_deref() != Some(expected) {
-                let _ = writeln!(wrong, "{text}: {found:?}, not {expected}");
+            let result = canonical(text);
+            if result.as_deref() != Some(expected) {
+                let _ = writeln!(wrong, "{text}: {result:?}, not {expected}");
             }
         }
         assert!(wrong.is_empty(), "{wrong}");

@@ -1,8 +1,7 @@
 //! The fields that an apply of a custom resource owns under one version of its definition.
 //!
-//! Pure. The server types a manifest by the schema that it serves at that moment. If two schemas
-//! type a manifest differently, the field set in an answer shows which of them the server has
-//! used.
+//! The server types a manifest by the schema that it serves at that moment. If two schemas type a manifest differently,
+//! the field set in an answer shows which of them the server has used.
 
 use std::collections::BTreeSet;
 
@@ -51,20 +50,20 @@ impl SchemaFieldSet {
         let (Self::Fields(old), Self::Fields(new)) = (self, new) else {
             return false;
         };
-        let Some(owned) = applied_leaf_paths_without_metadata(metadata, field_manager) else {
+        let Some(owned) = applied_leaf_paths(metadata, field_manager) else {
             return false;
         };
-        let mut only_old = old.difference(new).peekable();
-        if only_old.peek().is_some() {
-            return only_old.any(|path| owned.contains(path));
+        if old.is_subset(new) {
+            // Only the new schema can show itself.
+            old != new && new.difference(old).all(|path| !owned.contains(path))
+        } else {
+            old.difference(new).any(|path| owned.contains(path))
         }
-        let mut only_new = new.difference(old).peekable();
-        only_new.peek().is_some() && !only_new.any(|path| owned.contains(path))
     }
 }
 
 /// Returns the paths of the field set that this manager has applied, except `metadata`.
-fn applied_leaf_paths_without_metadata(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
+fn applied_leaf_paths(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
     let fields = apply_entry(metadata, field_manager)?["fieldsV1"].as_object()?;
     let mut members = BTreeSet::new();
     for (key, below) in fields.iter().filter(|(key, _)| *key != "f:metadata") {
@@ -92,16 +91,16 @@ struct FieldSetBuilder<'a> {
 }
 
 /// `None` if a field is not declared.
-type Step = Option<()>;
+type Declared = Option<()>;
 
 impl FieldSetBuilder<'_> {
-    fn add_fields(&mut self, shape: Shape<'_>, fields: &Map<String, Value>, path: &str) -> Step {
+    fn add_fields(&mut self, shape: Shape<'_>, fields: &Map<String, Value>, path: &str) -> Declared {
         fields
             .iter()
             .try_for_each(|(name, value)| self.add_field(shape, name, value, path))
     }
 
-    fn add_field(&mut self, shape: Shape<'_>, name: &str, value: &Value, path: &str) -> Step {
+    fn add_field(&mut self, shape: Shape<'_>, name: &str, value: &Value, path: &str) -> Declared {
         let path = format!("{path}/f:{name}");
         let (below, membership) = shape.field(name);
         if membership == DeclaredOrKey::Unknown {
@@ -137,7 +136,7 @@ impl FieldSetBuilder<'_> {
         }
     }
 
-    fn add_item(&mut self, list: Shape<'_>, item: &Value, path: &str) -> Step {
+    fn add_item(&mut self, list: Shape<'_>, item: &Value, path: &str) -> Declared {
         let Some(keys) = list.keys_of_list_map_with_defaults() else {
             self.add_path(format!("{path}/v:{item}"));
             return Some(());
@@ -198,7 +197,7 @@ mod tests {
             json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"]});
         let map = json!({"list": {"type": "object", "additionalProperties": {"type": "object", "properties": {
             "a": {"type": "string"}}}}});
-        let kept = json!({"list": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        let open_schema = json!({"list": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
         let item = json!({"list": [{"port": 80}]});
         for (schema, spec, expected) in [
             (ports(json!({})), item.clone(), fields(["/f:spec/f:list"])),
@@ -224,7 +223,7 @@ mod tests {
                 fields(["/f:spec/f:list/f:x/.", "/f:spec/f:list/f:x/f:a"]),
             ),
             (
-                kept,
+                open_schema,
                 json!({"list": {"x": [1], "y": {}}}),
                 fields(["/f:spec/f:list/f:x", "/f:spec/f:list/f:y"]),
             ),
@@ -244,7 +243,9 @@ mod tests {
         let leaf = metadata(json!({"f:metadata": {"f:labels": {}}, "f:list": {}}));
         let items = metadata(json!({"f:list": {"v:1": {}}}));
         let nothing = metadata(json!({"f:other": {}}));
-        let (atomic, set, empty) = (fields(["/f:list"]), fields(["/f:list/v:1"]), fields([]));
+        let atomic = fields(["/f:list"]);
+        let set = fields(["/f:list/v:1"]);
+        let empty = fields([]);
         for (old, new, answer, is_old) in [
             (&atomic, &set, &leaf, true),
             (&atomic, &set, &items, false),

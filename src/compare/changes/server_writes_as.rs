@@ -4,7 +4,7 @@
 //!
 //! The `OpenAPI` document knows none of these defaults. They are typed from the defaulting
 //! functions of every served version (`pkg/apis/*/v1/defaults.go`, Kubernetes 1.36), and applied
-//! to nothing but built-in kinds. Those of a custom resource are in its schema.
+//! to nothing but built-in kinds. The defaults of a custom resource are in its schema.
 
 use serde_json::{Map, Value};
 
@@ -62,7 +62,7 @@ pub(super) fn server_writes_as(desired: &Value, live: &Value, field: FieldOfKind
             desired.replace(['\r', '\n'], "") == *live
         }
         (_, Value::String(live)) if field.type_meta.is_quantity_field(field.container, field.name) => {
-            quantity_as_server_writes_it(desired).as_ref() == Some(live)
+            canonical_quantity(desired).as_ref() == Some(live)
         }
         _ => false,
     }
@@ -84,8 +84,8 @@ fn server_writes_fields_as(
             .all(|(name, value)| server_fills_in(value, field.below(name), desired, field.container))
 }
 
-/// Returns a value of a manifest as the server writes it, as far as the live value shows that: its parts that differ
-/// from live ones only in how they are written are those of the live value.
+/// Returns a value of a manifest as the server writes it, as far as the live value shows that. A part that differs from
+/// its live part only in how it is written is taken from the live value.
 pub(in crate::compare) fn value_as_server_writes_it(
     desired: &Value,
     live: &Value,
@@ -97,33 +97,39 @@ pub(in crate::compare) fn value_as_server_writes_it(
     match (desired, live) {
         _ if field.object_kind() == "CustomResourceDefinition" => desired.clone(),
         (Value::Object(desired), Value::Object(live)) => {
-            let written = desired.iter().filter_map(|(name, value)| match live.get(name) {
-                Some(live) => Some((name, value_as_server_writes_it(value, live, field.below(name)))),
-                None if server_leaves_out(value, field.below(name)) => None,
-                None => Some((name, value.clone())),
-            });
-            let filled_in = live.iter().filter(|(name, value)| {
-                !desired.contains_key(*name)
+            let mut fields = Map::new();
+            for (name, value) in desired {
+                let field = field.below(name);
+                match live.get(name) {
+                    Some(live) => {
+                        fields.insert(name.clone(), value_as_server_writes_it(value, live, field));
+                    }
+                    None if server_leaves_out(value, field) => {}
+                    None => {
+                        fields.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+            for (name, value) in live {
+                if !desired.contains_key(name)
                     && server_fills_in(value, field.below(name), desired, field.container)
-            });
-            let filled_in = filled_in.map(|(name, value)| (name, value.clone()));
-            Value::Object(
-                written
-                    .chain(filled_in)
-                    .map(|(name, value)| (name.clone(), value))
-                    .collect(),
-            )
+                {
+                    fields.insert(name.clone(), value.clone());
+                }
+            }
+            Value::Object(fields)
         }
-        (Value::Array(desired), Value::Array(live)) => {
-            let written = desired.iter().enumerate().map(|(index, item)| {
-                let same = live.iter().find(|live| server_writes_as(item, live, field));
-                match same.or_else(|| live.get(index)) {
+        (Value::Array(desired), Value::Array(live)) => desired
+            .iter()
+            .enumerate()
+            .map(|(index, item)| {
+                let equal_item = live.iter().find(|live| server_writes_as(item, live, field));
+                match equal_item.or_else(|| live.get(index)) {
                     Some(live) => value_as_server_writes_it(item, live, field),
                     None => item.clone(),
                 }
-            });
-            Value::Array(written.collect())
-        }
+            })
+            .collect(),
         _ => desired.clone(),
     }
 }
@@ -207,15 +213,15 @@ fn complete_limit_range_item(item: &Map<String, Value>) -> Map<String, Value> {
         ("default", "defaultRequest"),
         ("min", "defaultRequest"),
     ] {
-        let Some(Value::Object(known)) = completed.get(from).cloned() else {
+        let Some(Value::Object(limits)) = completed.get(from).cloned() else {
             continue;
         };
         let target = completed.entry(into).or_insert(Value::Null);
-        if target.is_null() && !known.is_empty() {
+        if target.is_null() && !limits.is_empty() {
             *target = Value::Object(Map::new());
         }
         if let Value::Object(target) = target {
-            for (resource, quantity) in known {
+            for (resource, quantity) in limits {
                 target.entry(resource).or_insert(quantity);
             }
         }
@@ -223,7 +229,7 @@ fn complete_limit_range_item(item: &Map<String, Value>) -> Map<String, Value> {
     completed
 }
 
-fn quantity_as_server_writes_it(desired: &Value) -> Option<String> {
+fn canonical_quantity(desired: &Value) -> Option<String> {
     match desired {
         Value::String(text) => quantity::canonical(text),
         Value::Number(number) => quantity::canonical(&number.to_string()),

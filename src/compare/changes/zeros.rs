@@ -14,14 +14,14 @@ use crate::model::built_in_kinds::{Ownership, TypeMeta};
 pub(super) fn is_omitted_zero(value: &Value, field: FieldOfKind<'_>) -> bool {
     match value {
         Value::Object(fields) => fields.is_empty() && field.type_meta.has_user_chosen_keys(field.name),
-        value => zero_of_scalar(field.container, field.name).is_some_and(|zero| zero == *value),
+        value => scalar_zero(field.container, field.name).is_some_and(|zero| zero == *value),
     }
 }
 
 /// Returns the empty value of a field of a built-in kind, as far as the type of the field is known.
 pub(in crate::compare) fn zero_of(type_meta: TypeMeta<'_>, container: &str, name: &str) -> Option<Value> {
     let path = format!("{container}.{name}");
-    zero_of_scalar(container, name).or_else(|| {
+    scalar_zero(container, name).or_else(|| {
         if type_meta.map_ownership(name) != Ownership::Unknown && !LISTS.contains(&path.as_str()) {
             Some(json!({}))
         } else {
@@ -30,7 +30,7 @@ pub(in crate::compare) fn zero_of(type_meta: TypeMeta<'_>, container: &str, name
     })
 }
 
-fn zero_of_scalar(container: &str, name: &str) -> Option<Value> {
+fn scalar_zero(container: &str, name: &str) -> Option<Value> {
     let path = format!("{container}.{name}");
     let tables = [(FLAGS, json!(false)), (NUMBERS, json!(0)), (TEXTS, json!(""))];
     [path.as_str(), name]

@@ -64,7 +64,7 @@ fn hide_values_of_field(
         .filter(|key| is_hidden(key))
         .collect();
     for key in keys {
-        hide_value_in_both_states(
+        hide_value_pair(
             live.as_mut().and_then(|values| values.get_mut(&key)),
             predicted.as_mut().and_then(|values| values.get_mut(&key)),
         );
@@ -78,7 +78,7 @@ fn hide_values_of_field(
 }
 
 /// Hides two states of a value, and shows if they differ.
-fn hide_value_in_both_states(live: Option<&mut Value>, predicted: Option<&mut Value>) {
+fn hide_value_pair(live: Option<&mut Value>, predicted: Option<&mut Value>) {
     match (live, predicted) {
         (Some(live), Some(predicted)) if live != predicted => {
             *live = json!(BEFORE);

@@ -1,7 +1,7 @@
 //! Differences between live objects and their predictions, field by field and as text, without
 //! fields that change by themselves and without the values of Secrets.
 //!
-//! Pure. `execute` predicts objects by a dry run; `report` prints the differences.
+//! `execute` predicts objects by a dry run; `report` prints the differences.
 
 mod hide_secret_values;
 mod ownership_change;
@@ -61,7 +61,7 @@ pub struct Change {
 const SERVER_FIELDS: [&str; 4] = ["managedFields", "resourceVersion", "generation", "selfLink"];
 
 /// Fields of metadata that each object has for itself. A dry run invents them for an object that does not exist yet.
-const FIELDS_OF_INSTANCE: [&str; 2] = ["creationTimestamp", "uid"];
+const INSTANCE_FIELDS: [&str; 2] = ["creationTimestamp", "uid"];
 
 impl Difference {
     /// Compares the two states of an object as the server sends them. `resource` is the resource through which both
@@ -105,8 +105,9 @@ impl Difference {
     /// be.
     #[must_use]
     pub fn as_replacement_by(&self, new: &Self) -> Self {
-        let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
-        remove_uid_and_creation_time(&mut live);
+        let mut live = self.live.clone();
+        let mut predicted = new.predicted.clone();
+        remove_instance_fields(&mut live);
         hide_secret_values::replace_hidden_by_placeholder(&mut live, BEFORE);
         hide_secret_values::replace_hidden_by_placeholder(&mut predicted, AFTER);
         Self {
@@ -179,7 +180,7 @@ fn remove_server_fields(live: &mut Option<Value>, predicted: &mut Option<Value>)
             metadata.remove(field);
         }
         if is_new {
-            for field in FIELDS_OF_INSTANCE {
+            for field in INSTANCE_FIELDS {
                 metadata.remove(field);
             }
         }
@@ -188,9 +189,9 @@ fn remove_server_fields(live: &mut Option<Value>, predicted: &mut Option<Value>)
 }
 
 /// Removes the fields that each object has for itself from its metadata.
-fn remove_uid_and_creation_time(object: &mut Option<Value>) {
+fn remove_instance_fields(object: &mut Option<Value>) {
     if let Some(metadata) = object.as_mut().and_then(metadata_mut) {
-        metadata.retain(|field, _| !FIELDS_OF_INSTANCE.contains(&field.as_str()));
+        metadata.retain(|field, _| !INSTANCE_FIELDS.contains(&field.as_str()));
     }
 }
 
@@ -200,22 +201,22 @@ fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
 
 /// Returns the smallest fields that differ. Items of lists are compared by their positions.
 fn find_changes(before: &Value, after: &Value) -> Vec<Change> {
-    let mut found = Vec::new();
-    collect_changes(String::new(), Some(before), Some(after), &mut found);
-    found
+    let mut changes = Vec::new();
+    collect_changes(String::new(), Some(before), Some(after), &mut changes);
+    changes
 }
 
-fn collect_changes(field: String, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<Change>) {
+fn collect_changes(field: String, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
     match (before, after) {
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
-            let added = after.keys().filter(|key| !before.contains_key(*key));
-            for key in before.keys().chain(added) {
+            let new_keys = after.keys().filter(|key| !before.contains_key(*key));
+            for key in before.keys().chain(new_keys) {
                 let escaped = key.replace('~', "~0").replace('/', "~1");
                 collect_changes(
                     format!("{field}/{escaped}"),
                     before.get(key),
                     after.get(key),
-                    found,
+                    changes,
                 );
             }
         }
@@ -225,12 +226,12 @@ fn collect_changes(field: String, before: Option<&Value>, after: Option<&Value>,
                     format!("{field}/{index}"),
                     before.get(index),
                     after.get(index),
-                    found,
+                    changes,
                 );
             }
         }
         (before, after) if before == after => {}
-        (before, after) => found.push(Change {
+        (before, after) => changes.push(Change {
             field,
             before: before.cloned(),
             after: after.cloned(),

@@ -16,10 +16,11 @@ pub struct OwnershipChange {
 impl OwnershipChange {
     /// Compares the managed fields of two states of an object.
     pub fn new(live: &Value, predicted: &Value) -> Self {
-        let (before, after) = (owned_fields_by_manager(live), owned_fields_by_manager(predicted));
+        let before = owned_fields_by_manager(live);
+        let after = owned_fields_by_manager(predicted);
         Self {
-            from: managers_owning_more_in_first(&before, &after),
-            to: managers_owning_more_in_first(&after, &before),
+            from: managers_losing_fields(&before, &after),
+            to: managers_losing_fields(&after, &before),
         }
     }
 }
@@ -27,7 +28,8 @@ impl OwnershipChange {
 impl std::fmt::Display for OwnershipChange {
     /// `helm -> applyset`; `+ applyset` if no manager loses a field.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (from, to) = (self.from.join(", "), self.to.join(", "));
+        let from = self.from.join(", ");
+        let to = self.to.join(", ");
         match (from.is_empty(), to.is_empty()) {
             (false, false) => write!(f, "{from} -> {to}"),
             (true, false) => write!(f, "+ {to}"),
@@ -38,36 +40,44 @@ impl std::fmt::Display for OwnershipChange {
 }
 
 /// The fields of each manager, as paths.
-type Owned = BTreeMap<String, BTreeSet<String>>;
+type OwnedFields = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the managers that own a field in `one` that they do not own in `other`.
-fn managers_owning_more_in_first(one: &Owned, other: &Owned) -> Vec<String> {
-    one.iter()
-        .filter(|(manager, fields)| other.get(*manager).is_none_or(|kept| !fields.is_subset(kept)))
+/// Returns the managers that own a field in `before` that they do not own in `after`.
+fn managers_losing_fields(before: &OwnedFields, after: &OwnedFields) -> Vec<String> {
+    before
+        .iter()
+        .filter(|(manager, fields)| {
+            after
+                .get(*manager)
+                .is_none_or(|kept_fields| !fields.is_subset(kept_fields))
+        })
         .map(|(manager, _)| manager.clone())
         .collect()
 }
 
-fn owned_fields_by_manager(object: &Value) -> Owned {
-    let mut owned = Owned::new();
-    let entries = object.pointer("/metadata/managedFields");
-    for entry in entries.and_then(Value::as_array).into_iter().flatten() {
+fn owned_fields_by_manager(object: &Value) -> OwnedFields {
+    let mut owned_fields = OwnedFields::new();
+    for entry in object["metadata"]["managedFields"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         let manager = entry["manager"].as_str().unwrap_or("unknown");
-        let fields = owned.entry(manager.to_owned()).or_default();
+        let fields = owned_fields.entry(manager.to_owned()).or_default();
         // A manager that owns a field by an apply and by an update owns it twice, and can lose one of the two.
         let prefix = entry["operation"].as_str().unwrap_or_default();
-        collect_paths_of_manager(prefix, &entry["fieldsV1"], fields);
+        collect_paths(prefix, &entry["fieldsV1"], fields);
     }
-    owned
+    owned_fields
 }
 
-fn collect_paths_of_manager(path: &str, fields: &Value, found: &mut BTreeSet<String>) {
+fn collect_paths(path: &str, fields: &Value, paths: &mut BTreeSet<String>) {
     for (key, child) in fields.as_object().into_iter().flatten() {
         let path = format!("{path}/{key}");
         if child.as_object().is_none_or(serde_json::Map::is_empty) {
-            found.insert(path);
+            paths.insert(path);
         } else {
-            collect_paths_of_manager(&path, child, found);
+            collect_paths(&path, child, paths);
         }
     }
 }

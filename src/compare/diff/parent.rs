@@ -26,10 +26,10 @@ pub fn compare_parent(
     let (live, mut predicted) = match desired_live_and_predicted {
         Some((object, live, predicted)) => (live, predicted.unwrap_or_else(|| object.object.value())),
         None => (
-            found.map(|found| bare_parent_with_live_record(set, resource, found)),
+            found.map(|found| parent_with_live_record(set, resource, found)),
             found.map_or_else(
                 || bare_parent(set, resource),
-                |found| bare_parent_with_live_record(set, resource, found),
+                |found| parent_with_live_record(set, resource, found),
             ),
         ),
     };
@@ -47,7 +47,7 @@ fn bare_parent(set: &Set, resource: &Resource) -> Value {
 }
 
 /// Returns the live parent with its ApplySet metadata alone.
-fn bare_parent_with_live_record(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
+fn parent_with_live_record(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
     let mut object = bare_parent(set, resource);
     let applyset_record: BTreeMap<_, _> = found
         .annotations

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-/// How long a search for the shortest difference of two texts may take. After that, the rest of the lines counts as
+/// The time limit of a search for the shortest difference of two texts. After that, the rest of the lines counts as
 /// replaced. The search takes longer for two texts of 1 MiB that have many lines in common, in another order.
-pub const LONGEST_COMPARISON: Duration = Duration::from_millis(200);
+pub const COMPARISON_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Returns the difference of two texts, the contents of these files; empty if they are equal.
 pub(super) fn diff_with_file_header([old, new]: [String; 2], live: &str, predicted: &str) -> String {
@@ -20,15 +20,17 @@ pub(super) fn diff_with_file_header([old, new]: [String; 2], live: &str, predict
 
 /// Returns the hunks of the difference of two texts, without the lines about the files.
 pub(super) fn hunks(live: &str, predicted: &str) -> String {
-    let difference = compare_lines(live, predicted);
-    let mut unified = difference.unified_diff();
-    unified.context_radius(3).missing_newline_hint(false).to_string()
+    compare_lines(live, predicted)
+        .unified_diff()
+        .context_radius(3)
+        .missing_newline_hint(false)
+        .to_string()
 }
 
 /// Compares the lines of two texts.
 pub fn compare_lines<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
     TextDiff::configure()
-        .timeout(LONGEST_COMPARISON)
+        .timeout(COMPARISON_TIMEOUT)
         .diff_lines(before, after)
 }
 
@@ -51,7 +53,8 @@ mod tests {
 
     #[test]
     fn large_texts_with_all_lines_changed_are_compared_in_bounded_time() {
-        let (before, after) = (letters(1), letters(2));
+        let before = letters(1);
+        let after = letters(2);
         let hunks = hunks(&before, &after);
         let count = |sign: char| hunks.lines().filter(|line| line.starts_with(sign)).count();
         assert!(count('+') > 0);

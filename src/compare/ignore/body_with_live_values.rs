@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields_entries::{ManagedFieldsEntries, position_of_same_item};
-use crate::compare::field_paths::is_empty_map_or_list;
+use super::managed_fields_entries::{ManagedFieldsEntries, same_item_position};
+use crate::compare::field_paths::is_empty_container;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
 use crate::model::pointer::{Pointer, parse_index};
@@ -42,7 +42,7 @@ pub fn body_with_live_values(
 ) -> Object {
     let manifest = object.value();
     let mut body = manifest.clone();
-    for pointer in order_so_that_indexes_stay_valid(ignored, &manifest) {
+    for pointer in order_pointers(ignored, &manifest) {
         let place = IgnoredPlace {
             entries: ManagedFieldsEntries::read(&live["metadata"], manager),
             is_atomic: false,
@@ -57,8 +57,8 @@ pub fn body_with_live_values(
 /// Gives the labels and annotations of the ApplySet the values of the manifest, even if a rule ignores all labels.
 fn keep_applyset_metadata(body: &mut Value, manifest: &Value) {
     for field in ["labels", "annotations"] {
-        let pairs = manifest["metadata"][field].as_object();
-        for (key, value) in pairs
+        for (key, value) in manifest["metadata"][field]
+            .as_object()
             .into_iter()
             .flatten()
             .filter(|(key, _)| is_applyset_key(key))
@@ -136,22 +136,22 @@ impl IgnoredPlace<'_> {
         }
         match (body.get_mut(name), live.get(name)) {
             (Some(desired), Some(live)) => {
-                let was_empty = is_empty_map_or_list(desired);
+                let was_empty = is_empty_container(desired);
                 below.set_field(desired, live, rest);
                 let is_theirs = below.is_compared_and_owned_by_other() && desired == live;
                 // An apply of `{}` or `[]` would make us an owner of the mapping or list.
-                let became_empty = is_empty_map_or_list(desired) && !was_empty && !is_empty_map_or_list(live);
+                let became_empty = is_empty_container(desired) && !was_empty && !is_empty_container(live);
                 if is_theirs || became_empty && !below.entries.we_own_place_itself() {
                     body.remove(name);
                 }
             }
             (Some(desired), None) => {
-                let mut left = desired.clone();
-                remove_field_and_emptied_containers(&mut left, rest);
-                if is_empty_map_or_list(&left) {
+                let mut reduced = desired.clone();
+                remove_field_and_empty_containers(&mut reduced, rest);
+                if is_empty_container(&reduced) {
                     body.remove(name);
-                } else if is_map_with_free_keys(name_of_enclosing_map(name, rest)) {
-                    *desired = left;
+                } else if has_free_keys(enclosing_map_name(name, rest)) {
+                    *desired = reduced;
                 }
             }
             // The manifest lacks the field, but our manager may own ignored parts of it, which stay.
@@ -161,7 +161,7 @@ impl IgnoredPlace<'_> {
                     _ => json!({}),
                 };
                 below.set_field(&mut desired, live, rest);
-                if !is_empty_map_or_list(&desired) {
+                if !is_empty_container(&desired) {
                     body.insert(name.to_owned(), desired);
                 }
             }
@@ -184,34 +184,35 @@ impl IgnoredPlace<'_> {
         }
     }
 
-    /// Sets an item that is found by its keys, or by its value in a set. The index is that of the item in the manifest;
-    /// if the list of the manifest is shorter, that of the item in the live object.
+    /// Sets an item that is found by its keys, or by its value in a set. The index counts in the list of the manifest;
+    /// if that list is shorter, in the live list.
     fn set_item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
-        let names = self.entries.names_of_item_keys();
+        let names = self.entries.item_key_names();
         if index >= body.len() {
             let Some(item) = live.get(index) else { return };
-            if position_of_same_item(body, item, &names).is_some() {
+            if same_item_position(body, item, &names).is_some() {
                 return;
             }
-            let below = self.below(&self.entries.tree_key_of_item(item, &names));
-            let whole = below.part_we_own(item).filter(|_| rest.is_empty());
-            body.extend(whole.filter(|_| !below.entries.others_own_place_itself()));
+            let below = self.below(&self.entries.item_tree_key(item, &names));
+            if rest.is_empty() && !below.entries.others_own_place_itself() {
+                body.extend(below.part_we_own(item));
+            }
             return;
         }
-        let mut matching = live
+        let matching_items: Vec<&Value> = live
             .iter()
-            .filter(|item| position_of_same_item(body, item, &names) == Some(index));
-        // An item without exactly one live item is sent as the manifest has it, but an ignored item of a set is left
-        // out.
-        let found = matching.next().filter(|_| matching.next().is_none());
+            .filter(|item| same_item_position(body, item, &names) == Some(index))
+            .collect();
         let desired = &mut body[index];
-        let Some(item) = found else {
+        let [item] = *matching_items else {
+            // An item without exactly one live item is sent as the manifest has it, but an ignored item of a set is
+            // left out.
             if rest.is_empty() && !desired.is_object() {
                 body.remove(index);
             }
             return;
         };
-        let below = self.below(&self.entries.tree_key_of_item(item, &names));
+        let below = self.below(&self.entries.item_tree_key(item, &names));
         match rest {
             [] => match below.merged_value(Some(desired), Some(item)) {
                 Some(value) => *desired = value,
@@ -254,7 +255,7 @@ impl IgnoredPlace<'_> {
             .into_iter()
             .flat_map(Map::keys)
             .map(String::as_str)
-            .chain(self.entries.names_of_our_fields())
+            .chain(self.entries.our_field_names())
             .collect();
         names
             .into_iter()
@@ -268,30 +269,30 @@ impl IgnoredPlace<'_> {
     }
 
     fn merged_list(&self, desired: Option<&Value>, live: &[Value]) -> Option<Value> {
-        let names = self.entries.names_of_item_keys();
+        let names = self.entries.item_key_names();
         let desired: &[Value] = desired.and_then(Value::as_array).map_or(&[], Vec::as_slice);
         let items: Vec<Value> = live
             .iter()
             .filter_map(|item| {
-                let below = self.below(&self.entries.tree_key_of_item(item, &names));
-                let desired = position_of_same_item(desired, item, &names).map(|index| &desired[index]);
+                let below = self.below(&self.entries.item_tree_key(item, &names));
+                let desired = same_item_position(desired, item, &names).map(|index| &desired[index]);
                 if desired.is_none() && !below.entries.we_own_something() {
                     return None;
                 }
-                let Some(whole) = item.as_object().filter(|_| below.entries.have_parts()) else {
+                let Some(live_fields) = item.as_object().filter(|_| below.entries.have_parts()) else {
                     return (!below.entries.others_own_whole_value()).then(|| item.clone());
                 };
-                let mut fields = below.merged_fields(desired, whole);
-                let has_more = fields.keys().any(|name| !names.contains(name));
+                let mut fields = below.merged_fields(desired, live_fields);
+                let has_more_than_keys = fields.keys().any(|name| !names.contains(name));
+                if !has_more_than_keys && below.entries.others_own_place_itself() {
+                    return None;
+                }
                 for name in &names {
-                    if let Some(key) = whole
-                        .get(name)
-                        .filter(|_| has_more || !below.entries.others_own_place_itself())
-                    {
+                    if let Some(key) = live_fields.get(name) {
                         fields.insert(name.clone(), key.clone());
                     }
                 }
-                (has_more || !below.entries.others_own_place_itself()).then_some(Value::Object(fields))
+                Some(Value::Object(fields))
             })
             .collect();
         (!items.is_empty() || live.is_empty()).then_some(Value::Array(items))
@@ -310,35 +311,37 @@ fn part_owned_by_tree(tree: &Map<String, Value>, live: &Value) -> Value {
     }
     match live {
         Value::Object(live) => {
-            let fields = tree.iter().filter_map(|(key, below)| {
-                let name = key.strip_prefix("f:")?;
-                Some((
-                    name.to_owned(),
-                    part_owned_by_tree(below.as_object()?, live.get(name)?),
-                ))
-            });
-            Value::Object(fields.collect())
+            let fields = tree
+                .iter()
+                .filter_map(|(key, below)| {
+                    let name = key.strip_prefix("f:")?;
+                    let part = part_owned_by_tree(below.as_object()?, live.get(name)?);
+                    Some((name.to_owned(), part))
+                })
+                .collect();
+            Value::Object(fields)
         }
         Value::Array(live) => {
             let entries = ManagedFieldsEntries::from_tree(tree);
-            let names = entries.names_of_item_keys();
-            let items = live.iter().filter_map(|item| {
-                let below = tree.get(&entries.tree_key_of_item(item, &names))?;
-                Some(part_owned_by_tree(below.as_object()?, item))
-            });
-            Value::Array(items.collect())
+            let names = entries.item_key_names();
+            live.iter()
+                .filter_map(|item| {
+                    let below = tree.get(&entries.item_tree_key(item, &names))?;
+                    Some(part_owned_by_tree(below.as_object()?, item))
+                })
+                .collect()
         }
         other => other.clone(),
     }
 }
 
 /// Returns the name of the mapping that holds the field to which `rest` leads from the field `name`.
-fn name_of_enclosing_map<'n>(name: &'n str, rest: &'n [String]) -> &'n str {
+fn enclosing_map_name<'n>(name: &'n str, rest: &'n [String]) -> &'n str {
     rest.iter().rev().nth(1).map_or(name, String::as_str)
 }
 
 /// Returns whether people choose the keys of the map with this name, so that no key is required.
-fn is_map_with_free_keys(name: &str) -> bool {
+fn has_free_keys(name: &str) -> bool {
     const MAPS: [&str; 8] = [
         "labels",
         "annotations",
@@ -352,19 +355,16 @@ fn is_map_with_free_keys(name: &str) -> bool {
     MAPS.contains(&name)
 }
 
-/// Returns the pointers in an order in which each still means the same item of `object` after those before it were
+/// Returns the pointers in an order in which each still means the same item of `object` after the earlier ones were
 /// followed. Items that the object lacks are added at the end of a list, so the first of them comes first. Then items
 /// are removed: the last one first, and each after its own fields.
-pub(super) fn order_so_that_indexes_stay_valid<'p>(
-    pointers: &'p [Pointer],
-    object: &Value,
-) -> Vec<&'p Pointer> {
-    let (mut present, mut ordered): (Vec<_>, Vec<_>) =
+pub(super) fn order_pointers<'p>(pointers: &'p [Pointer], object: &Value) -> Vec<&'p Pointer> {
+    let (mut to_present_fields, mut ordered_pointers): (Vec<_>, Vec<_>) =
         pointers.iter().partition(|pointer| pointer.is_field_of(object));
-    present.sort_by_key(|pointer| Reverse((pointer.segments().len(), last_index(pointer))));
-    ordered.sort_by_key(|pointer| last_index(pointer));
-    ordered.extend(present);
-    ordered
+    to_present_fields.sort_by_key(|pointer| Reverse((pointer.segments().len(), last_index(pointer))));
+    ordered_pointers.sort_by_key(|pointer| last_index(pointer));
+    ordered_pointers.extend(to_present_fields);
+    ordered_pointers
 }
 
 /// Returns the index at the end of a pointer to a list item; `None` for a pointer that ends with another segment.
@@ -373,7 +373,7 @@ fn last_index(pointer: &Pointer) -> Option<usize> {
 }
 
 /// Removes the field to which the segments lead, and the mappings and lists that become empty by that.
-pub(super) fn remove_field_and_emptied_containers(value: &mut Value, segments: &[String]) {
+pub(super) fn remove_field_and_empty_containers(value: &mut Value, segments: &[String]) {
     let Some((segment, rest)) = segments.split_first() else {
         return;
     };
@@ -381,8 +381,8 @@ pub(super) fn remove_field_and_emptied_containers(value: &mut Value, segments: &
         Value::Object(fields) if rest.is_empty() => drop(fields.remove(segment)),
         Value::Object(fields) => {
             if let Some(below) = fields.get_mut(segment) {
-                remove_field_and_emptied_containers(below, rest);
-                if is_empty_map_or_list(below) {
+                remove_field_and_empty_containers(below, rest);
+                if is_empty_container(below) {
                     fields.remove(segment);
                 }
             }
@@ -394,7 +394,7 @@ pub(super) fn remove_field_and_emptied_containers(value: &mut Value, segments: &
             if rest.is_empty() {
                 items.remove(index);
             } else {
-                remove_field_and_emptied_containers(&mut items[index], rest);
+                remove_field_and_empty_containers(&mut items[index], rest);
             }
         }
         _ => {}
@@ -409,7 +409,8 @@ pub(super) fn manifest_lacks_owned_field(live: &Value, manifest: &Value, segment
         return false;
     };
     let mut entries = ManagedFieldsEntries::read(&live["metadata"], "");
-    let (mut live, mut desired) = (live, Some(manifest));
+    let mut live = live;
+    let mut desired = Some(manifest);
     for segment in std::iter::once(first).chain(rest) {
         let Some(fields) = live.as_object() else {
             return live.is_array() && desired.is_none();

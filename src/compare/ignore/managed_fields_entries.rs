@@ -67,7 +67,7 @@ impl<'a> ManagedFieldsEntries<'a> {
         self.all_trees().flat_map(Map::keys)
     }
 
-    /// Returns the entries of a field. If the value here is owned as a whole, its entries are those of the field, too.
+    /// Returns the entries of a field. If the value here is owned as a whole, the field has the entries of the value.
     pub(super) fn field(&self, name: &str) -> Self {
         if self.any_owns_whole_value() {
             return self.clone();
@@ -123,7 +123,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns the names of the fields that our entry has.
-    pub(super) fn names_of_our_fields(&self) -> impl Iterator<Item = &'a str> {
+    pub(super) fn our_field_names(&self) -> impl Iterator<Item = &'a str> {
         self.ours
             .into_iter()
             .flat_map(Map::keys)
@@ -131,7 +131,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns the names of the keys that distinguish the items of a list; none for a set.
-    pub(in crate::compare) fn names_of_item_keys(&self) -> Vec<String> {
+    pub(in crate::compare) fn item_key_names(&self) -> Vec<String> {
         let names: BTreeSet<String> = self
             .keys()
             .filter_map(|key| serde_json::from_str::<Tree>(key.strip_prefix("k:")?).ok())
@@ -141,7 +141,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Returns the key in the trees that selects a live item; an empty text, which is no key of a tree, if no key does.
-    pub(super) fn tree_key_of_item(&self, item: &Value, names: &[String]) -> String {
+    pub(super) fn item_tree_key(&self, item: &Value, names: &[String]) -> String {
         let key = self.keys().find(|key| match key.split_at_checked(2) {
             Some(("k:", text)) => serde_json::from_str::<Tree>(text)
                 .is_ok_and(|key| names.iter().all(|name| item.get(name) == key.get(name))),
@@ -160,7 +160,7 @@ fn owns_place_itself(tree: &Tree) -> bool {
 /// Returns the position of the item of the manifest that is this live item; `None` if none is. If several may be, the
 /// one that has most keys: `port: 80` leaves the protocol to its default, and is not the item that `port: 80, protocol:
 /// UDP` names.
-pub(super) fn position_of_same_item(desired: &[Value], live: &Value, names: &[String]) -> Option<usize> {
+pub(super) fn same_item_position(desired: &[Value], live: &Value, names: &[String]) -> Option<usize> {
     let candidates = desired
         .iter()
         .enumerate()

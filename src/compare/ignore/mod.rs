@@ -1,7 +1,7 @@
 //! Fields that a set leaves to other managers: rules in the format of Flux's `spec.ignore`, and the body of an object in
 //! which these fields have their live values.
 //!
-//! Pure. [`IgnoreRules::mark_ignored_fields`] stores the ignored fields in each object of the manifests once. Change
+//! [`IgnoreRules::mark_ignored_fields`] stores the ignored fields in each object of the manifests once. Change
 //! detection, dry runs and writes then call [`body_with_live_values`] for the object that they compare or send.
 
 mod body_with_live_values;
@@ -49,24 +49,23 @@ pub fn ignored_fields_lost_by_recreation(
         return Vec::new();
     }
     let manifest = object.object.value();
-    let mut reset = object.ignored.clone();
-    reset.retain(|pointer| {
+    let mut lost_fields = object.ignored.clone();
+    lost_fields.retain(|pointer| {
         let ignored = std::slice::from_ref(pointer);
-        let with_live_value =
-            body_with_live_values(&object.object, ignored, live, manager, BodyPurpose::Send);
-        with_live_value.value() != manifest
+        let body = body_with_live_values(&object.object, ignored, live, manager, BodyPurpose::Send);
+        body.value() != manifest
             || body_with_live_values::manifest_lacks_owned_field(live, &manifest, pointer.segments())
     });
-    reset
+    lost_fields
 }
 
 /// Returns an object without these fields.
-pub fn without_fields(object: &Value, ignored: &[Pointer]) -> Value {
-    let mut left = object.clone();
-    for pointer in body_with_live_values::order_so_that_indexes_stay_valid(ignored, object) {
-        body_with_live_values::remove_field_and_emptied_containers(&mut left, pointer.segments());
+pub fn remove_fields(object: &Value, fields: &[Pointer]) -> Value {
+    let mut reduced = object.clone();
+    for pointer in body_with_live_values::order_pointers(fields, object) {
+        body_with_live_values::remove_field_and_empty_containers(&mut reduced, pointer.segments());
     }
-    left
+    reduced
 }
 
 /// The rules of a file.
@@ -102,20 +101,17 @@ impl IgnoreRules {
     pub fn mark_ignored_fields(&self, desired: &mut Desired, file: &str) -> Vec<String> {
         let mut usages: Vec<RuleUsage> = self.rules.iter().map(RuleUsage::new).collect();
         for object in desired.members.iter_mut().chain(&mut desired.parent) {
-            object.ignored = self.find_ignored_fields_and_record_usage(object, &mut usages);
+            object.ignored = self.find_ignored_fields(object, &mut usages);
         }
         self.rules
             .iter()
             .zip(&usages)
-            .flat_map(|(rule, usage)| rule.unused_rule_or_path_warnings(usage, file))
+            .flat_map(|(rule, usage)| rule.unused_warnings(usage, file))
             .collect()
     }
 
-    fn find_ignored_fields_and_record_usage(
-        &self,
-        object: &DesiredObject,
-        usages: &mut [RuleUsage],
-    ) -> Vec<Pointer> {
+    /// Returns the ignored fields of an object, and records in `usages` which rules and paths apply to it.
+    fn find_ignored_fields(&self, object: &DesiredObject, usages: &mut [RuleUsage]) -> Vec<Pointer> {
         let mut value = None;
         let mut ignored = Vec::new();
         for (rule, usage) in self.rules.iter().zip(usages) {
@@ -125,7 +121,7 @@ impl IgnoreRules {
             usage.matches_object = true;
             let value = value.get_or_insert_with(|| object.object.value());
             for (path, is_found) in rule.paths.iter().zip(&mut usage.found_paths) {
-                let pointer = pointer_with_string_data_as_data(&path.pointer, object);
+                let pointer = to_sent_pointer(&path.pointer, object);
                 *is_found |= pointer.is_field_of(value);
                 if !ignored.contains(&pointer) {
                     ignored.push(pointer);
@@ -137,7 +133,7 @@ impl IgnoreRules {
 }
 
 /// Returns the pointer for an object as it is sent: the `stringData` of a Secret is sent as `data`.
-fn pointer_with_string_data_as_data(pointer: &Pointer, object: &DesiredObject) -> Pointer {
+fn to_sent_pointer(pointer: &Pointer, object: &DesiredObject) -> Pointer {
     match pointer.segments() {
         [first, rest @ ..] if first == "stringData" && object.is_secret() => {
             Pointer::from_segments(std::iter::once("data".to_owned()).chain(rest.iter().cloned()))
@@ -164,7 +160,7 @@ impl RuleUsage {
 }
 
 impl IgnoreRule {
-    fn unused_rule_or_path_warnings(&self, usage: &RuleUsage, file: &str) -> Vec<String> {
+    fn unused_warnings(&self, usage: &RuleUsage, file: &str) -> Vec<String> {
         if !usage.matches_object {
             return vec![format!(
                 "{file}:{}: this rule matches no object of the manifests",

@@ -94,9 +94,12 @@ fn read_target(target: &Node) -> Outcome<RuleTarget> {
 
 /// Reads a label selector; `None` if it is missing or empty, so that it matches any object.
 fn read_selector(target: &Node, field: &str) -> Outcome<Option<LabelSelector>> {
-    let text = rule_file::read_string(target, field)?.filter(|text| !text.is_empty());
-    text.map(|text| LabelSelector::parse(text).map_err(|error| error_at_field(target, field, error.into())))
-        .transpose()
+    match rule_file::read_string(target, field)? {
+        None | Some("") => Ok(None),
+        Some(text) => LabelSelector::parse(text)
+            .map(Some)
+            .map_err(|error| error_at_field(target, field, error.into())),
+    }
 }
 
 /// Reads a condition that is a regular expression for the whole text; `None` if any text meets it.

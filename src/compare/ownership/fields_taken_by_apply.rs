@@ -3,28 +3,32 @@
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields::union_of_all;
-use super::owned_fields::{field_set_owned_by, manifest_from_field_set, union_of_entries};
+use super::managed_fields::unite_all;
+use super::owned_fields::{field_set_owned_by, manifest_from_field_set, unite_entries};
 use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts_owned_separately};
 
 /// Returns the manifest that restores a live object after `manager` has applied `desired`. It has the fields that
-/// `manager` owns now, and those that the apply takes over.
+/// `manager` owns now, and the fields that the apply takes over.
 pub fn manifest_to_undo_apply(
     object: &Value,
     manager: &str,
     desired: Value,
     definition: Option<CrdVersion<'_>>,
 ) -> Value {
-    let all = union_of_entries(&object["metadata"], |_| true);
-    let taken = fields_taken_by_apply(object, &with_string_data_as_data(desired), all.as_ref());
-    let fields = union_of_all(field_set_owned_by(object, manager).into_iter().chain(taken));
+    let all = unite_entries(&object["metadata"], |_| true);
+    let taken_fields = fields_taken_by_apply(object, &move_string_data(desired), all.as_ref());
+    let fields = unite_all(
+        field_set_owned_by(object, manager)
+            .into_iter()
+            .chain(taken_fields),
+    );
     manifest_from_field_set(object, fields, definition)
 }
 
-/// Returns the fields of a live value that an apply of `desired` takes over, as a field set: those that it changes, and
-/// those that have no owner. `None` if there are none. `owned` is the node of the value in the field set of all
-/// managers; `None` if no manager owns the value.
+/// Returns the fields of a live value that an apply of `desired` takes over, as a field set: the fields that it
+/// changes, and the fields without an owner. `None` if there are none. `owned` is the node of the value in the field
+/// set of all managers; `None` if no manager owns the value.
 fn fields_taken_by_apply(live: &Value, desired: &Value, owned: Option<&Value>) -> Option<Value> {
     let is_owned_in_parts = owned.is_none_or(has_parts_owned_separately);
     let parts: Map<String, Value> = match (live, desired, owned) {
@@ -54,7 +58,7 @@ fn fields_taken_by_apply(live: &Value, desired: &Value, owned: Option<&Value>) -
 }
 
 /// Returns the object with its `stringData` as `data`, where the server stores the values.
-fn with_string_data_as_data(mut desired: Value) -> Value {
+fn move_string_data(mut desired: Value) -> Value {
     if let Some(Value::Object(string_data)) = desired
         .as_object_mut()
         .and_then(|fields| fields.remove("stringData"))

@@ -18,17 +18,17 @@ pub(in crate::compare) fn apply_entry<'m>(metadata: &'m Value, manager: &str) ->
     entries(metadata).iter().find(|entry| is_apply_of(entry, manager))
 }
 
-/// Returns whether an entry is that of `manager` for server-side apply of the object, not of a subresource.
+/// Returns whether `manager` has written an entry by server-side apply of the object, not of a subresource.
 pub(in crate::compare) fn is_apply_of(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager && is_apply(entry)
 }
 
-/// Returns whether an entry is one of server-side apply of the object, not of a subresource.
+/// Returns whether an entry was written by server-side apply of the object, not of a subresource.
 pub(super) fn is_apply(entry: &Value) -> bool {
     entry["operation"] == "Apply" && is_not_of_subresource(entry)
 }
 
-/// Returns whether an entry is that of client-side apply.
+/// Returns whether an entry was written by client-side apply.
 pub(super) fn is_client_side_apply(entry: &Value) -> bool {
     entry["manager"] == CLIENT_SIDE_APPLY && entry["operation"] == "Update" && is_not_of_subresource(entry)
 }
@@ -57,8 +57,11 @@ pub fn annotation_writers(metadata: &Value, annotations: &[&str]) -> Vec<String>
 
 /// Returns the field managers of these entries; each once, sorted.
 fn managers<'e>(entries: impl Iterator<Item = &'e Value>) -> Vec<String> {
-    let managers = entries.filter_map(|entry| entry["manager"].as_str().map(str::to_owned));
-    managers.collect::<BTreeSet<String>>().into_iter().collect()
+    entries
+        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
+        .collect::<BTreeSet<String>>()
+        .into_iter()
+        .collect()
 }
 
 /// Returns whether this field manager has created the object by server-side apply and not changed it since. Times count
@@ -130,21 +133,20 @@ pub fn creator(metadata: &Value, appliers_to_ignore: &BTreeSet<String>) -> Creat
     if managers.iter().any(|manager| CREATING_COMMANDS.contains(manager)) {
         return Creator::Person;
     }
-
-    let others = managers
+    let controllers = managers
         .iter()
         .filter(|manager| !CHANGING_COMMANDS.contains(manager) && !appliers_to_ignore.contains(**manager))
         .map(|manager| (*manager).to_owned())
         .collect::<Vec<_>>();
-    if others.is_empty() && managers.iter().any(|manager| CHANGING_COMMANDS.contains(manager)) {
+    if controllers.is_empty() && managers.iter().any(|manager| CHANGING_COMMANDS.contains(manager)) {
         Creator::Person
     } else {
-        Creator::Others(others)
+        Creator::Others(controllers)
     }
 }
 
 /// Returns the union of these field sets; `None` if there is none.
-pub(super) fn union_of_all(fields: impl Iterator<Item = Value>) -> Option<Value> {
+pub(super) fn unite_all(fields: impl Iterator<Item = Value>) -> Option<Value> {
     fields.reduce(|one, other| union(&one, &other))
 }
 
@@ -160,7 +162,7 @@ pub(super) fn union(one: &Value, other: &Value) -> Value {
     }
     for (key, child) in other {
         let merged_child = match one.get(key) {
-            Some(mine) if key != "." => union(mine, child),
+            Some(first_child) if key != "." => union(first_child, child),
             _ => child.clone(),
         };
         merged.insert(key.clone(), merged_child);
@@ -182,7 +184,8 @@ mod tests {
                 "us",
             )
         };
-        let (then, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        let then = "2026-01-01T00:00:00Z";
+        let later = "2026-01-01T00:00:01Z";
         assert!(made(then, "us", "Apply", then));
         assert!(!made(then, "us", "Apply", later));
         assert!(!made(then, "us", "Update", then));
@@ -242,7 +245,8 @@ mod tests {
     #[test]
     fn people_use_kubectl_and_controllers_do_not() {
         let person = || Creator::Person;
-        let others = |names: &[&str]| Creator::Others(names.iter().map(|&name| name.to_owned()).collect());
+        let controllers =
+            |names: &[&str]| Creator::Others(names.iter().map(|&name| name.to_owned()).collect());
         let table: [(&[&str], Creator); 16] = [
             (&["kubectl-create"], person()),
             (&["kubectl-run", "kube-scheduler"], person()),
@@ -252,17 +256,20 @@ mod tests {
             (&["kubectl-edit", "kubectl-annotate", "kubectl-set"], person()),
             (&["kubectl"], person()),
             (&["kubectl-replace", "applyset"], person()),
-            (&["applyset"], others(&[])),
-            (&[], others(&[])),
-            (&["kube-controller-manager"], others(&["kube-controller-manager"])),
+            (&["applyset"], controllers(&[])),
+            (&[], controllers(&[])),
+            (
+                &["kube-controller-manager"],
+                controllers(&["kube-controller-manager"]),
+            ),
             (
                 &["kubectl-label", "kube-controller-manager"],
-                others(&["kube-controller-manager"]),
+                controllers(&["kube-controller-manager"]),
             ),
-            (&["kubectl-edit", "my-operator"], others(&["my-operator"])),
-            (&["helm", "kubectl-label"], others(&["helm"])),
-            (&["kubectl-made-up"], others(&["kubectl-made-up"])),
-            (&["b", "a"], others(&["a", "b"])),
+            (&["kubectl-edit", "my-operator"], controllers(&["my-operator"])),
+            (&["helm", "kubectl-label"], controllers(&["helm"])),
+            (&["kubectl-made-up"], controllers(&["kubectl-made-up"])),
+            (&["b", "a"], controllers(&["a", "b"])),
         ];
         let appliers = APPLIERS.map(str::to_owned).into();
         for (managers, expected) in table {

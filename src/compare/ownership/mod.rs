@@ -1,7 +1,5 @@
 //! Field ownership (`metadata.managedFields`): the names under which the fields of members and
 //! parents are owned, and its migration from client-side to server-side apply.
-//!
-//! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
 mod fields_taken_by_apply;
@@ -13,7 +11,7 @@ mod replicas;
 mod stale_fields;
 mod unusable_versions;
 
-pub use applyset_metadata::with_live_applyset_metadata;
+pub use applyset_metadata::add_live_applyset_metadata;
 pub use fields_taken_by_apply::manifest_to_undo_apply;
 pub use managed_fields::{
     Creator, annotation_writers, content_writers, creator, was_created_and_not_changed_by,
@@ -30,7 +28,7 @@ pub use owned_fields::{
 };
 pub use owners_of_invalid_fields::owners_if_only_others;
 pub use replicas::{ReplicasPath, dropped_replicas};
-pub use stale_fields::{replace_own_entry_and_keep_former, without_stale_fields};
+pub use stale_fields::{remove_stale_fields, replace_own_entry_and_keep_former};
 pub use unusable_versions::{managed_fields_with_usable_versions, may_have_unusable_version};
 
 use crate::model::applyset::Tooling;
@@ -59,7 +57,7 @@ pub const FOREIGN_PARENT_FIELD_MANAGER: &str = "kubectl-applyset-foreign-parent"
 /// the annotation of client-side apply (`managedfields/internal/lastappliedupdater.go`).
 pub const KUBECTL_FIELD_MANAGER: &str = "kubectl";
 
-/// Field managers whose part-of labels are those of an applier: ours and kubectl's.
+/// Field managers that write part-of labels by applying: ours and kubectl's.
 pub const APPLIERS: [&str; 3] = [MEMBER_FIELD_MANAGER, KUBECTL_FIELD_MANAGER, CLIENT_SIDE_APPLY];
 
 /// Returns the field manager of the ApplySet metadata of a parent with this tooling.

@@ -5,49 +5,44 @@ use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
 use super::managed_fields::{
-    apply_entry, entries, is_apply, is_apply_of, is_client_side_apply, union, union_of_all,
+    apply_entry, entries, is_apply, is_apply_of, is_client_side_apply, union, unite_all,
 };
 use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts_owned_separately, leaf_paths, value_at};
 use crate::compare::typed_place::TypedPlace;
 
 /// Returns the manifest with the fields that `manager` owns. The fields of client-side apply count as its own, because
-/// each apply takes them over, and removes those that its manifest lacks. `definition` is the CRD of a custom resource.
+/// each apply takes them over, and removes the fields that its manifest lacks. `definition` is the CRD of a custom
+/// resource.
 pub fn manifest_owned_by(object: &Value, manager: &str, definition: Option<CrdVersion<'_>>) -> Value {
     manifest_from_field_set(object, field_set_owned_by(object, manager), definition)
 }
 
 /// Returns the field set of the manifest that [`manifest_owned_by`] returns.
 pub(super) fn field_set_owned_by(object: &Value, manager: &str) -> Option<Value> {
-    manifest_field_set_of_entries(object, |entry| {
+    manifest_field_set(object, |entry| {
         is_apply_of(entry, manager) || is_client_side_apply(entry)
     })
 }
 
 /// Returns the fields of an object that any manager has applied, client-side or server-side, as a manifest.
 pub fn manifest_applied_by_any(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    let applied =
-        manifest_field_set_of_entries(object, |entry| is_apply(entry) || is_client_side_apply(entry));
-    manifest_from_field_set(object, applied, definition)
+    let fields = manifest_field_set(object, |entry| is_apply(entry) || is_client_side_apply(entry));
+    manifest_from_field_set(object, fields, definition)
 }
 
 /// Returns the fields of an object that any manager owns, as a manifest. Defaults of the server have no owner, and are
 /// missing.
 pub fn manifest_of_all_managers(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    manifest_from_field_set(
-        object,
-        manifest_field_set_of_entries(object, |_| true),
-        definition,
-    )
+    manifest_from_field_set(object, manifest_field_set(object, |_| true), definition)
 }
 
 /// Returns the fields that a manifest of the chosen entries has: the union of their field sets, with `data` in place of
 /// `stringData`, and without the annotation of client-side apply. An entry is chosen if `is_included` is true.
-fn manifest_field_set_of_entries(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
-    let fields = union_of_entries(&object["metadata"], is_included);
-    fields
-        .map(without_last_applied)
-        .map(field_set_with_string_data_as_data)
+fn manifest_field_set(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
+    unite_entries(&object["metadata"], is_included)
+        .map(remove_last_applied)
+        .map(move_string_data_keys)
 }
 
 /// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
@@ -62,8 +57,8 @@ pub fn needs_definition_for_owned_fields(object: &Value, manager: &str) -> bool 
 
 /// Returns the fields of an object that `manager` itself has applied, as a manifest.
 pub fn manifest_applied_by(object: &Value, manager: &str) -> Value {
-    let own = manifest_field_set_of_entries(object, |entry| is_apply_of(entry, manager));
-    manifest_from_field_set(object, own, None)
+    let fields = manifest_field_set(object, |entry| is_apply_of(entry, manager));
+    manifest_from_field_set(object, fields, None)
 }
 
 /// Returns the `apiVersion` in which `manager` has applied the object, and of which its field set is.
@@ -76,7 +71,7 @@ pub(super) fn manifest_from_field_set(
     fields: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Value {
-    let all = union_of_entries(&object["metadata"], |_| true).unwrap_or_default();
+    let all = unite_entries(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
         .and_then(|fields| {
             owned_part(
@@ -99,7 +94,7 @@ pub(super) fn manifest_from_field_set(
 }
 
 /// Returns the field set with the keys of `stringData` below `data`, where the server stores the values.
-fn field_set_with_string_data_as_data(mut fields: Value) -> Value {
+fn move_string_data_keys(mut fields: Value) -> Value {
     let Some(string_data) = fields
         .as_object_mut()
         .and_then(|fields| fields.remove("f:stringData"))
@@ -112,7 +107,7 @@ fn field_set_with_string_data_as_data(mut fields: Value) -> Value {
 }
 
 /// Returns the field set without the annotation of client-side apply, which is not part of a manifest.
-fn without_last_applied(mut fields: Value) -> Value {
+fn remove_last_applied(mut fields: Value) -> Value {
     let metadata = fields.get_mut("f:metadata").and_then(Value::as_object_mut);
     if let Some(metadata) = metadata
         && let Some(annotations) = metadata.get_mut("f:annotations").and_then(Value::as_object_mut)
@@ -125,9 +120,13 @@ fn without_last_applied(mut fields: Value) -> Value {
 }
 
 /// Returns the union of the field sets of the entries for which `is_included` is true; `None` if there are none.
-pub(super) fn union_of_entries(metadata: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
-    let entries = entries(metadata).iter().filter(|entry| is_included(entry));
-    union_of_all(entries.map(|entry| entry["fieldsV1"].clone()))
+pub(super) fn unite_entries(metadata: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
+    unite_all(
+        entries(metadata)
+            .iter()
+            .filter(|entry| is_included(entry))
+            .map(|entry| entry["fieldsV1"].clone()),
+    )
 }
 
 /// Returns the part of a value that a field set owns; `None` if it owns no part. `fields_of_all_managers` is the node
@@ -173,7 +172,7 @@ fn owned_part(
                 .iter()
                 .enumerate()
                 .filter_map(|item| {
-                    owned_part_of_item(item, fields, fields_of_all_managers, place.map(TypedPlace::item))
+                    owned_item_part(item, fields, fields_of_all_managers, place.map(TypedPlace::item))
                 })
                 .collect();
             (!parts.is_empty() || is_itself).then_some(Value::Array(parts))
@@ -183,19 +182,19 @@ fn owned_part(
 }
 
 /// Returns the part of a list item that one of the keys of a field set selects.
-fn owned_part_of_item(
+fn owned_item_part(
     (position, item): (usize, &Value),
     fields: &Map<String, Value>,
     fields_of_all_managers: Option<&Value>,
     place: Option<TypedPlace<'_>>,
 ) -> Option<Value> {
     fields.iter().find_map(|(key, below)| {
-        let key_of_item = ItemKey::parse(key).filter(|key| key.selects(position, item))?;
+        let item_key = ItemKey::parse(key).filter(|key| key.selects(position, item))?;
         let fields_of_all_managers =
             fields_of_all_managers.and_then(|fields_of_all_managers| fields_of_all_managers.get(key));
-        match key_of_item {
+        match item_key {
             ItemKey::Fields(keys) => {
-                owned_part_of_keyed_item(item, below, &keys, (fields_of_all_managers, place))
+                owned_keyed_item_part(item, below, &keys, (fields_of_all_managers, place))
             }
             ItemKey::Value(_) | ItemKey::Position(_) => {
                 owned_part(item, below, fields_of_all_managers, place)
@@ -206,19 +205,19 @@ fn owned_part_of_item(
 
 /// Returns the part of a list item that is found by its keys. The part has at least one key, or the server could not
 /// find the item: if none of the keys is owned, all are added.
-fn owned_part_of_keyed_item(
+fn owned_keyed_item_part(
     item: &Value,
     fields: &Value,
     keys: &Map<String, Value>,
     (fields_of_all_managers, place): (Option<&Value>, Option<TypedPlace<'_>>),
 ) -> Option<Value> {
-    let mut found = owned_part(item, fields, fields_of_all_managers, place)?;
-    if let Some(found) = found.as_object_mut()
-        && keys.keys().all(|key| !found.contains_key(key))
+    let mut part = owned_part(item, fields, fields_of_all_managers, place)?;
+    if let Some(part) = part.as_object_mut()
+        && keys.keys().all(|key| !part.contains_key(key))
     {
-        found.extend(keys.clone());
+        part.extend(keys.clone());
     }
-    Some(found)
+    Some(part)
 }
 
 #[cfg(test)]
@@ -309,11 +308,11 @@ mod tests {
         let keys = json!({"name": "a"});
         let keys = keys.as_object().expect("a mapping");
         assert_eq!(
-            owned_part_of_keyed_item(&item, &json!({"f:value": {}}), keys, (None, None)),
+            owned_keyed_item_part(&item, &json!({"f:value": {}}), keys, (None, None)),
             Some(item.clone())
         );
         assert_eq!(
-            owned_part_of_keyed_item(&item, &json!({".": {}, "f:name": {}}), keys, (None, None)),
+            owned_keyed_item_part(&item, &json!({".": {}, "f:name": {}}), keys, (None, None)),
             Some(json!({"name": "a"}))
         );
     }

@@ -20,18 +20,19 @@ pub fn owners_if_only_others(
     if path.is_empty() || path.starts_with('<') || contains_path(manifest, "", path) {
         return None;
     }
-    let owning = entries(&live["metadata"])
+    let managers: BTreeSet<&str> = entries(&live["metadata"])
         .iter()
         // A field that was written through the subresource `scale` is part of the spec, so its entry counts.
         .filter(|entry| entry["subresource"] != "status")
-        .filter(|entry| contains_path(&entry["fieldsV1"], "f:", path));
-    let managers: BTreeSet<&str> = owning.filter_map(|entry| entry["manager"].as_str()).collect();
+        .filter(|entry| contains_path(&entry["fieldsV1"], "f:", path))
+        .filter_map(|entry| entry["manager"].as_str())
+        .collect();
     (!managers.is_empty() && managers.is_disjoint(ours))
         .then(|| managers.into_iter().map(str::to_owned).collect())
 }
 
 /// Returns whether a manifest or a field set has this path, or a value without parts that the path leads into. `prefix`
-/// is that of the keys: `f:` in a field set, empty in a manifest.
+/// is the prefix of the keys: `f:` in a field set, empty in a manifest.
 fn contains_path(fields: &Value, prefix: &str, path: &str) -> bool {
     let path = path.strip_prefix('.').unwrap_or(path);
     if path.is_empty() || begins_with_index(path) {
@@ -45,25 +46,26 @@ fn contains_path(fields: &Value, prefix: &str, path: &str) -> bool {
     }
     // A name may have dots in it, so the names that exist decide where a name in the path ends.
     fields.iter().any(|(key, field)| {
-        let rest = key.strip_prefix(prefix).and_then(|name| strip_name(path, name));
-        rest.is_some_and(|rest| contains_path(field, prefix, rest))
+        key.strip_prefix(prefix)
+            .and_then(|name| strip_name(path, name))
+            .is_some_and(|path_below| contains_path(field, prefix, path_below))
     })
 }
 
 /// Returns the rest of a path after a name; `None` if the path does not begin with the name.
 fn strip_name<'p>(path: &'p str, name: &str) -> Option<&'p str> {
-    let in_brackets = path
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_prefix(name)?.strip_prefix(']'));
-    in_brackets.or_else(|| {
-        path.strip_prefix(name)
-            .filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    })
+    path.strip_prefix('[')
+        .and_then(|rest| rest.strip_prefix(name)?.strip_prefix(']'))
+        .or_else(|| {
+            path.strip_prefix(name)
+                .filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
 }
 
 fn begins_with_index(path: &str) -> bool {
-    let index = path.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    index.is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+    path.strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+        .is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -83,11 +85,11 @@ mod tests {
             {"manager": "kubelet", "subresource": "status", "fieldsV1": {"f:spec": {"f:free": {}}}},
         ]}});
         let ours = BTreeSet::from(["applyset"]);
-        let others = Some(vec!["others".to_owned()]);
+        let other_owners = Some(vec!["others".to_owned()]);
         for (path, expected) in [
-            ("spec.extra", &others),
-            ("spec.whole.part[0]", &others),
-            ("data[c.d]", &others),
+            ("spec.extra", &other_owners),
+            ("spec.whole.part[0]", &other_owners),
+            ("data[c.d]", &other_owners),
             ("spec.replicas", &Some(vec!["autoscaler".to_owned()])),
             // In the manifest.
             ("spec", &None),

@@ -32,15 +32,20 @@ impl ReplicasPath {
     /// server accepts only names of fields separated by dots.
     pub fn from_definition(custom_resource_definition: Option<&Value>, version: &str) -> Self {
         let path = custom_resource_definition.and_then(|definition| {
-            let mut versions = definition.pointer("/spec/versions")?.as_array()?.iter();
-            let version = versions.find(|known| known["name"] == version)?;
-            version.pointer("/subresources/scale/specReplicasPath")?.as_str()
+            definition
+                .pointer("/spec/versions")?
+                .as_array()?
+                .iter()
+                .find(|crd_version| crd_version["name"] == version)?
+                .pointer("/subresources/scale/specReplicasPath")?
+                .as_str()
         });
-        let fields = path
+        let names: Vec<String> = path
             .unwrap_or_default()
             .split('.')
-            .filter(|name| !name.is_empty());
-        let names: Vec<String> = fields.map(str::to_owned).collect();
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
         if names.is_empty() {
             Self::default()
         } else {
@@ -93,8 +98,9 @@ pub fn dropped_replicas(
     }
     let value = path.value_in(live).filter(|value| !value.is_null())?;
     let metadata = &live["metadata"];
-    let moved = migrated_managed_fields(metadata, former).map(|moved| json!({"managedFields": moved}));
-    let owners: Vec<&Value> = entries(moved.as_ref().unwrap_or(metadata))
+    let migrated_metadata =
+        migrated_managed_fields(metadata, former).map(|entries| json!({"managedFields": entries}));
+    let owners: Vec<&Value> = entries(migrated_metadata.as_ref().unwrap_or(metadata))
         .iter()
         .filter(|entry| path.is_owned_by(entry))
         .collect();

@@ -9,33 +9,36 @@ use serde_json::{Map, Value, json};
 use super::CLIENT_SIDE_APPLY;
 use super::managed_fields::{entries, is_apply_of};
 use super::migration::{
-    OwnershipMigration, data_entries_from_string_data, has_fields_that_move, take_fields_that_stay,
+    OwnershipMigration, has_fields_that_move, string_data_entries, take_fields_that_stay,
 };
-use crate::compare::field_paths::{child_mut, is_empty_map_or_list, remove_child};
+use crate::compare::field_paths::{child_mut, is_empty_container, remove_child};
 
 /// Returns the object without stale fields; `None` if it has none.
 ///
 /// `applied` is the object as a dry run of our apply shows it: the entry of our manager
-/// has the fields of the manifest, and the former owners still have theirs. `secret` is the live object if that is a
+/// has the fields of the manifest, and the former owners still have theirs. `live_secret` is the live object if it is a
 /// Secret: only its managedFields show which keys were applied as `stringData` before.
-pub fn without_stale_fields(
+pub fn remove_stale_fields(
     applied: &Value,
     live_secret: Option<&Value>,
     former: &OwnershipMigration,
 ) -> Option<Value> {
-    let (mut moved, mut kept): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
+    let (mut moved_entries, mut kept_entries): (Vec<Value>, Vec<Value>) = entries(&applied["metadata"])
         .iter()
         .cloned()
         .partition(|entry| has_fields_that_move(entry, former));
-    let staying = moved
-        .iter_mut()
-        .filter_map(|entry| take_fields_that_stay(entry, former.last_applied));
-    kept.extend(staying.map(|fields| json!({"fieldsV1": fields})));
-    let typed = live_secret.map(|secret| data_entries_from_string_data(&secret["metadata"], former));
-    moved.extend(typed.into_iter().flatten());
-    let mut left = applied.clone();
-    remove_moved_fields(&mut left, &trees(&moved), &trees(&kept));
-    (left != *applied).then_some(left)
+    kept_entries.extend(
+        moved_entries
+            .iter_mut()
+            .filter_map(|entry| take_fields_that_stay(entry, former.last_applied))
+            .map(|fields| json!({"fieldsV1": fields})),
+    );
+    if let Some(secret) = live_secret {
+        moved_entries.extend(string_data_entries(&secret["metadata"], former));
+    }
+    let mut object = applied.clone();
+    remove_moved_fields(&mut object, &trees(&moved_entries), &trees(&kept_entries));
+    (object != *applied).then_some(object)
 }
 
 /// Makes our manager own exactly the fields of a manifest, and client-side apply, as a former owner, the fields that
@@ -64,9 +67,11 @@ pub fn replace_own_entry_and_keep_former(
 /// Returns the field set of a manifest. It owns lists as a whole: only the server knows which lists
 /// have keys.
 fn field_set(manifest: &Value) -> Value {
-    let fields = manifest.as_object().into_iter().flatten();
     Value::Object(
-        fields
+        manifest
+            .as_object()
+            .into_iter()
+            .flatten()
             .map(|(name, value)| (format!("f:{name}"), field_set(value)))
             .collect(),
     )
@@ -75,14 +80,19 @@ fn field_set(manifest: &Value) -> Value {
 type Tree = Map<String, Value>;
 
 fn trees(entries: &[Value]) -> Vec<&Tree> {
-    let trees = entries.iter().filter_map(|entry| entry["fieldsV1"].as_object());
-    trees.collect()
+    entries
+        .iter()
+        .filter_map(|entry| entry["fieldsV1"].as_object())
+        .collect()
 }
 
 /// Returns the nodes to which a key of these trees leads.
 fn nodes_at(key: &str, trees: &[&Tree]) -> Vec<Tree> {
-    let nodes = trees.iter().filter_map(|tree| tree.get(key)?.as_object());
-    nodes.cloned().collect()
+    trees
+        .iter()
+        .filter_map(|tree| tree.get(key)?.as_object())
+        .cloned()
+        .collect()
 }
 
 /// Removes the fields that are in one of the trees `moved` and in none of the trees `kept`.
@@ -91,13 +101,16 @@ fn remove_moved_fields(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
     keys.sort();
     keys.dedup();
     for key in keys.into_iter().filter(|key| *key != ".") {
-        let (moved, kept) = (nodes_at(key, moved), nodes_at(key, kept));
+        let moved_nodes = nodes_at(key, moved);
+        let kept_nodes = nodes_at(key, kept);
         // An empty node owns the value as a whole, with all that is in it.
-        if kept.iter().any(Map::is_empty) {
+        if kept_nodes.iter().any(Map::is_empty) {
             continue;
         }
-        let is_owned = moved.iter().any(|node| node.is_empty() || node.contains_key("."));
-        if kept.is_empty() && is_owned {
+        let is_owned = moved_nodes
+            .iter()
+            .any(|node| node.is_empty() || node.contains_key("."));
+        if kept_nodes.is_empty() && is_owned {
             remove_child(value, key);
             continue;
         }
@@ -106,10 +119,10 @@ fn remove_moved_fields(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
         };
         remove_moved_fields(
             child,
-            &moved.iter().collect::<Vec<_>>(),
-            &kept.iter().collect::<Vec<_>>(),
+            &moved_nodes.iter().collect::<Vec<_>>(),
+            &kept_nodes.iter().collect::<Vec<_>>(),
         );
-        if kept.is_empty() && is_empty_map_or_list(child) {
+        if kept_nodes.is_empty() && is_empty_container(child) {
             remove_child(value, key);
         }
     }
@@ -136,9 +149,9 @@ mod tests {
             writers: &[],
             last_applied,
         };
-        let mut left = without_stale_fields(&object, None, &former)?;
-        left["metadata"].as_object_mut()?.remove("managedFields");
-        Some(left)
+        let mut object_left = remove_stale_fields(&object, None, &former)?;
+        object_left["metadata"].as_object_mut()?.remove("managedFields");
+        Some(object_left)
     }
 
     #[test]
@@ -155,10 +168,10 @@ mod tests {
             last_applied: LastAppliedTreatment::Moved,
         };
         let live = secret(&json!({"f:stringData": {"f:a": {}, "f:b": {}}}));
-        let applied = secret(&json!({"f:data": {"f:a": {}}}));
-        let left = without_stale_fields(&applied, Some(&live), &former).expect("something to lose");
-        assert_eq!(left["data"], json!({"a": "eA=="}));
-        assert_eq!(without_stale_fields(&applied, Some(&applied), &former), None);
+        let object = secret(&json!({"f:data": {"f:a": {}}}));
+        let object_left = remove_stale_fields(&object, Some(&live), &former).expect("something to lose");
+        assert_eq!(object_left["data"], json!({"a": "eA=="}));
+        assert_eq!(remove_stale_fields(&object, Some(&object), &former), None);
     }
 
     #[test]

@@ -18,10 +18,10 @@ pub fn may_have_unusable_version(metadata: &Value, resource: &Resource) -> bool 
     resource.group.contains('.')
         && entries(metadata)
             .iter()
-            .any(|entry| is_of_other_version(entry, resource))
+            .any(|entry| has_other_version(entry, resource))
 }
 
-/// Returns `metadata.managedFields` with the version of the resource in place of those versions in which the server may
+/// Returns `metadata.managedFields` with the version of the resource in place of each version in which the server may
 /// be unable to read the object. `None` if no entry has such a version.
 ///
 /// Without a conversion webhook, all other versions count as unusable: the paths of the fields are the same in all
@@ -45,36 +45,36 @@ pub fn managed_fields_with_usable_versions(
     }
     let is_converted_by_webhook = definition["spec"]["conversion"]["strategy"] == "Webhook";
     let is_unusable = |entry: &Value| {
-        version_if_of_same_group(entry, resource).is_some_and(|version| {
+        version_in_same_group(entry, resource).is_some_and(|version| {
             version != resource.version && !(is_converted_by_webhook && names.contains(version))
         })
     };
-    let old = entries(metadata);
-    if !old.iter().any(is_unusable) {
+    let old_entries = entries(metadata);
+    if !old_entries.iter().any(is_unusable) {
         return None;
     }
-    let mut rewritten: Vec<Value> = Vec::new();
-    for entry in old {
+    let mut new_entries: Vec<Value> = Vec::new();
+    for entry in old_entries {
         let mut entry = entry.clone();
         if is_unusable(&entry) {
             entry["apiVersion"] = resource.api_version().into();
         }
-        match rewritten.iter_mut().find(|other| is_same_writer(other, &entry)) {
+        match new_entries.iter_mut().find(|other| is_same_writer(other, &entry)) {
             Some(other) => other["fieldsV1"] = union(&other["fieldsV1"], &entry["fieldsV1"]),
-            None => rewritten.push(entry),
+            None => new_entries.push(entry),
         }
     }
-    Some(Value::Array(rewritten))
+    Some(Value::Array(new_entries))
 }
 
 /// Returns the version that an entry names, if it is one of the group of the resource.
-fn version_if_of_same_group<'e>(entry: &'e Value, resource: &Resource) -> Option<&'e str> {
+fn version_in_same_group<'e>(entry: &'e Value, resource: &Resource) -> Option<&'e str> {
     let (group, version) = entry["apiVersion"].as_str()?.split_once('/')?;
     (group == resource.group).then_some(version)
 }
 
-fn is_of_other_version(entry: &Value, resource: &Resource) -> bool {
-    version_if_of_same_group(entry, resource).is_some_and(|version| version != resource.version)
+fn has_other_version(entry: &Value, resource: &Resource) -> bool {
+    version_in_same_group(entry, resource).is_some_and(|version| version != resource.version)
 }
 
 /// Returns whether two entries have the same key for the server, which keeps one entry for each key.
@@ -99,25 +99,25 @@ mod tests {
     fn other_versions_are_rewritten_unless_a_webhook_converts_to_them() {
         let resource = Resource::with_regular_names("example.com", "v1", "Widget", Scope::Namespaced);
         let plain = json!({"spec": {"versions": [{"name": "v1"}, {"name": "v2", "served": false}]}});
-        let mut with_webhook = plain.clone();
-        with_webhook["spec"]["conversion"] = json!({"strategy": "Webhook"});
+        let mut webhook_definition = plain.clone();
+        webhook_definition["spec"]["conversion"] = json!({"strategy": "Webhook"});
         let unreadable = json!({"spec": {}});
-        let without_ours = json!({"spec": {"versions": [{"name": "v2"}]}});
+        let other_version = json!({"spec": {"versions": [{"name": "v2"}]}});
         let [v0, v1, v2] = ["example.com/v0", "example.com/v1", "example.com/v2"];
-        let both = || vec![entry("a", v0, "f:a"), entry("b", v2, "f:b")];
+        let two_entries = || vec![entry("a", v0, "f:a"), entry("b", v2, "f:b")];
         let table = [
             (vec![entry("a", v1, "f:a")], &plain, None),
-            (vec![entry("a", v2, "f:a")], &with_webhook, None),
+            (vec![entry("a", v2, "f:a")], &webhook_definition, None),
             (vec![entry("a", "example.org/v0", "f:a")], &plain, None),
             (vec![entry("a", v0, "f:a")], &unreadable, None),
-            (vec![entry("a", v0, "f:a")], &without_ours, None),
+            (vec![entry("a", v0, "f:a")], &other_version, None),
             (
-                both(),
-                &with_webhook,
+                two_entries(),
+                &webhook_definition,
                 Some(vec![entry("a", v1, "f:a"), entry("b", v2, "f:b")]),
             ),
             (
-                both(),
+                two_entries(),
                 &plain,
                 Some(vec![entry("a", v1, "f:a"), entry("b", v1, "f:b")]),
             ),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::merge::{Fields, Path};
 use super::owners::FieldOwners;
 use crate::compare::changes::DeclaredOrKey;
-use crate::compare::field_paths::{child_mut, is_empty_map_or_list, remove_child};
+use crate::compare::field_paths::{child_mut, is_empty_container, remove_child};
 use crate::compare::typed_place::TypedPlace;
 
 /// Removes the fields and items from the merged object, and returns their paths.
@@ -50,7 +50,7 @@ impl Removal {
             // A declared field belongs to each manager that owns something below it; a free key and an item do not.
             let is_owned = |node: &Fields| is_declared || node.is_empty() || node.contains_key(".");
             // An object keeps its metadata, and an item its keys.
-            let stays = key == "f:metadata" && self.path.is_empty() || self.is_key_of_item(name);
+            let stays = key == "f:metadata" && self.path.is_empty() || self.is_item_key(name);
             self.path.push(key.clone());
             if !stays && is_owned(node) && !below.iter().any(|node| is_owned(node)) {
                 if child_mut(value, key).is_some() {
@@ -59,12 +59,12 @@ impl Removal {
                 }
             } else if let Some(child) = child_mut(value, key) {
                 let place = name.map_or_else(|| place.item(), |name| place.below(name));
-                let was_empty = is_empty_map_or_list(child);
+                let was_empty = is_empty_container(child);
                 self.remove_below(child, node, &below, place);
                 // The server makes a value that loses all its parts null, and leaves nulls out of built-in kinds.
-                if !was_empty && is_empty_map_or_list(child) {
+                if !was_empty && is_empty_container(child) {
                     *child = Value::Null;
-                    if place.is_of_built_in_kind() {
+                    if place.is_in_built_in_kind() {
                         remove_child(value, key);
                     }
                 }
@@ -74,9 +74,12 @@ impl Removal {
     }
 
     /// Returns whether the path leads to an item that this field distinguishes from others.
-    fn is_key_of_item(&self, name: Option<&str>) -> bool {
-        let item = self.path.last().and_then(|key| key.strip_prefix("k:"));
-        let keys = item.and_then(|keys| serde_json::from_str::<Fields>(keys).ok());
-        keys.zip(name).is_some_and(|(keys, name)| keys.contains_key(name))
+    fn is_item_key(&self, name: Option<&str>) -> bool {
+        let (Some(item), Some(name)) = (self.path.last(), name) else {
+            return false;
+        };
+        item.strip_prefix("k:")
+            .and_then(|keys| serde_json::from_str::<Fields>(keys).ok())
+            .is_some_and(|keys| keys.contains_key(name))
     }
 }

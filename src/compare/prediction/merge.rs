@@ -62,7 +62,7 @@ impl Merge {
                 DeclaredOrKey::Unknown => below.we_own_place_itself(),
             };
             let node = if is_key {
-                Some(with_itself(node.unwrap_or_default()))
+                Some(add_itself(node.unwrap_or_default()))
             } else {
                 node
             };
@@ -141,27 +141,38 @@ impl Merge {
         let keys = item_keys(list, entries);
         let [live_keys, desired_keys] =
             [live, desired].map(|items| items.iter().map(|item| key_of(item, &keys)).collect::<Vec<_>>());
-        let (mut merged, mut owned) = (Vec::new(), Fields::new());
-        for (in_live, in_desired) in merged_order(&live_keys, &desired_keys) {
-            let live = in_live.map(|position| &live[position]);
-            let Some(position) = in_desired else {
-                merged.extend(live.cloned());
+        let mut merged_items = Vec::new();
+        let mut owned = Fields::new();
+        for MergedItem {
+            live_position,
+            desired_position,
+        } in merged_order(&live_keys, &desired_keys)
+        {
+            let live_item = live_position.map(|position| &live[position]);
+            let Some(position) = desired_position else {
+                merged_items.extend(live_item.cloned());
                 continue;
             };
-            let (key, item) = (&desired_keys[position], &desired[position]);
+            let key = &desired_keys[position];
             let Merged {
                 mut value,
                 owned: node,
-            } = self.merge_at(key, live, item, list.item(), &entries.below(key));
+            } = self.merge_at(
+                key,
+                live_item,
+                &desired[position],
+                list.item(),
+                &entries.below(key),
+            );
             if let Some(item) = &mut value {
                 fill_in_keys(item, &keys);
             }
-            merged.extend(value);
-            let node = with_itself(node.unwrap_or_default());
+            merged_items.extend(value);
+            let node = add_itself(node.unwrap_or_default());
             owned.insert(key.clone(), Value::Object(node));
         }
         Merged {
-            value: Some(Value::Array(merged)),
+            value: Some(Value::Array(merged_items)),
             owned: Some(owned),
         }
     }
@@ -190,14 +201,14 @@ impl Merge {
         if live != Some(desired) {
             self.changed.push(self.path.clone());
         }
-        let written = match live {
+        let value = match live {
             Some(live) => place.as_server_writes_it(desired, live),
             None => desired.clone(),
         };
         // An empty value over another one is not stored, so it cannot be told from a default.
-        let is_stored = live == Some(&written) || !place.is_left_out(&written);
+        let is_stored = live == Some(&value) || !place.is_left_out(&value);
         Merged {
-            value: is_stored.then_some(written),
+            value: is_stored.then_some(value),
             owned,
         }
     }
@@ -212,7 +223,7 @@ impl Merge {
 }
 
 /// Returns a node of a field set that owns the value itself: `.` beside the fields below it, or an empty node.
-fn with_itself(mut node: Fields) -> Fields {
+fn add_itself(mut node: Fields) -> Fields {
     if !node.is_empty() {
         node.insert(".".to_owned(), json!({}));
     }
@@ -224,8 +235,11 @@ type ItemKeys = Vec<(String, Option<Value>)>;
 
 fn item_keys(list: TypedPlace<'_>, entries: &ManagedFieldsEntries<'_>) -> ItemKeys {
     list.keys_of_list_with_defaults().unwrap_or_else(|| {
-        let names = entries.names_of_item_keys().into_iter();
-        names.map(|name| (name, None)).collect()
+        entries
+            .item_key_names()
+            .into_iter()
+            .map(|name| (name, None))
+            .collect()
     })
 }
 
@@ -263,45 +277,59 @@ fn fill_in_keys(item: &mut Value, keys: &ItemKeys) {
     }
 }
 
-/// Returns the items of an associative list after a merge, in their order, each with its position in the live list and
-/// in that of the manifest. The items of the manifest are in its order, and those of others stay between them
-/// (`visitListItems`).
+/// An item of a merged list.
+struct MergedItem {
+    /// The position in the live list.
+    live_position: Option<usize>,
+    /// The position in the list of the manifest.
+    desired_position: Option<usize>,
+}
+
+/// Returns the items of an associative list after a merge, in their order. The items of the manifest are in its order,
+/// and items of others stay between them (`visitListItems`).
 ///
 /// Both lists are given by the keys of their items. Live items with equal keys are not merged: the item of the manifest
 /// replaces them.
-fn merged_order(live: &[String], desired: &[String]) -> Vec<(Option<usize>, Option<usize>)> {
-    let in_live = positions_of_single_keys(live);
-    let in_desired: HashSet<&String> = desired.iter().collect();
-    let mut shared = desired.iter().filter(|key| in_live.contains_key(key));
-    let mut next_shared = shared.next();
-    let mut merged: HashSet<&String> = HashSet::new();
+fn merged_order(live: &[String], desired: &[String]) -> Vec<MergedItem> {
+    let live_positions = single_key_positions(live);
+    let desired_keys: HashSet<&String> = desired.iter().collect();
+    let mut common_keys = desired.iter().filter(|key| live_positions.contains_key(key));
+    let mut next_common_key = common_keys.next();
+    let mut merged_keys: HashSet<&String> = HashSet::new();
     let mut order = Vec::with_capacity(live.len().max(desired.len()));
-    let (mut at_live, mut at_desired) = (0, 0);
-    while at_live < live.len() || at_desired < desired.len() {
-        let desired_key = desired.get(at_desired);
-        if let Some(key) = live.get(at_live) {
-            if !in_desired.contains(key) {
-                order.push((Some(at_live), None));
-                at_live += 1;
+    let mut live_index = 0;
+    let mut desired_index = 0;
+    while live_index < live.len() || desired_index < desired.len() {
+        let desired_key = desired.get(desired_index);
+        if let Some(key) = live.get(live_index) {
+            if !desired_keys.contains(key) {
+                order.push(MergedItem {
+                    live_position: Some(live_index),
+                    desired_position: None,
+                });
+                live_index += 1;
                 continue;
             }
             // An item that the manifest has in another order is merged when its turn comes.
             if desired_key.is_some_and(|desired| desired != key)
-                && next_shared.is_some_and(|next| next != key)
+                && next_common_key.is_some_and(|next| next != key)
             {
-                at_live += 1;
+                live_index += 1;
                 continue;
             }
-            if merged.contains(key) || desired_key == Some(key) {
-                at_live += 1;
+            if merged_keys.contains(key) || desired_key == Some(key) {
+                live_index += 1;
             }
         }
         if let Some(key) = desired_key {
-            order.push((in_live.get(key).copied().flatten(), Some(at_desired)));
-            merged.insert(key);
-            at_desired += 1;
-            if next_shared == Some(key) {
-                next_shared = shared.next();
+            order.push(MergedItem {
+                live_position: live_positions.get(key).copied().flatten(),
+                desired_position: Some(desired_index),
+            });
+            merged_keys.insert(key);
+            desired_index += 1;
+            if next_common_key == Some(key) {
+                next_common_key = common_keys.next();
             }
         }
     }
@@ -309,12 +337,12 @@ fn merged_order(live: &[String], desired: &[String]) -> Vec<(Option<usize>, Opti
 }
 
 /// Returns the position of each key; `None` for a key that occurs several times.
-fn positions_of_single_keys(keys: &[String]) -> HashMap<&String, Option<usize>> {
+fn single_key_positions(keys: &[String]) -> HashMap<&String, Option<usize>> {
     let mut positions = HashMap::new();
     for (position, key) in keys.iter().enumerate() {
         positions
             .entry(key)
-            .and_modify(|known| *known = None)
+            .and_modify(|single_position| *single_position = None)
             .or_insert(Some(position));
     }
     positions
@@ -327,10 +355,11 @@ mod tests {
     /// The merged keys; capital letters are items of the manifest.
     fn merged(live: &str, desired: &str) -> String {
         let keys = |text: &str| -> Vec<String> { text.chars().map(String::from).collect() };
-        let (live, desired) = (keys(live), keys(desired));
-        let order = merged_order(&live, &desired).into_iter();
-        order
-            .filter_map(|positions| match positions {
+        let live = keys(live);
+        let desired = keys(desired);
+        merged_order(&live, &desired)
+            .into_iter()
+            .filter_map(|item| match (item.live_position, item.desired_position) {
                 (_, Some(position)) => Some(desired[position].to_uppercase()),
                 (Some(position), None) => Some(live[position].clone()),
                 (None, None) => None,

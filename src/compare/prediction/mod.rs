@@ -1,8 +1,8 @@
 //! Predicts what a server-side apply makes of an object, from the live object alone, for users who may only read.
 //!
-//! Pure. It follows structured-merge-diff v6 (`merge/update.go`, `Apply`): the manifest is merged into the live object;
+//! It follows structured-merge-diff v6 (`merge/update.go`, `Apply`): the manifest is merged into the live object;
 //! what our manager has applied before, and no manager owns any more, is removed; and a value that changes is in
-//! conflict with each other manager that owns it. The types are those that change detection knows: a table for built-in
+//! conflict with each other manager that owns it. The types are the same as in change detection: a table for built-in
 //! kinds, the definition of a custom resource, and otherwise what managedFields show.
 //!
 //! Only the server knows the rest: defaults of built-in kinds, validation, admission, and conversion between versions.
@@ -79,7 +79,7 @@ pub fn predict_apply(
     let live_fields = live.as_object().cloned().unwrap_or_default();
     let mut metadata = live["metadata"].clone();
     if entries(&metadata).is_empty() {
-        let all = Merge::default()
+        let all_fields = Merge::default()
             .merge_fields(
                 &Fields::new(),
                 &live_fields,
@@ -87,22 +87,22 @@ pub fn predict_apply(
                 &ManagedFieldsEntries::default(),
             )
             .1;
-        metadata["managedFields"] = managed_fields_before_first_apply(api_version, all);
+        metadata["managedFields"] = managed_fields_before_first_apply(api_version, all_fields);
     }
     let mut merge = Merge::default();
-    let before = ManagedFieldsEntries::read(&metadata, manager);
-    let desired = without_ignored_status(manifest, definition);
-    let (object, applied) = merge.merge_fields(&live_fields, &desired, place, &before);
+    let entries_before = ManagedFieldsEntries::read(&metadata, manager);
+    let desired = remove_ignored_status(manifest, definition);
+    let (object, applied_fields) = merge.merge_fields(&live_fields, &desired, place, &entries_before);
     let mut object = Value::Object(object);
-    let owners = FieldOwners::new(&metadata, manager, applied);
-    let removed = given_up_fields::remove(&mut object, &owners, place);
+    let owners = FieldOwners::new(&metadata, manager, applied_fields);
+    let removed_paths = given_up_fields::remove(&mut object, &owners, place);
     object["metadata"]["managedFields"] =
-        owners.managed_fields_after_apply(api_version, &merge.changed, &removed);
+        owners.managed_fields_after_apply(api_version, &merge.changed, &removed_paths);
     if let Some(definition) = definition {
         fill_in_schema_defaults(&mut object, definition.schema());
     }
     PredictedApply {
-        doubt: find_doubt(&metadata, manager, api_version, &merge, &removed),
+        doubt: find_doubt(&metadata, manager, api_version, &merge, &removed_paths),
         conflicts: owners.conflicts(&merge.changed),
         object,
     }
@@ -113,14 +113,15 @@ fn find_doubt(
     manager: &str,
     api_version: &Value,
     merge: &Merge,
-    removed: &[Path],
+    removed_paths: &[Path],
 ) -> Option<Doubt> {
     // Entries of others matter only if something changes.
-    let is_same = merge.changed.is_empty() && removed.is_empty();
-    let mut of_other_versions = entries(metadata)
+    let is_same = merge.changed.is_empty() && removed_paths.is_empty();
+    if entries(metadata)
         .iter()
-        .filter(|entry| entry["apiVersion"] != *api_version);
-    if of_other_versions.any(|entry| !is_same || is_apply_of(entry, manager)) {
+        .filter(|entry| entry["apiVersion"] != *api_version)
+        .any(|entry| !is_same || is_apply_of(entry, manager))
+    {
         Some(Doubt::OtherVersion)
     } else if manager == KUBECTL_FIELD_MANAGER && metadata["annotations"].get(LAST_APPLIED).is_some() {
         Some(Doubt::AnnotationOfClientSideApply)
@@ -131,7 +132,7 @@ fn find_doubt(
 
 /// Returns an object as the server creates it from a manifest, without the defaults of built-in kinds.
 pub fn predict_creation(manifest: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    let mut object = Value::Object(without_ignored_status(manifest, definition));
+    let mut object = Value::Object(remove_ignored_status(manifest, definition));
     if let Some(definition) = definition {
         fill_in_schema_defaults(&mut object, definition.schema());
     }
@@ -139,7 +140,7 @@ pub fn predict_creation(manifest: &Value, definition: Option<CrdVersion<'_>>) ->
 }
 
 /// Returns the fields of a manifest, without a status that can only be written through its subresource.
-fn without_ignored_status(manifest: &Value, definition: Option<CrdVersion<'_>>) -> Map<String, Value> {
+fn remove_ignored_status(manifest: &Value, definition: Option<CrdVersion<'_>>) -> Map<String, Value> {
     let mut fields = manifest.as_object().cloned().unwrap_or_default();
     if is_status_ignored(TypeMeta::from_object(manifest), definition.as_ref()) {
         fields.remove("status");

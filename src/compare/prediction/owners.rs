@@ -34,30 +34,33 @@ pub(super) struct FieldOwners<'a> {
 impl<'a> FieldOwners<'a> {
     /// `applied` is the field set of the whole manifest.
     pub(super) fn new(metadata: &'a Value, manager: &'a str, applied: Fields) -> Self {
-        let last = apply_entry(metadata, manager);
         Self {
             manager,
             before: entries(metadata),
-            last_applied: last.and_then(|entry| entry["fieldsV1"].as_object()),
-            applied: without_unowned_fields(applied),
+            last_applied: apply_entry(metadata, manager).and_then(|entry| entry["fieldsV1"].as_object()),
+            applied: remove_unowned_fields(applied),
         }
     }
 
     /// Returns the field sets of all managers after the apply.
     pub(super) fn field_sets(&self) -> Vec<&Fields> {
-        let others = self.others().filter_map(|entry| entry["fieldsV1"].as_object());
-        others.chain([&self.applied]).collect()
+        self.others()
+            .filter_map(|entry| entry["fieldsV1"].as_object())
+            .chain([&self.applied])
+            .collect()
     }
 
     /// Returns the values of these paths that other managers own.
     pub(super) fn conflicts(&self, changed: &[Path]) -> Vec<PredictedConflict> {
         self.others()
             .flat_map(|entry| {
-                let owned = changed.iter().filter(|path| owns(&entry["fieldsV1"], path));
-                owned.map(|path| PredictedConflict {
-                    field: path.iter().map(|key| server_path_element(key)).collect(),
-                    message: conflict_message(entry),
-                })
+                changed
+                    .iter()
+                    .filter(|path| owns(&entry["fieldsV1"], path))
+                    .map(|path| PredictedConflict {
+                        field: path.iter().map(|key| server_path_element(key)).collect(),
+                        message: conflict_message(entry),
+                    })
             })
             .collect()
     }
@@ -69,8 +72,8 @@ impl<'a> FieldOwners<'a> {
         changed: &[Path],
         removed: &[Path],
     ) -> Value {
-        let mut after = self.before.to_vec();
-        for entry in &mut after {
+        let mut entries = self.before.to_vec();
+        for entry in &mut entries {
             if is_apply_of(entry, self.manager) {
                 entry["apiVersion"] = api_version.clone();
                 entry["fieldsV1"] = Value::Object(self.applied.clone());
@@ -84,14 +87,14 @@ impl<'a> FieldOwners<'a> {
             }
         }
         if self.last_applied.is_none() {
-            after.push(new_entry(self.manager, "Apply", api_version, &self.applied));
+            entries.push(new_entry(self.manager, "Apply", api_version, &self.applied));
         }
-        after.retain(|entry| {
+        entries.retain(|entry| {
             entry["fieldsV1"]
                 .as_object()
                 .is_some_and(|fields| !fields.is_empty())
         });
-        Value::Array(after)
+        Value::Array(entries)
     }
 
     fn others(&self) -> impl Iterator<Item = &'a Value> {
@@ -102,10 +105,10 @@ impl<'a> FieldOwners<'a> {
     }
 }
 
-/// Returns managed fields in which one manager owns all fields of an object, as the server makes them for an object that
-/// has none.
+/// Returns managed fields in which one manager owns all fields of an object, as the server makes them for an object
+/// that has none.
 pub(super) fn managed_fields_before_first_apply(api_version: &Value, all: Fields) -> Value {
-    let mut all = without_unowned_fields(all);
+    let mut all = remove_unowned_fields(all);
     all.remove("f:status");
     json!([new_entry(BEFORE_FIRST_APPLY, "Update", api_version, &all)])
 }
@@ -120,7 +123,7 @@ fn new_entry(manager: &str, operation: &str, api_version: &Value, fields: &Field
     })
 }
 
-fn without_unowned_fields(mut fields: Fields) -> Fields {
+fn remove_unowned_fields(mut fields: Fields) -> Fields {
     fields.retain(|key, _| key != "f:apiVersion" && key != "f:kind");
     if let Some(metadata) = fields.get_mut("f:metadata").and_then(Value::as_object_mut) {
         metadata.retain(|key, _| {
@@ -150,10 +153,12 @@ fn remove_from(fields: &mut Fields, path: &[String], remove: fn(&mut Fields, &St
         [] => {}
         [key] => remove(fields, key),
         [key, rest @ ..] => {
-            let below = fields.get_mut(key).and_then(Value::as_object_mut);
-            let Some(below) = below.filter(|below| !below.is_empty()) else {
+            let Some(Value::Object(below)) = fields.get_mut(key) else {
                 return;
             };
+            if below.is_empty() {
+                return;
+            }
             remove_from(below, rest, remove);
             if below.is_empty() {
                 fields.remove(key);
@@ -169,8 +174,10 @@ fn remove_with_parts(fields: &mut Fields, key: &String) {
 }
 
 fn remove_value(fields: &mut Fields, key: &String) {
-    let node = fields.get_mut(key).and_then(Value::as_object_mut);
-    if node.is_some_and(|node| node.remove(".").is_none() && node.is_empty()) {
+    if let Some(Value::Object(node)) = fields.get_mut(key)
+        && node.remove(".").is_none()
+        && node.is_empty()
+    {
         fields.remove(key);
     }
 }

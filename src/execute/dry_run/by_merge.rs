@@ -46,7 +46,7 @@ impl Execution<'_> {
 
     /// Returns whether a value of the object is not known (a saved plan does not hold it), so that it must not be sent.
     pub(super) fn has_unknown_value(&self, object: &DesiredObject) -> bool {
-        self.desired.incomplete.contains(&object.key)
+        self.desired.placeholder_secrets.contains(&object.key)
     }
 
     /// Returns whether the namespace of this object did not exist when the run was planned.

@@ -87,7 +87,7 @@ impl Execution<'_> {
     ) -> Option<Value> {
         let former = self.migration_from_former_owners(live_membership);
         let secret = object.is_secret().then_some(live);
-        let without = ownership::without_stale_fields(applied, secret, &former)?;
+        let without = ownership::remove_stale_fields(applied, secret, &former)?;
         let with_defaults = self.dry_run_patch(object, live, &without).await.ok();
         with_defaults.as_ref().and_then(parse_object).or(Some(without))
     }
@@ -145,7 +145,7 @@ impl Execution<'_> {
         let mut applied = merged_with_manifest(live, &manifest);
         ownership::replace_own_entry_and_keep_former(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);
-        let without = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
+        let without = ownership::remove_stale_fields(&applied, secret, &former).unwrap_or(applied);
         self.dry_run_patch(object, live, &without).await.ok()
     }
 

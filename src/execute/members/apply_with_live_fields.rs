@@ -39,7 +39,7 @@ impl ApplyWithLiveFields {
         let with_ignored_fields =
             ignore::desired_body_with_live_values(object, live, manager, BodyPurpose::Send);
         let with_metadata =
-            ownership::with_live_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
+            ownership::add_live_applyset_metadata(&with_ignored_fields, &live["metadata"], manager);
         let body = with_metadata.or_else(|| (!object.ignored.is_empty()).then_some(with_ignored_fields))?;
         Some(Self {
             seen: Seen::from_uid_and_version(live),

@@ -227,7 +227,7 @@ impl ParentWriting<'_> {
         let written = self.decide_and_write_with_retries(parent, is_shared, &writer, sink, |read| {
             let mut history = read.history;
             if self.writing.exclusive != Exclusive::No && !history.is_running(&run.id) {
-                if let Some(other) = history.running_beside(&run.id).next() {
+                if let Some(other) = history.other_running(&run.id).next() {
                     let refusal = refusal_of_run_under_way(&self.set.parent, other, self.server.now());
                     return Err(ParentWriteError::Refused(vec![refusal]));
                 }
@@ -236,7 +236,7 @@ impl ParentWriting<'_> {
                     return Err(ParentWriteError::Refused(vec![Refusal::SetChanged { parent }]));
                 }
             }
-            history.add_or_replace_running(run.clone());
+            history.record(run.clone());
             Ok(RecordAndHistory {
                 record: read.record.union(needed),
                 history,
@@ -361,8 +361,9 @@ fn is_written_already(parent: &ParentObject, new_annotations: &Value) -> bool {
 /// another client has written the record or replaced the parent. `own_id` is the id of this run's entry. Other fields
 /// of the parent do not count: a run that may have written a member leaves its entry or a wider record.
 fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own_id: &str) -> bool {
-    let others =
-        |parent: &ParentObject| History::from_annotations(&parent.annotations).into_other_adding_runs(own_id);
+    let others = |parent: &ParentObject| {
+        History::from_annotations(&parent.annotations).without_run_and_removals(own_id)
+    };
     before.uid != found.uid || before.reading != found.reading || others(before) != others(found)
 }
 

@@ -78,7 +78,7 @@ impl ParentWriting<'_> {
             };
             let mut history = read.history.without_running(known.entry_id());
             if let Some(final_entry) = final_entry.clone() {
-                history.add_or_replace_running(final_entry);
+                history.record(final_entry);
             }
             Ok(RecordAndHistory { record, history })
         });

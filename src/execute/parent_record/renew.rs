@@ -86,7 +86,7 @@ impl ParentWriting<'_> {
                 if !history.is_running(&run.id) {
                     return Err(ParentWriteError::EntryLost);
                 }
-                history.add_or_replace_running(run.clone());
+                history.record(run.clone());
                 Ok(RecordAndHistory {
                     record: read.record,
                     history,

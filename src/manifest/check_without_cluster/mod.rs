@@ -8,79 +8,74 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes_yaml::Node;
 
-use super::desired::remove_meaningless_metadata;
-use super::error::{Fault, Problem};
+use super::desired::remove_empty_metadata;
+use super::error::{LineFault, Problem};
 use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
+use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::record::is_dns_label;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
 /// The limit of an object in bytes: the API server refuses larger requests (`MaxRequestBodyBytes` in
 /// `k8s.io/apiserver/pkg/server/config.go`).
-pub(super) const LARGEST_OBJECT: usize = 3 << 20;
+pub(super) const MAX_OBJECT_BYTES: usize = 3 << 20;
 
-const PART_OF_LABEL: &str = "applyset.kubernetes.io/part-of";
-
-/// Makes a manifest of an object, or returns all faults of the object, sorted by line.
-pub(super) fn check_and_make_manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, Vec<Fault>> {
-    if !object.is_mapping() {
-        return Err(vec![(
-            line_of(object),
-            Problem::NotAnObject(object.description()),
-        )]);
+/// Parses the manifest of an object, or returns all faults of the object, sorted by line.
+pub(super) fn parse_manifest(source: &Arc<Source>, node: &Node) -> Result<Manifest, Vec<LineFault>> {
+    if !node.is_mapping() {
+        return Err(vec![fault_of(node, Problem::NotAnObject(node.description()))]);
     }
     let mut faults = Vec::new();
-    // A field with a fault is empty from here on. No manifest is made then: see `faults.is_empty()` below.
-    let mut or_empty =
-        |result: Result<String, Fault>| result.map_err(|fault| faults.push(fault)).unwrap_or_default();
-    let api_version = or_empty(read_api_version(object));
-    let kind = or_empty(read_kind(object));
-    let namespace = or_empty(read_namespace(object));
-    let (name, naming) = read_name_or_generate_name(object).unwrap_or_else(|fault| {
-        faults.push(fault);
-        Default::default()
-    });
-    check_labels_and_annotations(object, &mut faults);
+    let api_version = read_api_version(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
+    let kind = read_kind(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
+    let namespace = read_namespace(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
+    let (name, naming) = read_name(node).unwrap_or_else(|fault| note_fault(fault, &mut faults));
+    check_labels_and_annotations(node, &mut faults);
     if api_version == "v1" {
-        check_config_map_or_secret_data(object, &kind, &mut faults);
+        check_data_fields(node, &kind, &mut faults);
     }
     if !faults.is_empty() {
-        faults.sort_by_key(|(line, _)| *line);
+        faults.sort_by_key(|fault| fault.line);
         return Err(faults);
     }
-    let line = line_of(object);
-    let object = without_nulls_in_metadata(Object::from_fields(object.entries()));
-    if object.body().len() > LARGEST_OBJECT {
-        return Err(vec![(line, Problem::ObjectTooLarge)]);
+    let object = remove_nulls_from_metadata(Object::from_fields(node.entries()));
+    if object.body().len() > MAX_OBJECT_BYTES {
+        return Err(vec![fault_of(node, Problem::ObjectTooLarge)]);
     }
     if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_json()) {
-        return Err(vec![(line, to_metadata_problem(&error))]);
+        return Err(vec![fault_of(node, to_metadata_problem(&error))]);
     }
     Ok(Manifest {
         gvk: GroupVersionKind::from_api_version(&api_version, &kind),
         name,
         naming,
-        namespace: Some(namespace).filter(|namespace| !namespace.is_empty()),
+        namespace,
         object,
         position: Position {
             source: Arc::clone(source),
-            line,
+            line: node.position().line(),
         },
     })
 }
 
-fn line_of(node: &Node) -> usize {
-    node.position().line()
+/// Adds a fault, and returns an empty value in place of the field: no manifest is made of an object with faults.
+fn note_fault<T: Default>(fault: LineFault, faults: &mut Vec<LineFault>) -> T {
+    faults.push(fault);
+    T::default()
+}
+
+fn fault_of(node: &Node, problem: Problem) -> LineFault {
+    LineFault::new(node.position().line(), problem)
 }
 
 /// Returns the object without nulls in its metadata, labels and annotations, as kubectl apply sends it. An object with
-/// nulls also loses other metadata that mean nothing.
-fn without_nulls_in_metadata(object: Object) -> Object {
+/// nulls also loses the other metadata without effect.
+fn remove_nulls_from_metadata(object: Object) -> Object {
     if !object.may_hold_null() {
         return object;
     }
     let mut metadata = object.metadata();
-    remove_meaningless_metadata(&mut metadata);
+    remove_empty_metadata(&mut metadata);
     object.with_metadata(&metadata)
 }
 
@@ -95,29 +90,32 @@ fn to_metadata_problem(error: &serde_json::Error) -> Problem {
 }
 
 /// Returns a field that every object must have, as a string that is not empty.
-pub(super) fn read_required<'node>(object: &'node Node, field: &'static str) -> Result<&'node str, Fault> {
+pub(super) fn read_required<'node>(
+    object: &'node Node,
+    field: &'static str,
+) -> Result<&'node str, LineFault> {
     let Some(value) = object.get(field).filter(|value| !value.is_null()) else {
-        return Err((line_of(object), Problem::Missing(field)));
+        return Err(fault_of(object, Problem::Missing(field)));
     };
     match value.as_str() {
-        Some("") => Err((line_of(value), Problem::Missing(field))),
+        Some("") => Err(fault_of(value, Problem::Missing(field))),
         Some(text) => Ok(text),
         None => Err(wrong_type(value, field, "string")),
     }
 }
 
 /// Returns the fault that the value of a field has another type than wanted.
-fn wrong_type(value: &Node, field: impl Into<String>, wanted: &'static str) -> Fault {
+fn wrong_type(value: &Node, field: impl Into<String>, wanted: &'static str) -> LineFault {
     let problem = Problem::Type {
         field: field.into(),
         wanted,
         found: value.description(),
     };
-    (line_of(value), problem)
+    fault_of(value, problem)
 }
 
 /// Returns `apiVersion`: `VERSION` or `GROUP/VERSION`.
-fn read_api_version(object: &Node) -> Result<String, Fault> {
+fn read_api_version(object: &Node) -> Result<String, LineFault> {
     let text = read_required(object, "apiVersion")?;
     let is_valid = match text.split_once('/') {
         Some((group, version)) => is_group_or_version(group) && is_group_or_version(version),
@@ -126,17 +124,19 @@ fn read_api_version(object: &Node) -> Result<String, Fault> {
     if is_valid {
         Ok(text.to_owned())
     } else {
-        let line = line_of(object.get("apiVersion").unwrap_or(object));
-        Err((line, Problem::ApiVersion(text.to_owned())))
+        let node = object.get("apiVersion").unwrap_or(object);
+        Err(fault_of(node, Problem::ApiVersion(text.to_owned())))
     }
 }
 
 fn is_group_or_version(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
 }
 
-fn read_kind(object: &Node) -> Result<String, Fault> {
+fn read_kind(object: &Node) -> Result<String, LineFault> {
     let text = read_required(object, "kind")?;
     if text
         .bytes()
@@ -144,8 +144,8 @@ fn read_kind(object: &Node) -> Result<String, Fault> {
     {
         Ok(text.to_owned())
     } else {
-        let line = line_of(object.get("kind").unwrap_or(object));
-        Err((line, Problem::Kind(text.to_owned())))
+        let node = object.get("kind").unwrap_or(object);
+        Err(fault_of(node, Problem::Kind(text.to_owned())))
     }
 }
 
@@ -154,9 +154,9 @@ fn read_kind(object: &Node) -> Result<String, Fault> {
 ///
 /// A hook may have `metadata.generateName` in place of a name. Then the returned name is the prefix with an asterisk,
 /// which stands in messages for what the server adds; [`Naming::Generated`] says that it is not the name of an object.
-fn read_name_or_generate_name(object: &Node) -> Result<(String, Naming), Fault> {
+fn read_name(object: &Node) -> Result<(String, Naming), LineFault> {
     let Some(metadata) = object.get("metadata").filter(|value| !value.is_null()) else {
-        return Err((line_of(object), Problem::Missing("metadata.name")));
+        return Err(fault_of(object, Problem::Missing("metadata.name")));
     };
     if !metadata.is_mapping() {
         return Err(wrong_type(metadata, "metadata", "mapping"));
@@ -167,64 +167,57 @@ fn read_name_or_generate_name(object: &Node) -> Result<(String, Naming), Fault> 
             .filter(|value| !value.is_null() && value.as_str() != Some(""))
     };
     if let Some(value) = get_unless_empty("name") {
-        return Ok((read_name_for_request_path(value, "metadata.name")?, Naming::Given));
+        return Ok((read_path_segment(value, "metadata.name")?, Naming::Given));
     }
     let Some(prefix) = get_unless_empty("generateName") else {
-        return Err((line_of(metadata), Problem::Missing("metadata.name")));
+        return Err(fault_of(metadata, Problem::Missing("metadata.name")));
     };
     if Hook::from_object(&Object::from_fields(object.entries())).is_none() {
-        return Err((line_of(prefix), Problem::GenerateName));
+        return Err(fault_of(prefix, Problem::GenerateName));
     }
-    let name = format!(
-        "{}*",
-        read_name_for_request_path(prefix, "metadata.generateName")?
-    );
-    Ok((name, Naming::Generated))
+    let prefix = read_path_segment(prefix, "metadata.generateName")?;
+    Ok((format!("{prefix}*"), Naming::Generated))
 }
 
 /// Returns a string that can be one segment of a request path (`IsPathSegmentName` in
 /// `k8s.io/apimachinery/pkg/api/validate/content`).
-fn read_name_for_request_path(value: &Node, field: &'static str) -> Result<String, Fault> {
+fn read_path_segment(value: &Node, field: &'static str) -> Result<String, LineFault> {
     let name = value.as_str().ok_or_else(|| wrong_type(value, field, "string"))?;
     if name == "." || name == ".." || name.contains(['/', '%']) || name.contains(char::is_control) {
-        return Err((line_of(value), Problem::Name(name.to_owned())));
+        return Err(fault_of(value, Problem::Name(name.to_owned())));
     }
     Ok(name.to_owned())
 }
 
-/// Returns `metadata.namespace`: empty if the manifest does not set it, else a DNS label (RFC 1123).
-fn read_namespace(object: &Node) -> Result<String, Fault> {
-    let value = object
+/// Returns `metadata.namespace`, a DNS label (RFC 1123); `None` if it is absent or empty.
+fn read_namespace(object: &Node) -> Result<Option<String>, LineFault> {
+    let Some(value) = object
         .get("metadata")
-        .and_then(|metadata| metadata.get("namespace"));
-    let Some(value) = value.filter(|value| !value.is_null()) else {
-        return Ok(String::new());
+        .and_then(|metadata| metadata.get("namespace"))
+        .filter(|value| !value.is_null())
+    else {
+        return Ok(None);
     };
-    let namespace = value
-        .as_str()
-        .ok_or_else(|| wrong_type(value, "metadata.namespace", "string"))?;
-    if namespace.is_empty() || is_dns_label(namespace) {
-        Ok(namespace.to_owned())
-    } else {
-        Err((line_of(value), Problem::Namespace(namespace.to_owned())))
+    match value.as_str() {
+        Some("") => Ok(None),
+        Some(namespace) if is_dns_label(namespace) => Ok(Some(namespace.to_owned())),
+        Some(namespace) => Err(fault_of(value, Problem::Namespace(namespace.to_owned()))),
+        None => Err(wrong_type(value, "metadata.namespace", "string")),
     }
 }
 
-fn check_labels_and_annotations(object: &Node, faults: &mut Vec<Fault>) {
-    for field in ["labels", "annotations"] {
-        let value = object.get("metadata").and_then(|metadata| metadata.get(field));
-        let pairs = check_map_of_strings(value, &format!("metadata.{field}"), faults);
-        if field == "labels"
-            && let Some(entry) = pairs.and_then(|pairs| pairs.entry(PART_OF_LABEL))
-        {
-            faults.push((entry.position().line(), Problem::PartOf));
-        }
+fn check_labels_and_annotations(object: &Node, faults: &mut Vec<LineFault>) {
+    let get = |field| object.get("metadata").and_then(|metadata| metadata.get(field));
+    let labels = check_map_of_strings(get("labels"), "metadata.labels", faults);
+    if let Some(entry) = labels.and_then(|labels| labels.entry(PART_OF_LABEL)) {
+        faults.push(LineFault::new(entry.position().line(), Problem::PartOf));
     }
+    check_map_of_strings(get("annotations"), "metadata.annotations", faults);
 }
 
 /// Checks the fields of a `ConfigMap` or Secret that hold strings by key. If only the server checked them, it would
 /// refuse the object after the apply has written others.
-fn check_config_map_or_secret_data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
+fn check_data_fields(object: &Node, kind: &str, faults: &mut Vec<LineFault>) {
     match kind {
         "ConfigMap" => {
             check_map_of_strings(object.get("data"), "data", faults);
@@ -239,7 +232,7 @@ fn check_config_map_or_secret_data(object: &Node, kind: &str, faults: &mut Vec<F
 }
 
 /// Checks that a field is a mapping from strings to base64.
-fn check_map_of_base64(value: Option<&Node>, field: &str, faults: &mut Vec<Fault>) {
+fn check_map_of_base64(value: Option<&Node>, field: &str, faults: &mut Vec<LineFault>) {
     let pairs = check_map_of_strings(value, field, faults);
     for (key, entry) in pairs.into_iter().flat_map(Node::entries) {
         if has_enough_faults(faults) {
@@ -248,14 +241,14 @@ fn check_map_of_base64(value: Option<&Node>, field: &str, faults: &mut Vec<Fault
         let value = entry.value();
         if value.as_str().is_some_and(|text| !is_base64(text)) {
             let field = format!("{field}[{key:?}]");
-            faults.push((line_of(value), Problem::NotBase64 { field }));
+            faults.push(fault_of(value, Problem::NotBase64 { field }));
         }
     }
 }
 
 /// Returns whether an object has more faults than the report prints. Checks stop then, since a short text can hold
 /// millions of faults. The fault beyond the limit makes the report say that there are others ([`Problem::More`]).
-fn has_enough_faults(faults: &[Fault]) -> bool {
+fn has_enough_faults(faults: &[LineFault]) -> bool {
     faults.len() > MAX_FAULTS
 }
 
@@ -274,7 +267,7 @@ fn is_base64(text: &str) -> bool {
 fn check_map_of_strings<'node>(
     value: Option<&'node Node>,
     field: &str,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<LineFault>,
 ) -> Option<&'node Node> {
     let value = value.filter(|value| !value.is_null())?;
     if !value.is_mapping() {
@@ -293,7 +286,8 @@ fn check_map_of_strings<'node>(
     Some(value)
 }
 
-/// Escapes control characters, which a message could carry from a manifest to the terminal. Quotation marks stay.
+/// Escapes control characters, which a message could carry from a manifest to the terminal, and backslashes and single
+/// quotes. Double quotes stay.
 fn escape_for_terminal(message: &str) -> String {
     message
         .chars()

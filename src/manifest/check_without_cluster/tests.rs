@@ -1,7 +1,7 @@
 //! Small documents: the manifests in them, or their errors.
 
 use super::super::{Manifest, ManifestErrors, Recursion, Source, read_with_standard_input};
-use super::LARGEST_OBJECT;
+use super::MAX_OBJECT_BYTES;
 
 fn read(text: &str) -> Result<Vec<Manifest>, ManifestErrors> {
     read_with_standard_input(&[Source::StandardInput], Recursion::Flat, text.as_bytes())
@@ -286,7 +286,7 @@ fn an_object_that_no_server_takes_is_a_fault_of_its_line() {
         let value = "x".repeat(bytes);
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one}}\ndata: {{key: {value}}}\n")
     };
-    let list = format!("{}---\n{}", object(1), object(LARGEST_OBJECT));
+    let list = format!("{}---\n{}", object(1), object(MAX_OBJECT_BYTES));
     let found = errors(&list);
     assert_eq!(found.len(), 1);
     assert!(
@@ -294,7 +294,7 @@ fn an_object_that_no_server_takes_is_a_fault_of_its_line() {
         "{}",
         found[0]
     );
-    assert!(read(&object(LARGEST_OBJECT - 100)).is_ok());
+    assert!(read(&object(MAX_OBJECT_BYTES - 100)).is_ok());
 }
 
 #[test]

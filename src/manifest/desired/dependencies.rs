@@ -20,10 +20,10 @@ pub(super) fn parse_depends_on_annotation(
     key: &ObjectKey,
     metadata: &Map<String, Value>,
 ) -> Result<Vec<ObjectKey>, Message> {
-    let annotation = metadata
+    let Some(text) = metadata
         .get("annotations")
-        .and_then(|annotations| annotations.get(DEPENDS_ON));
-    let Some(text) = annotation.and_then(Value::as_str) else {
+        .and_then(|annotations| annotations.get(DEPENDS_ON)?.as_str())
+    else {
         return Ok(Vec::new());
     };
     let objects = depends_on::parse(text).map_err(|fault| {
@@ -38,7 +38,7 @@ pub(super) fn parse_depends_on_annotation(
 }
 
 /// Finds members that must exist before the parent of the set, and depend on members that are applied after the parent.
-pub(super) fn find_prerequisites_with_later_dependencies(
+pub(super) fn find_misordered_prerequisites(
     desired: &Desired,
     parent: &ParentIdentity,
 ) -> Vec<InvalidObject> {
@@ -51,11 +51,12 @@ pub(super) fn find_prerequisites_with_later_dependencies(
                 let dependency = desired.members.iter().find(|other| other.key == *key)?;
                 (!must_exist_before_parent(dependency, parent)).then_some(dependency)
             })?;
-            let (key, dependency) = (&member.key, &dependency.key);
+            let key = &member.key;
             let text = format!(
-                "{key}: depends on {dependency}, which is applied after it: the set's parent needs {key} first"
+                "{key}: depends on {}, which is applied after it: the set's parent needs {key} first",
+                dependency.key
             );
-            let problem = Message::new(text).with_hint(hint_to_remove_one_dependency());
+            let problem = Message::new(text).with_hint(dependency_removal_hint());
             Some(InvalidObject::new(member.position.clone(), problem))
         })
         .collect()
@@ -101,10 +102,10 @@ pub(super) fn find_cycle_error(desired: &Desired) -> Option<InvalidObject> {
 fn cycle_message<'k>(path: impl IntoIterator<Item = &'k ObjectKey>) -> Message {
     let names: Vec<String> = path.into_iter().map(ToString::to_string).collect();
     Message::new(format!("dependencies form a cycle: {}", names.join(" -> ")))
-        .with_hint(hint_to_remove_one_dependency())
+        .with_hint(dependency_removal_hint())
 }
 
-fn hint_to_remove_one_dependency() -> String {
+fn dependency_removal_hint() -> String {
     format!("remove one of them from the annotation {DEPENDS_ON}")
 }
 
@@ -135,8 +136,8 @@ pub fn build_dependency_graph_if_annotated(
             .iter()
             .chain(&namespace)
             .filter_map(|key| indexes.get(key));
-        for earlier in dependencies.chain(crds.get(&member.key.group_kind)) {
-            graph.add_edge(*earlier, index);
+        for dependency in dependencies.chain(crds.get(&member.key.group_kind)) {
+            graph.add_edge(*dependency, index);
         }
     }
     Some(graph)
@@ -157,7 +158,7 @@ const ORDER_RULES: [&str; 2] = ["kapp.k14s.io/change-group", "kapp.k14s.io/chang
 
 /// Returns one warning about all objects with annotations of other tools that ask for an order, which we ignore; `None`
 /// if there are none.
-pub(super) fn warning_of_ignored_order_annotations(members: &[DesiredObject]) -> Option<String> {
+pub(super) fn order_annotations_warning(members: &[DesiredObject]) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for member in members {
         for annotation in order_annotations(member) {
@@ -180,8 +181,11 @@ pub(super) fn warning_of_ignored_order_annotations(members: &[DesiredObject]) ->
 
 /// Returns the annotations of other tools with which this object asks for an order, each once.
 fn order_annotations(member: &DesiredObject) -> Vec<&'static str> {
-    let mut known = ORDER_WEIGHTS.into_iter().chain(ORDER_RULES);
-    if !known.any(|key| member.object.may_mention_key(key)) {
+    if !ORDER_WEIGHTS
+        .into_iter()
+        .chain(ORDER_RULES)
+        .any(|key| member.object.may_mention_key(key))
+    {
         return Vec::new();
     }
     let metadata = member.object.metadata();
@@ -189,13 +193,15 @@ fn order_annotations(member: &DesiredObject) -> Vec<&'static str> {
         return Vec::new();
     };
     let weights = ORDER_WEIGHTS.into_iter().filter(|key| {
-        let value = annotations.get(*key).and_then(Value::as_str);
-        value.is_some_and(|value| value.trim() != "0")
+        annotations
+            .get(*key)
+            .and_then(Value::as_str)
+            .is_some_and(|value| value.trim() != "0")
     });
     let rules = ORDER_RULES.into_iter().filter(|rule| {
         annotations.keys().any(|key| {
-            let suffix = key.strip_prefix(rule);
-            suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
+            key.strip_prefix(rule)
+                .is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
         })
     });
     weights.chain(rules).collect()
@@ -243,12 +249,12 @@ mod tests {
 
     #[test]
     fn one_warning_counts_all_of_them() {
-        assert_eq!(warning_of_ignored_order_annotations(&[with(&json!({}))]), None);
+        assert_eq!(order_annotations_warning(&[with(&json!({}))]), None);
         let members = [
             with(&json!({"argocd.argoproj.io/sync-wave": "1", "kapp.k14s.io/change-group": "db"})),
             with(&json!({"argocd.argoproj.io/sync-wave": "2"})),
         ];
-        let warning = warning_of_ignored_order_annotations(&members).expect("a warning");
+        let warning = order_annotations_warning(&members).expect("a warning");
         let counts = "argocd.argoproj.io/sync-wave (2 objects), kapp.k14s.io/change-group (1 object);";
         assert!(warning.contains(counts), "{warning}");
     }

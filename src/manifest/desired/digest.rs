@@ -13,10 +13,11 @@ const LENGTH: usize = 12;
 pub fn digest_without_secret_values(desired: &Desired) -> String {
     let mut members: Vec<&DesiredObject> = desired.members.iter().collect();
     members.sort_by(|one, other| one.key.cmp(&other.key));
-    let texts = members
+    let member_digests: String = members
         .into_iter()
-        .map(|member| sha256(content_without_secret_values(member).to_string()));
-    let mut digest = sha256(texts.collect::<String>());
+        .map(|member| sha256(content_without_secret_values(member).to_string()))
+        .collect();
+    let mut digest = sha256(member_digests);
     digest.truncate(LENGTH);
     digest
 }

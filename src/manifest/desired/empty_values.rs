@@ -1,13 +1,12 @@
-//! Leaves out the values of a manifest that mean nothing: nulls, empty values in metadata, and a few empty values of
+//! Leaves out the values of a manifest that have no effect: nulls, empty values in metadata, and a few empty values of
 //! built-in kinds that the server replaces.
 //!
 //! - The server drops a null, or puts a default in its place. So each apply of a null would write the object again, or
 //!   fail. Under a key that people choose, the server even turns a null into an empty text or the quantity 0. kubectl
 //!   apply drops nulls as well. It also clears the value that others have written to the field, which we do not.
-//! - In the metadata of an object, no empty value means anything.
+//! - In the metadata of an object, no empty value has an effect.
 //! - The server replaces an empty `protocol` by `TCP`, so that the port has another key. It makes the selector of a
-//!   Job.
-//!   A controller fills in the `rules` of an aggregated `ClusterRole`.
+//!   Job. A controller fills in the `rules` of an aggregated `ClusterRole`.
 //!
 //! Any other empty value is sent, because it clears the value of another manager (`ingress: []` of a `NetworkPolicy`).
 //! The comparison (`compare/changes`) decides if the live value is the same, written in another way.
@@ -18,9 +17,9 @@ use crate::model::built_in_kinds::TypeMeta;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
-/// Removes from the metadata of an object of any kind what means nothing: empty values and zeros, `selfLink`, and
+/// Removes from the metadata of an object of any kind what has no effect: empty values and zeros, `selfLink`, and
 /// labels and annotations that are null.
-pub fn remove_meaningless_metadata(metadata: &mut Map<String, Value>) {
+pub fn remove_empty_metadata(metadata: &mut Map<String, Value>) {
     for field in ["labels", "annotations"] {
         if let Some(Value::Object(pairs)) = metadata.get_mut(field) {
             pairs.retain(|_, value| !value.is_null());
@@ -30,8 +29,8 @@ pub fn remove_meaningless_metadata(metadata: &mut Map<String, Value>) {
     metadata.retain(|name, value| name != "selfLink" && !is_empty_or_zero(value));
 }
 
-/// Returns an object of a built-in kind without the values that mean nothing, except in its metadata.
-pub(super) fn without_meaningless_empty_values(gvk: &GroupVersionKind, object: Object) -> Object {
+/// Removes nulls, and the empty values that the server replaces, from an object of a built-in kind. Its metadata stay.
+pub(super) fn remove_empty_values(gvk: &GroupVersionKind, object: Object) -> Object {
     let api_version = gvk.api_version();
     let type_meta = TypeMeta {
         api_version: &api_version,
@@ -50,7 +49,7 @@ pub(super) fn without_meaningless_empty_values(gvk: &GroupVersionKind, object: O
         name: "",
     };
     let metadata = fields.remove("metadata");
-    root.remove_meaningless_fields(&mut fields);
+    root.remove_empty_fields(&mut fields);
     if fields.contains_key("aggregationRule") && fields.get("rules").is_some_and(is_empty_or_zero) {
         fields.remove("rules");
     }
@@ -72,7 +71,7 @@ struct NestedField<'a> {
 
 impl NestedField<'_> {
     /// Leaves out empty values of the fields of this field.
-    fn remove_meaningless_fields(self, fields: &mut Map<String, Value>) {
+    fn remove_empty_fields(self, fields: &mut Map<String, Value>) {
         let is_manual = fields.get("manualSelector") == Some(&Value::Bool(true));
         fields.retain(|name, value| {
             let field = NestedField {
@@ -81,29 +80,29 @@ impl NestedField<'_> {
                 container: self.name,
                 name,
             };
-            field.remove_meaningless_values_within(value);
-            !field.is_meaningless(value) || (is_manual && field.is_selector_of_job())
+            field.remove_empty_values_within(value);
+            !field.is_without_effect(value) || (is_manual && field.is_job_selector())
         });
     }
 
-    fn remove_meaningless_values_within(self, value: &mut Value) {
+    fn remove_empty_values_within(self, value: &mut Value) {
         match value {
             // In a schema a null may be a value, for example in an `enum`.
             Value::Object(_) if self.name == "openAPIV3Schema" => {}
-            Value::Object(fields) => self.remove_meaningless_fields(fields),
+            Value::Object(fields) => self.remove_empty_fields(fields),
             Value::Array(items) => items
                 .iter_mut()
-                .for_each(|item| self.remove_meaningless_values_within(item)),
+                .for_each(|item| self.remove_empty_values_within(item)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
-    /// Returns whether the value of this field means nothing, so that an object without it is the same.
-    fn is_meaningless(self, value: &Value) -> bool {
+    /// Returns whether the value of this field has no effect, so that an object without it is the same.
+    fn is_without_effect(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
             Value::String(text) => text.is_empty() && self.is_replaced_if_empty(),
-            Value::Object(fields) => fields.values().all(is_empty_or_zero) && self.is_selector_of_job(),
+            Value::Object(fields) => fields.values().all(is_empty_or_zero) && self.is_job_selector(),
             Value::Array(items) => items.is_empty() && self.is_replaced_if_empty(),
             Value::Bool(_) | Value::Number(_) => false,
         }
@@ -125,12 +124,12 @@ impl NestedField<'_> {
 
     /// Returns whether this field is the selector that the server makes for a Job
     /// (`pkg/registry/batch/job/strategy.go`).
-    fn is_selector_of_job(self) -> bool {
-        let is_of_job = matches!(
+    fn is_job_selector(self) -> bool {
+        let is_in_job = matches!(
             (self.type_meta.kind, self.around),
             ("Job", "") | ("CronJob", "jobTemplate")
         );
-        is_of_job && self.container == "spec" && self.name == "selector"
+        is_in_job && self.container == "spec" && self.name == "selector"
     }
 }
 
@@ -154,7 +153,7 @@ mod tests {
 
     fn cleaned(api_version: &str, kind: &str, fields: &Value) -> Value {
         let gvk = GroupVersionKind::from_api_version(api_version, kind);
-        let mut cleaned = without_meaningless_empty_values(&gvk, Object::from(fields)).value();
+        let mut cleaned = remove_empty_values(&gvk, Object::from(fields)).value();
         // Every object has some.
         cleaned
             .as_object_mut()
@@ -278,7 +277,7 @@ mod tests {
             "ownerReferences": [{}], "selfLink": "/api/v1/things/x",
         });
         let fields = metadata.as_object_mut().expect("a mapping");
-        remove_meaningless_metadata(fields);
+        remove_empty_metadata(fields);
         assert_eq!(metadata, json!({"ownerReferences": [{}]}));
     }
 }

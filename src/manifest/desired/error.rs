@@ -16,7 +16,7 @@ pub(super) struct InvalidObject {
     /// The message about the object, with its hint.
     pub(super) problem: Message,
     /// All objects of the kind have the same problem, so the report has one message for all of them.
-    pub(super) is_of_kind: bool,
+    pub(super) affects_whole_kind: bool,
 }
 
 impl InvalidObject {
@@ -25,49 +25,64 @@ impl InvalidObject {
         Self {
             position,
             problem,
-            is_of_kind: false,
+            affects_whole_kind: false,
+        }
+    }
+
+    /// Makes an object with a problem that all objects of its kind have.
+    pub(super) fn of_whole_kind(position: Position, problem: Message) -> Self {
+        Self {
+            position,
+            problem,
+            affects_whole_kind: true,
         }
     }
 }
 
 /// Returns the problem of a kind that the server does not serve in this version. `served_versions` are the other
-/// versions in which the server serves it, `similar` are the kinds that may have been meant, and `definition` is the
+/// versions in which the server serves it, `similar` are the kinds that may have been meant, and `not_served` is the
 /// reason why the kind is not served although a CRD defines it.
 pub(super) fn unknown_kind_message(
     kind: &GroupVersionKind,
     served_versions: Vec<String>,
     similar: &[String],
-    definition: Option<&KeptReason>,
+    not_served: Option<&KeptReason>,
 ) -> Message {
     let hint = if !served_versions.is_empty() {
         let api_versions: Vec<String> = served_versions
             .into_iter()
             .map(|version| {
-                let served = GroupVersionKind {
+                GroupVersionKind {
                     version,
                     ..kind.clone()
-                };
-                served.api_version()
+                }
+                .api_version()
             })
             .collect();
         format!("use apiVersion {}", api_versions.join(" and "))
-    } else if let Some(reason) = definition {
+    } else if let Some(reason) = not_served {
         format!("fix its CustomResourceDefinition first: {reason}")
     } else if !similar.is_empty() {
         format!("did you mean {}?", similar.join(" or "))
     } else {
         "ensure CRDs are installed first, or add its CustomResourceDefinition to the manifests".to_owned()
     };
-    let (name, version) = (&kind.kind, kind.api_version());
-    Message::new(format!("no matches for kind {name:?} in version {version:?}")).with_hint(hint)
+    let text = format!(
+        "no matches for kind {:?} in version {:?}",
+        kind.kind,
+        kind.api_version()
+    );
+    Message::new(text).with_hint(hint)
 }
 
 /// Returns the error with a message for each object. Objects of one kind that cannot be applied are one message.
 pub(super) fn to_error(objects: Vec<InvalidObject>) -> Error {
-    let mut of_kind: BTreeMap<String, Vec<Position>> = BTreeMap::new();
-    for object in objects.iter().filter(|object| object.is_of_kind) {
-        let alike = of_kind.entry(object.problem.text.clone()).or_default();
-        alike.push(object.position.clone());
+    let mut positions_by_problem: BTreeMap<String, Vec<Position>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| object.affects_whole_kind) {
+        positions_by_problem
+            .entry(object.problem.text.clone())
+            .or_default()
+            .push(object.position.clone());
     }
     let messages = objects.into_iter().filter_map(|object| {
         let InvalidObject {
@@ -75,12 +90,12 @@ pub(super) fn to_error(objects: Vec<InvalidObject>) -> Error {
             mut problem,
             ..
         } = object;
-        match of_kind.get_mut(&problem.text).map(std::mem::take) {
+        match positions_by_problem.get_mut(&problem.text).map(std::mem::take) {
             // The message of an earlier object of the kind lists this object.
-            Some(alike) if alike.is_empty() => None,
-            Some(alike) if alike.len() > 1 => {
-                problem.text = format!("{}: {}", problem.text, counted(alike.len(), "object"));
-                Some(problem.with_details(first_lines_and_more(alike)))
+            Some(positions) if positions.is_empty() => None,
+            Some(positions) if positions.len() > 1 => {
+                problem.text = format!("{}: {}", problem.text, counted(positions.len(), "object"));
+                Some(problem.with_details(first_lines_and_more(positions)))
             }
             _ => Some(problem.with_words_before_text_and_group(&format!("{position}: "))),
         }
@@ -114,7 +129,7 @@ mod tests {
                 &[],
                 None,
             ),
-            is_of_kind: true,
+            affects_whole_kind: true,
         };
         let objects = [object(1, "Widget"), object(5, "Gadget"), object(9, "Widget")];
         let messages = to_error(objects.into()).messages;

@@ -15,7 +15,7 @@ use crate::model::object::Object;
 /// Returns the object with `data` in place of `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret` in
 /// `pkg/apis/core/v1/conversion.go`: if both have a key, the value of `stringData` counts. An invalid Secret stays as
 /// it is, so that the server rejects it. Nulls must have been left out before.
-pub(super) fn with_string_data_moved(gvk: &GroupVersionKind, object: Object) -> Object {
+pub(super) fn move_string_data(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
     // Most Secrets have no `stringData`, and need not be parsed.
     if !is_secret || !object.may_mention_key("stringData") {
@@ -23,7 +23,7 @@ pub(super) fn with_string_data_moved(gvk: &GroupVersionKind, object: Object) -> 
     }
     match object.value() {
         Value::Object(fields) => {
-            move_string_data_to_data(fields).map_or(object, |fields| Object::from_fields(&fields))
+            merge_into_data(fields).map_or(object, |fields| Object::from_fields(&fields))
         }
         _ => object,
     }
@@ -31,7 +31,7 @@ pub(super) fn with_string_data_moved(gvk: &GroupVersionKind, object: Object) -> 
 
 /// Returns the fields with `data` in place of `stringData`; `None` if there is no `stringData`, or one of the two is
 /// invalid.
-fn move_string_data_to_data(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
+fn merge_into_data(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
     let Value::Object(typed) = fields.remove("stringData")? else {
         return None;
     };
@@ -54,7 +54,7 @@ mod tests {
 
     fn of_kind(api_version: &str, kind: &str, fields: &Value) -> Value {
         let gvk = GroupVersionKind::from_api_version(api_version, kind);
-        with_string_data_moved(&gvk, Object::from(fields)).value()
+        move_string_data(&gvk, Object::from(fields)).value()
     }
 
     #[test]

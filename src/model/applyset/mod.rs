@@ -1,5 +1,5 @@
-//! The ApplySet convention (KEP-3659) as pure values: ids, tooling, the parent's record of
-//! group-kinds and namespaces, and their form as labels and annotations.
+//! The ApplySet convention (KEP-3659): ids, tooling, the parent's record of group-kinds and namespaces, and their form
+//! as labels and annotations.
 //!
 //! Nothing here knows which kinds a cluster serves.
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::record::{
-    InvalidValue, find_prefix_of_later_format, parse_group_kinds, parse_group_resources, parse_namespaces,
+    InvalidValue, later_format_prefix, parse_group_kinds, parse_group_resources, parse_namespaces,
 };
 use super::tooling::InvalidTooling;
 use super::{
@@ -126,8 +126,10 @@ pub fn read_labels_and_annotations(
     .iter()
     .any(|key| annotations.contains_key(*key));
     if id.is_none() && !has_record {
-        let tooling = annotations.get(TOOLING_ANNOTATION);
-        return match tooling.map(|value| Tooling::parse(value)) {
+        return match annotations
+            .get(TOOLING_ANNOTATION)
+            .map(|value| Tooling::parse(value))
+        {
             Some(Ok(tooling)) => Reading::Unfinished(tooling),
             Some(Err(error)) => Reading::Faulty(vec![error.into()]),
             None => Reading::NoRecord,
@@ -147,8 +149,8 @@ pub fn read_labels_and_annotations(
     match (tooling, kinds, namespaces) {
         (Some(tooling), Some(kinds), Some(mut additional_namespaces)) if faults.is_empty() => {
             // The parent's own namespace needs no entry; another tool may have written one.
-            if let Some(own) = &identity.namespace {
-                additional_namespaces.remove(own);
+            if let Some(parent_namespace) = &identity.namespace {
+                additional_namespaces.remove(parent_namespace);
             }
             Reading::Parent(ParentAnnotations {
                 tooling,
@@ -191,7 +193,7 @@ fn find_id_fault(identity: &ParentIdentity, id: Option<&String>) -> Option<Paren
     let Some(found) = id else {
         return Some(ParentFault::IdMissing);
     };
-    if let Some(format) = find_prefix_of_later_format(found, '.') {
+    if let Some(format) = later_format_prefix(found, '.') {
         return Some(ParentFault::LaterIdFormat(format));
     }
     let expected = ApplySetId::for_parent(identity);
@@ -205,7 +207,7 @@ fn read_tooling(annotations: &Pairs) -> Result<Tooling, ParentFault> {
     let value = annotations
         .get(TOOLING_ANNOTATION)
         .ok_or(ParentFault::ToolingMissing)?;
-    if let Some(format) = find_prefix_of_later_format(value, ':') {
+    if let Some(format) = later_format_prefix(value, ':') {
         return Err(ParentFault::InvalidValue {
             annotation: TOOLING_ANNOTATION,
             fault: InvalidValue::LaterFormat(format),
@@ -278,13 +280,13 @@ mod tests {
         let mut record = Record::default();
         record.add_kind_and_namespace(&GroupKind::new("apps", "Deployment"), Some("bar"), Some("foo"));
         let to_pairs = |value: Value| serde_json::from_value::<Pairs>(value).expect("a map of strings");
-        let read = read_labels_and_annotations(
+        let reading = read_labels_and_annotations(
             &identity(),
             &to_pairs(labels(&ApplySetId::for_parent(&identity()))),
             &to_pairs(annotations(&Tooling::this_program(), &record)),
         );
         assert_eq!(
-            read,
+            reading,
             Reading::Parent(ParentAnnotations {
                 tooling: Tooling::this_program(),
                 kinds: RecordedKinds::GroupKinds(record.group_kinds),

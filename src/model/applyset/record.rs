@@ -141,7 +141,7 @@ pub fn parse_group_resources(value: &str) -> Result<BTreeSet<(String, String)>, 
 
 /// Splits a list at its commas. Fails only for a list of a later format; the caller checks the entries.
 fn split_entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue> {
-    if let Some(format) = find_prefix_of_later_format(value, ':') {
+    if let Some(format) = later_format_prefix(value, ':') {
         return Err(InvalidValue::LaterFormat(format));
     }
     // `split` gives one empty entry for the empty string, which means no entries.
@@ -150,7 +150,7 @@ fn split_entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue
 
 /// Returns the version prefix of a value of a later format: `v2` of `v2:…` in annotations, and of `v2.…` in labels,
 /// which must not contain a colon. Values of the format of today have no such prefix.
-pub(super) fn find_prefix_of_later_format(value: &str, separator: char) -> Option<String> {
+pub(super) fn later_format_prefix(value: &str, separator: char) -> Option<String> {
     let (prefix, _) = value.split_once(separator)?;
     let number = prefix.strip_prefix('v')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -169,15 +169,15 @@ fn parse_group_kind(entry: &str) -> Option<GroupKind> {
 
 /// Returns whether the text is a DNS label of RFC 1123, as the name of a namespace must be.
 pub fn is_dns_label(text: &str) -> bool {
-    text.len() <= 63 && is_dns_label_of_any_length(text)
+    text.len() <= 63 && has_dns_label_characters(text)
 }
 
 /// Returns whether the text is a DNS subdomain of RFC 1123, as the names of most objects must be.
 pub fn is_dns_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_dns_label_of_any_length)
+    text.len() <= 253 && text.split('.').all(has_dns_label_characters)
 }
 
-fn is_dns_label_of_any_length(text: &str) -> bool {
+fn has_dns_label_characters(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
 }
@@ -328,7 +328,7 @@ mod tests {
             key("Service", Some("away")),
             key("Namespace", None),
         ];
-        let found = Record::from_members(objects.iter(), &key("ConfigMap", Some("home")));
-        assert_eq!(found, record("Namespace,Secret,Service", "away"));
+        let members_record = Record::from_members(objects.iter(), &key("ConfigMap", Some("home")));
+        assert_eq!(members_record, record("Namespace,Secret,Service", "away"));
     }
 }

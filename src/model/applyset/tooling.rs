@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::find_prefix_of_later_format;
+use super::record::later_format_prefix;
 use crate::model::text::{escape_as_one_line, shell_word};
 
 /// `<name>/<version>` of the program that manages a set; a bare name has no version.
@@ -56,7 +56,7 @@ impl Tooling {
         if escape_as_one_line(value) != value {
             return Err(InvalidTooling::NotPrintable(value.to_owned()));
         }
-        if find_prefix_of_later_format(value, ':').is_some() {
+        if later_format_prefix(value, ':').is_some() {
             return Err(InvalidTooling::LaterFormat(value.to_owned()));
         }
         let (name, version) = match value.rsplit_once('/') {
@@ -78,8 +78,9 @@ impl Tooling {
     pub fn has_real_version(&self) -> bool {
         let version = self.version.as_deref().unwrap_or_default().trim();
         let number = version.trim_start_matches(['v', 'V']);
-        let mut parts = number.split('.');
-        let is_x_y_z = parts.all(|part| ["x", "y", "z"].contains(&part.to_lowercase().as_str()));
+        let is_x_y_z = number
+            .split('.')
+            .all(|part| ["x", "y", "z"].contains(&part.to_lowercase().as_str()));
         let is_placeholder =
             version.eq_ignore_ascii_case("version") || number.starts_with(['<', '{', '[', '$']) || is_x_y_z;
         !number.is_empty() && !is_placeholder

@@ -71,11 +71,14 @@ impl<'a> TypeMeta<'a> {
     /// lists that are owned as one value.
     pub fn keys_of_list_with_defaults(self, name: &str) -> Option<Vec<(&'static str, Option<Value>)>> {
         let keys = self.find_fact("list-keys", name).filter(|keys| *keys != "no")?;
-        let with_defaults = keys.split(',').map(|key| match key.split_once(':') {
-            Some((name, default)) => (name, serde_json::from_str(default).ok()),
-            None => (key, None),
-        });
-        Some(with_defaults.collect())
+        Some(
+            keys.split(',')
+                .map(|key| match key.split_once(':') {
+                    Some((name, default)) => (name, serde_json::from_str(default).ok()),
+                    None => (key, None),
+                })
+                .collect(),
+        )
     }
 
     /// Returns whether each item of lists of this name is owned as one value.
@@ -108,8 +111,10 @@ impl<'a> TypeMeta<'a> {
 
     /// Returns the row of this kind, else the row of all kinds.
     fn find_fact(self, fact: &str, field: &str) -> Option<&'static str> {
-        let of_kind = FACTS.get(&[fact, field, self.api_version, self.kind]);
-        of_kind.or_else(|| FACTS.get(&[fact, field, "", ""])).copied()
+        FACTS
+            .get(&[fact, field, self.api_version, self.kind])
+            .or_else(|| FACTS.get(&[fact, field, "", ""]))
+            .copied()
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 use super::identity::ObjectKey;
-pub use message::{LONGEST_MESSAGE, shorten_message};
+pub use message::{MAX_MESSAGE_CHARS, shorten_message};
 
 /// Annotation on a parent: the runs of the set as a list in JSON, first the runs under way, then the past runs, the
 /// latest first. The key does not have the prefix `applyset.kubernetes.io/`, because other tools read every key with
@@ -30,23 +30,23 @@ pub const HISTORY_ANNOTATION: &str = "kubectl-applyset/history";
 /// server.
 pub const ABANDONED_AFTER: Duration = Duration::from_mins(10);
 
-/// The age at which a run renews its entry. If it cannot, it stops writing a minute later (`write_lease`). So when
-/// other runs count it as abandoned, its last write was at least half of [`ABANDONED_AFTER`] ago.
+/// The age at which a run renews its entry. If it cannot, it stops writing a minute later (`write_lease`). So its last
+/// write is at most 5 minutes after a renewal, and at least 5 minutes before other runs count it as abandoned.
 pub const RENEWED_AFTER: Duration = Duration::from_mins(4);
 
 /// The greatest number of past runs that are kept.
 const MAX_PAST_RUNS: usize = 10;
 
-/// The room in bytes that is left free while runs are under way, so that the entry of a run can grow by its result when
-/// the run ends.
-const ROOM_FOR_RESULT: usize = 256;
+/// The bytes that are left free while runs are under way, so that the entry of a run can grow by its result when the
+/// run ends.
+const RESULT_RESERVE_BYTES: usize = 256;
 
-/// The room for past runs in the value of the annotation, in bytes. The largest entry fits, whatever its user and its
+/// The limit of past runs in the value of the annotation, in bytes. The largest entry fits, whatever its user and its
 /// message are: if the entry of a run that has just ended were dropped, a run under way would narrow the record.
-pub const ROOM_FOR_RUNS: usize = 3072;
+pub const PAST_RUNS_BYTES: usize = 3072;
 
 /// The number of characters that are kept of a user's name.
-const LONGEST_USER: usize = 64;
+const MAX_USER_CHARS: usize = 64;
 
 /// A run as its entry in the annotation describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,66 +88,6 @@ pub struct Run {
     pub others: BTreeMap<String, Value>,
 }
 
-/// The command of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunOperation {
-    /// `apply`.
-    #[default]
-    Apply,
-    /// `adopt`.
-    Adopt,
-    /// `move`.
-    Move,
-    /// `delete`.
-    Delete,
-    /// `disband`.
-    Disband,
-    /// A command of a later version of this program.
-    #[serde(untagged)]
-    Other(String),
-}
-
-impl RunOperation {
-    fn is_apply(&self) -> bool {
-        *self == Self::Apply
-    }
-}
-
-impl Display for RunOperation {
-    /// Writes the name of the command.
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        self.serialize(formatter)
-    }
-}
-
-/// The end of a run, or that it is under way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunResult {
-    /// The run is under way.
-    Running,
-    /// Everything was done.
-    Done,
-    /// Something failed.
-    Failed,
-    /// The run was interrupted.
-    Interrupted,
-    /// The run was killed, or has lost the server.
-    Abandoned,
-    /// A result of a later version of this program, which may mean that the run is under way. So it counts as under
-    /// way.
-    #[serde(untagged)]
-    Other(String),
-}
-
-impl Display for RunResult {
-    /// Writes the word for messages and tables.
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        self.serialize(formatter)
-    }
-}
-
 impl Run {
     /// Returns whether the entry says that the run is under way. The run may have been killed since: see
     /// [`Self::is_abandoned`].
@@ -183,7 +123,8 @@ impl Run {
     /// `an apply by ci began 12 s ago and has not ended; …`.
     pub fn wait_advice(&self, parent: &ObjectKey, now: Timestamp) -> String {
         format!(
-            "{self} began {} and has not ended; run the same command again once it has; if you know that it was killed, run `kubectl applyset verify {} --fix` at a terminal; otherwise it counts as abandoned from {}",
+            "{self} began {} and has not ended; run the same command again once it has; if you know that it was \
+             killed, run `kubectl applyset verify {} --fix` at a terminal; otherwise it counts as abandoned from {}",
             self.describe_beginning(now),
             parent.shell_arguments(),
             self.abandonment_time()
@@ -193,27 +134,26 @@ impl Run {
     /// Writes the time from which a run under way counts as abandoned, unless it renews its entry before: `10:14:02Z`.
     /// A time that cannot be parsed is returned as it is.
     pub fn abandonment_time(&self) -> String {
-        let renewed = self.last_renewal();
-        let time = renewed.parse().ok().and_then(abandonment_time);
-        time.unwrap_or_else(|| renewed.to_owned())
+        let renewal = self.last_renewal();
+        renewal
+            .parse()
+            .ok()
+            .and_then(format_abandonment_time)
+            .unwrap_or_else(|| renewal.to_owned())
     }
 
     /// Returns whether a run under way counts as abandoned, because it has not renewed its entry for
     /// [`ABANDONED_AFTER`], or because the time of its last renewal cannot be parsed.
     pub fn is_abandoned(&self, now: Timestamp) -> bool {
-        let Ok(renewed) = self.last_renewal().parse::<Timestamp>() else {
-            return true;
-        };
-        // If the server's clock was set back, the last renewal may be later than now. Such a run counts as under way.
-        now.duration_since(renewed).unsigned_abs() >= ABANDONED_AFTER && renewed < now
+        match self.last_renewal().parse::<Timestamp>() {
+            // If the server's clock was set back, the last renewal may be later than now. Such a run counts as under
+            // way.
+            Ok(renewal) => renewal
+                .checked_add(ABANDONED_AFTER)
+                .is_ok_and(|abandonment| abandonment <= now),
+            Err(_) => true,
+        }
     }
-}
-
-/// Writes the time from which a run that has last renewed its entry at `renewed` counts as abandoned: `10:14:02Z`.
-/// `None` if the time is out of range.
-pub fn abandonment_time(renewed: Timestamp) -> Option<String> {
-    let time = renewed.checked_add(ABANDONED_AFTER).ok()?;
-    Some(time.strftime("%TZ").to_string())
 }
 
 /// Writes a run as part of a sentence: `an apply by ci`.
@@ -228,6 +168,75 @@ impl Display for Run {
             Some(user) => write!(formatter, " by {user}"),
             None => Ok(()),
         }
+    }
+}
+
+/// Writes the time from which a run counts as abandoned after its last renewal: `10:14:02Z`. `None` if the time is out
+/// of range.
+pub fn format_abandonment_time(renewal: Timestamp) -> Option<String> {
+    let abandonment = renewal.checked_add(ABANDONED_AFTER).ok()?;
+    Some(abandonment.strftime("%TZ").to_string())
+}
+
+/// The command of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunOperation {
+    /// `apply`.
+    #[default]
+    Apply,
+    /// `adopt`.
+    Adopt,
+    /// `move`.
+    Move,
+    /// `delete`.
+    Delete,
+    /// `disband`.
+    Disband,
+    /// A command of a later version of this program.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl RunOperation {
+    fn is_apply(&self) -> bool {
+        *self == Self::Apply
+    }
+}
+
+impl Display for RunOperation {
+    /// Writes the name of the command.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        // A `Formatter` is a serializer for variants without fields.
+        self.serialize(formatter)
+    }
+}
+
+/// The end of a run, or that it is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunResult {
+    /// The run is under way.
+    Running,
+    /// Everything was done.
+    Done,
+    /// Something failed.
+    Failed,
+    /// The run was interrupted.
+    Interrupted,
+    /// The run was killed, or has lost the server.
+    Abandoned,
+    /// A result of a later version of this program, which may mean that the run is under way. So it counts as under
+    /// way.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl Display for RunResult {
+    /// Writes the word for messages and tables.
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        // A `Formatter` is a serializer for variants without fields.
+        self.serialize(formatter)
     }
 }
 
@@ -247,10 +256,12 @@ impl History {
             .get(HISTORY_ANNOTATION)
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
-        let runs = entries
-            .into_iter()
-            .filter_map(|entry| serde_json::from_value(entry).ok());
-        Self(runs.collect())
+        Self(
+            entries
+                .into_iter()
+                .filter_map(|entry| serde_json::from_value(entry).ok())
+                .collect(),
+        )
     }
 
     /// Returns all runs, the runs under way first.
@@ -259,7 +270,7 @@ impl History {
     }
 
     /// Returns the runs under way, except the run with this id.
-    pub fn running_beside<'h>(&'h self, id: &'h str) -> impl Iterator<Item = &'h Run> {
+    pub fn other_running<'h>(&'h self, id: &'h str) -> impl Iterator<Item = &'h Run> {
         self.0
             .iter()
             .filter(move |run| run.is_running() && !run.has_id(id))
@@ -268,10 +279,10 @@ impl History {
     /// Returns the history without the run under way that has this id, and without the runs that only remove members.
     /// The rest, past or under way, may have added members.
     #[must_use]
-    pub fn into_other_adding_runs(self, id: &str) -> Self {
-        let mut others = self.without_running(id);
-        others.0.retain(|run| !run.takes_out);
-        others
+    pub fn without_run_and_removals(self, id: &str) -> Self {
+        let mut history = self.without_running(id);
+        history.0.retain(|run| !run.takes_out);
+        history
     }
 
     /// Returns whether the run with this id is under way.
@@ -292,7 +303,7 @@ impl History {
             return;
         };
         let run = self.0.remove(index);
-        self.add_or_replace_running(Run {
+        self.record(Run {
             result: RunResult::Abandoned,
             id: String::new(),
             renewed: None,
@@ -302,20 +313,19 @@ impl History {
 
     /// Removes the runs that count as abandoned at `now`, and returns them.
     pub fn take_abandoned(&mut self, now: Timestamp) -> Vec<Run> {
-        let abandoned = self
-            .0
-            .extract_if(.., |run| run.is_running() && run.is_abandoned(now));
-        abandoned.collect()
+        self.0
+            .extract_if(.., |run| run.is_running() && run.is_abandoned(now))
+            .collect()
     }
 
-    /// Adds a run. A run under way replaces its older entry, and a past run becomes the first of the past runs.
-    pub fn add_or_replace_running(&mut self, run: Run) {
+    /// Records a run. A run under way replaces its older entry, and a past run becomes the first of the past runs.
+    pub fn record(&mut self, run: Run) {
         if run.is_running() {
             self.0.retain(|other| !other.is_running() || other.id != run.id);
             self.0.insert(0, run);
         } else {
-            let running = self.0.iter().take_while(|other| other.is_running()).count();
-            self.0.insert(running, run);
+            let running_count = self.0.iter().take_while(|other| other.is_running()).count();
+            self.0.insert(running_count, run);
         }
     }
 
@@ -326,33 +336,31 @@ impl History {
     ///
     /// Returns [`NoRoom`] if the runs under way do not fit.
     pub fn to_annotation_value(&self, annotations: &Pairs) -> Result<Option<String>, NoRoom> {
-        let others = annotations.iter().filter(|(key, _)| *key != HISTORY_ANNOTATION);
-        let taken: usize = others.map(|(key, value)| key.len() + value.len()).sum();
-        let free = ANNOTATIONS_LIMIT.saturating_sub(taken + HISTORY_ANNOTATION.len());
-        let (mut runs, past): (Vec<&Run>, Vec<&Run>) = self.0.iter().partition(|run| run.is_running());
-        let running = runs.len();
-        // Past runs get their room in addition to the runs under way. If the entry of a run that has just ended were
-        // dropped, a run under way would not see that members were added, and would narrow the record.
-        let limit_with_past_runs = serde_json::to_string(&runs).map_err(|_| NoRoom)?.len() + ROOM_FOR_RUNS;
-        runs.extend(past.into_iter().take(MAX_PAST_RUNS));
-        while !runs.is_empty() {
+        let other_bytes: usize = annotations
+            .iter()
+            .filter(|(key, _)| *key != HISTORY_ANNOTATION)
+            .map(|(key, value)| key.len() + value.len())
+            .sum();
+        let free_bytes = ANNOTATIONS_LIMIT.saturating_sub(other_bytes + HISTORY_ANNOTATION.len());
+        let (running, past): (Vec<&Run>, Vec<&Run>) = self.0.iter().partition(|run| run.is_running());
+        let running_text = serde_json::to_string(&running).map_err(|_| NoRoom)?;
+        // Past runs have a limit of their own, in addition to the runs under way. If the entry of a run that has just
+        // ended were dropped, a run under way would not see that members were added, and would narrow the record.
+        let limit = (running_text.len() + PAST_RUNS_BYTES).min(free_bytes);
+        for past_count in (1..=past.len().min(MAX_PAST_RUNS)).rev() {
+            let runs: Vec<&Run> = running.iter().chain(&past[..past_count]).copied().collect();
             let text = serde_json::to_string(&runs).map_err(|_| NoRoom)?;
-            let limit = if runs.len() > running {
-                limit_with_past_runs.min(free)
-            } else {
-                free
-            };
-            let has_only_running = running > 0 && runs.len() == running;
-            if has_only_running && text.len() + ROOM_FOR_RESULT > free {
-                return Err(NoRoom);
-            }
             if text.len() <= limit {
                 return Ok(Some(text));
             }
-            // The last one is the oldest past run.
-            runs.pop();
         }
-        Ok(None)
+        if running.is_empty() {
+            Ok(None)
+        } else if running_text.len() + RESULT_RESERVE_BYTES > free_bytes {
+            Err(NoRoom)
+        } else {
+            Ok(Some(running_text))
+        }
     }
 }
 
@@ -412,5 +420,5 @@ fn is_zero(count: &usize) -> bool {
 /// Shortens a user's name to the length that the history keeps. A [`Run`] has the short name from the start, so that
 /// its own entry in the annotation is equal to it.
 pub fn shorten_user(name: &str) -> String {
-    name.chars().take(LONGEST_USER).collect()
+    name.chars().take(MAX_USER_CHARS).collect()
 }

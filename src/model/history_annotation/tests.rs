@@ -37,7 +37,7 @@ fn annotated(value: &str) -> Pairs {
 /// The value of the annotation after this run.
 fn with(run: Run, annotations: &Pairs) -> Option<String> {
     let mut history = History::from_annotations(annotations);
-    history.add_or_replace_running(run);
+    history.record(run);
     history
         .to_annotation_value(annotations)
         .expect("room for runs under way")
@@ -82,7 +82,7 @@ fn the_oldest_runs_make_room() {
         let mut value = String::new();
         for number in 1..=30 {
             value = with(run(number), &annotated(&value)).expect("room");
-            assert!(value.len() <= ROOM_FOR_RUNS, "{}", value.len());
+            assert!(value.len() <= PAST_RUNS_BYTES, "{}", value.len());
         }
         let runs = read(&annotated(&value));
         assert_eq!(runs[0], run(30));
@@ -113,7 +113,7 @@ fn other_annotations_leave_less_room_or_none() {
     annotations.insert("note".to_owned(), "x".repeat(most - entry + 1));
     assert_eq!(with(run(2), &annotations), None);
     let mut history = History::default();
-    history.add_or_replace_running(running("a"));
+    history.record(running("a"));
     assert_eq!(history.to_annotation_value(&annotations), Err(NoRoom));
 }
 
@@ -138,14 +138,14 @@ fn what_cannot_be_read_is_dropped() {
 fn runs_under_way_are_never_dropped_for_want_of_room() {
     let mut history = History::default();
     for number in 0..40 {
-        history.add_or_replace_running(running(&format!("run-{number}")));
-        history.add_or_replace_running(run(number));
+        history.record(running(&format!("run-{number}")));
+        history.record(run(number));
     }
     let value = history
         .to_annotation_value(&Pairs::new())
         .expect("room")
         .expect("runs");
-    assert!(value.len() > ROOM_FOR_RUNS);
+    assert!(value.len() > PAST_RUNS_BYTES);
     let runs = read(&annotated(&value));
     assert_eq!(runs.iter().filter(|run| run.is_running()).count(), 40);
     // A run that ends beside them leaves its trace.
@@ -155,18 +155,18 @@ fn runs_under_way_are_never_dropped_for_want_of_room() {
 #[test]
 fn an_entry_under_way_is_renewed_in_place_and_ends_as_a_past_run() {
     let mut history = History::default();
-    history.add_or_replace_running(run(1));
-    history.add_or_replace_running(running("a"));
-    history.add_or_replace_running(running("b"));
+    history.record(run(1));
+    history.record(running("a"));
+    history.record(running("b"));
     let renewed = Run {
         renewed: Some("2026-11-22T10:04:00Z".to_owned()),
         ..running("a")
     };
-    history.add_or_replace_running(renewed.clone());
-    assert_eq!(history.running_beside("a").collect::<Vec<_>>(), [&running("b")]);
+    history.record(renewed.clone());
+    assert_eq!(history.other_running("a").collect::<Vec<_>>(), [&running("b")]);
     assert!(history.is_running("a"));
     let mut ended = history.without_running("a");
-    ended.add_or_replace_running(run(2));
+    ended.record(run(2));
     assert_eq!(ended.into_runs(), [running("b"), run(2), run(1)]);
 }
 
@@ -189,8 +189,8 @@ fn a_run_is_abandoned_ten_minutes_after_its_last_renewal() {
         assert_eq!(run.is_abandoned(now), expected, "{run:?}");
     }
     let mut history = History::default();
-    history.add_or_replace_running(run(1));
-    history.add_or_replace_running(running("a"));
+    history.record(run(1));
+    history.record(running("a"));
     assert_eq!(history.take_abandoned(now), [running("a")]);
     assert_eq!(history.into_runs(), [run(1)]);
 }
@@ -200,8 +200,8 @@ fn what_a_later_version_has_written_is_kept_and_may_be_under_way() {
     let later = r#"{"time":"2026-11-22T10:00:00Z","result":"pausing","operation":"rollout","version":"v9","id":"a","since":{"x":1}}"#;
     let mut history = History::from_annotations(&annotated(&format!("[{later}]")));
     assert!(history.is_running("a"));
-    assert_eq!(history.running_beside("").count(), 1);
-    history.add_or_replace_running(run(1));
+    assert_eq!(history.other_running("").count(), 1);
+    history.record(run(1));
     let value = history
         .to_annotation_value(&Pairs::new())
         .expect("room")
@@ -216,8 +216,8 @@ fn what_a_later_version_has_written_is_kept_and_may_be_under_way() {
 #[test]
 fn an_abandoned_run_is_a_past_run() {
     let mut history = History::default();
-    history.add_or_replace_running(run(1));
-    history.add_or_replace_running(running("a"));
+    history.record(run(1));
+    history.record(running("a"));
     history.mark_as_abandoned("a");
     let abandoned = Run {
         result: RunResult::Abandoned,

@@ -7,7 +7,7 @@ use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, Record, TOOLING_ANNOTATION,
 };
-use crate::model::history_annotation::{HISTORY_ANNOTATION, ROOM_FOR_RUNS};
+use crate::model::history_annotation::{HISTORY_ANNOTATION, PAST_RUNS_BYTES};
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::{Judge, Observed, Plan, Policy, Risk, Unowned, existing_objects, refuse_to_prune_all};
@@ -82,7 +82,7 @@ pub fn refuse_large_annotations(record: &Record, set: &Set, annotations: &Pairs)
         .sum();
     let history = annotations.get(HISTORY_ANNOTATION).map_or(0, String::len);
     // The run adds itself to the history, so at least that much room is needed.
-    let history_size = HISTORY_ANNOTATION.len() + history.max(ROOM_FOR_RUNS);
+    let history_size = HISTORY_ANNOTATION.len() + history.max(PAST_RUNS_BYTES);
     let size = own_size + others_size + history_size;
     (size > ANNOTATIONS_LIMIT).then(|| Refusal::AnnotationsTooLarge {
         parent: set.parent.clone(),

@@ -277,7 +277,7 @@ impl Compared {
 /// Returns the body of an object that is compared with the live one, or sent over it.
 fn build_body_over_live(member: &DesiredObject, live: &Value, manager: &str, purpose: BodyPurpose) -> Object {
     let settled = ignore::desired_body_with_live_values(member, live, manager, purpose);
-    ownership::with_live_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
+    ownership::add_live_applyset_metadata(&settled, &live["metadata"], manager).unwrap_or(settled)
 }
 
 /// Returns the former owners whose fields this run takes over.

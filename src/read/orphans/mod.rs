@@ -17,7 +17,7 @@ use super::list_visible::{ListOptions, ListResults, list_visible_everywhere};
 use super::named_set::NamedSet;
 use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
-use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
+use crate::manifest::desired::{Desired, MEMBER_VERBS};
 use crate::model::applyset::Record;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
@@ -65,7 +65,7 @@ pub(super) async fn find_and_extend_scope(
     let resources: Vec<Arc<Resource>> = cluster
         .discovery
         .listable()
-        .filter(|resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb)))
+        .filter(|resource| MEMBER_VERBS.iter().all(|verb| resource.supports(verb)))
         .cloned()
         .map(Arc::new)
         .collect();

@@ -50,7 +50,7 @@ pub fn show_externally(
 }
 
 fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus, Box<dyn Error>> {
-    let mut command = find_program::to_command(&program.program)?;
+    let mut command = find_program::command_for(&program.program)?;
     let sides = differences.iter().map(|difference| difference.old_side);
     let old_side = sides.max().unwrap_or_default();
     let live = create_private_directory(&format!("{}-", old_side.heading()))?;

@@ -14,7 +14,7 @@ use super::diff::{Comparison, Differences};
 use super::object_key;
 use crate::compare::diff::{Difference, OldSide, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
-use crate::model::generated_name::without_generated_suffix;
+use crate::model::generated_name::strip_generated_suffix;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::plan::Refusal;
 use danger::{ITS_DATA_IS_LOST, consequence_text, describe_container_contents};
@@ -233,7 +233,7 @@ fn group_by_stem<'k>(entries: &'k [Entry], effect: Effect) -> BTreeMap<Stem<'k>,
         let key = &entry.key;
         if entry.effect == effect
             && entry.loss.is_none()
-            && let Some(stem) = without_generated_suffix(&key.name)
+            && let Some(stem) = strip_generated_suffix(&key.name)
         {
             let stem = (&key.group_kind, key.namespace.as_deref(), stem);
             by_stem.entry(stem).or_default().push(place);

@@ -225,7 +225,7 @@ async fn resolve_set_and_desired(
     let named = resolve_named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
     let mut desired = desired::resolve(manifests, named.context_for_manifests(&cluster))?;
-    desired.incomplete = incomplete;
+    desired.placeholder_secrets = incomplete;
     let mut base = None;
     if let Some(sources) = base_sources {
         let base = base.insert(base::read(sources, options.recursion, divide, &mut cluster, &named).await?);

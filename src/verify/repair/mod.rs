@@ -16,7 +16,7 @@ use target_record::compute_target_record;
 
 use super::lenient_record::read_tooling;
 use super::parent_findings::annotations_size;
-use super::record_findings::record_of_served_kinds;
+use super::record_findings::served_record;
 use super::{CheckContext, ExaminedSet, RunsUnderWay};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, read_labels_and_annotations};
 use crate::model::applyset::{
@@ -52,6 +52,29 @@ pub struct Repair {
     pub changes: Vec<String>,
 }
 
+impl Repair {
+    /// Returns the set as it is after the repair.
+    pub(super) fn repaired_set(&self, set: &ExaminedSet) -> ExaminedSet {
+        let mut parent = set.parent.clone();
+        let object = &mut parent.object;
+        parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());
+        for (key, value) in annotations_to_write(&self.set.tooling, &self.record) {
+            object.annotations.insert(key.to_owned(), value);
+        }
+        for removal in &self.removals {
+            match removal {
+                Removal::Annotation(key) => object.annotations.remove(*key),
+                Removal::Label(key) => parent.labels.remove(*key),
+            };
+        }
+        object.reading = read_labels_and_annotations(&parent.identity, &parent.labels, &object.annotations);
+        let mut repaired = ExaminedSet::new(parent, set.eligibility);
+        repaired.found.members.clone_from(&set.found.members);
+        repaired.found.unread.clone_from(&set.found.unread);
+        repaired
+    }
+}
+
 /// A key to remove from a parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
@@ -70,14 +93,14 @@ pub(super) fn plan_repair(set: &ExaminedSet, context: CheckContext<'_>) -> Resul
     let discovery = context.discovery;
     let applyset_record = set.found.recorded();
     let recorded =
-        applyset_record.map_or_else(Record::default, |found| record_of_served_kinds(found, discovery));
+        applyset_record.map_or_else(Record::default, |recorded| served_record(recorded, discovery));
     let record = match compute_target_record(set, context)? {
         record if !parent.object.is_being_added_to() => record,
         // A run is under way, whose members and CRDs may not exist yet: the repair removes nothing that the run has
         // recorded, not even a kind that is not served.
         record => applyset_record
-            .map_or_else(Record::default, |found| {
-                found_set::to_current_form(found, discovery)
+            .map_or_else(Record::default, |recorded| {
+                found_set::to_current_form(recorded, discovery)
             })
             .union(&record),
     };
@@ -137,29 +160,6 @@ pub(super) fn plan_repair(set: &ExaminedSet, context: CheckContext<'_>) -> Resul
     Ok(Some(repair))
 }
 
-impl Repair {
-    /// Returns the set as it is after the repair.
-    pub(super) fn repaired_set(&self, set: &ExaminedSet) -> ExaminedSet {
-        let mut parent = set.parent.clone();
-        let object = &mut parent.object;
-        parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());
-        for (key, value) in annotations_to_write(&self.set.tooling, &self.record) {
-            object.annotations.insert(key.to_owned(), value);
-        }
-        for removal in &self.removals {
-            match removal {
-                Removal::Annotation(key) => object.annotations.remove(*key),
-                Removal::Label(key) => parent.labels.remove(*key),
-            };
-        }
-        object.reading = read_labels_and_annotations(&parent.identity, &parent.labels, &object.annotations);
-        let mut repaired = ExaminedSet::new(parent, set.eligibility);
-        repaired.found.members.clone_from(&set.found.members);
-        repaired.found.unread.clone_from(&set.found.unread);
-        repaired
-    }
-}
-
 /// Returns the annotations that a repair writes.
 fn annotations_to_write(tooling: &Tooling, record: &Record) -> [(&'static str, String); 3] {
     [
@@ -171,32 +171,33 @@ fn annotations_to_write(tooling: &Tooling, record: &Record) -> [(&'static str, S
 
 /// Describes the change of the label or annotation `key` to `value`; `None` if it has that value already.
 fn describe_change(current: &Pairs, key: &str, value: &str) -> Option<String> {
-    let Some(found) = current.get(key) else {
+    let Some(current_value) = current.get(key) else {
         return Some(format!("add {key} {value:?}"));
     };
-    if found == value {
+    if current_value == value {
         return None;
     }
-    let change = format!("change {key} from {found:?} to {value:?}");
+    let change = format!("change {key} from {current_value:?} to {value:?}");
     if key == ID_LABEL || key == TOOLING_ANNOTATION {
         return Some(change);
     }
-    let (lost, gained) = (entries_beyond(found, value), entries_beyond(value, found));
-    Some(match (lost.is_empty(), gained.is_empty()) {
+    let lost_entries = entries_beyond(current_value, value);
+    let new_entries = entries_beyond(value, current_value);
+    Some(match (lost_entries.is_empty(), new_entries.is_empty()) {
         (true, true) => change,
-        (false, true) => format!("remove {lost} from {key}"),
-        (true, false) => format!("add {gained} to {key}"),
-        (false, false) => format!("remove {lost} from {key} and add {gained}"),
+        (false, true) => format!("remove {lost_entries} from {key}"),
+        (true, false) => format!("add {new_entries} to {key}"),
+        (false, false) => format!("remove {lost_entries} from {key} and add {new_entries}"),
     })
 }
 
 /// Lists the entries of the list `one` that the list `other` lacks. Entries that are empty or have blanks are quoted.
 fn entries_beyond(one: &str, other: &str) -> String {
-    let known: BTreeSet<&str> = other.split(',').collect();
+    let other_entries: BTreeSet<&str> = other.split(',').collect();
     let mut missing = Vec::new();
     for entry in one
         .split(',')
-        .filter(|entry| !known.contains(entry) && !one.is_empty())
+        .filter(|entry| !other_entries.contains(entry) && !one.is_empty())
     {
         if entry.is_empty() || entry.contains(char::is_whitespace) {
             missing.push(format!("{entry:?}"));

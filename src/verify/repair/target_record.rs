@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::lenient_record::{read_leniently, read_valid_additional_namespaces};
-use super::super::record_findings::{needed_record, record_of_labeled_objects, record_of_served_kinds};
+use super::super::record_findings::{labeled_record, needed_record, served_record};
 use super::super::{CheckContext, ExaminedSet, Extent, NewNamespaces, record_covers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
@@ -14,7 +14,7 @@ use crate::read::found_set::FoundSet;
 
 /// Returns the record to write. If the whole cluster was listed, the record has the kinds and namespaces of the objects
 /// with the label, of lost members, and of kinds that cannot be listed. Otherwise, it has the recorded kinds and
-/// namespaces and those of the members that were seen.
+/// namespaces, and the kinds and namespaces of the members that were seen.
 ///
 /// # Errors
 ///
@@ -23,8 +23,8 @@ pub(super) fn compute_target_record(set: &ExaminedSet, context: CheckContext<'_>
     let incomplete = |what: &str| format!("{what}, and not everything in the cluster can be listed");
     let lenient = read_leniently(&set.parent);
     let lenient_extent = lenient.as_ref().map_or(Extent::Part, |lenient| lenient.extent);
-    let found = keep_recordable_members(set, context.new_namespaces, lenient_extent)?;
-    let needed = needed_record(&found, context.appliers);
+    let recordable_set = keep_recordable_members(set, context.new_namespaces, lenient_extent)?;
+    let needed = needed_record(&recordable_set, context.appliers);
     let Some(lenient) = lenient else {
         return match context.extent {
             Extent::Whole => Ok(needed),
@@ -32,10 +32,10 @@ pub(super) fn compute_target_record(set: &ExaminedSet, context: CheckContext<'_>
         };
     };
     if context.extent == Extent::Whole {
-        let recorded = record_of_served_kinds(&lenient.record, context.discovery);
-        let unlisted = record_of_unlistable_kinds(&lenient.record, context.discovery)?;
-        let accounted = intersection(&recorded, &record_of_labeled_objects(&found));
-        let lost = record_of_lost_members(&found, &recorded, context.lost);
+        let recorded = served_record(&lenient.record, context.discovery);
+        let unlisted = unlistable_record(&lenient.record, context.discovery)?;
+        let accounted = intersection(&recorded, &labeled_record(&recordable_set));
+        let lost = lost_members_record(&recordable_set, &recorded, context.lost);
         return Ok(needed.union(&accounted).union(&unlisted).union(&lost));
     }
     if lenient.extent == Extent::Part {
@@ -45,7 +45,7 @@ pub(super) fn compute_target_record(set: &ExaminedSet, context: CheckContext<'_>
     Ok(recorded.union(&needed))
 }
 
-/// Returns the set with those members whose namespaces may be recorded. `lenient_extent` says how much of the record
+/// Returns the set with the members whose namespaces may be recorded. `lenient_extent` says how much of the record
 /// could be read.
 ///
 /// # Errors
@@ -59,32 +59,31 @@ fn keep_recordable_members(
     if new_namespaces == NewNamespaces::Included {
         return Ok(set.found.clone());
     }
-    let found = within_namespaces(set.found.clone(), &read_valid_additional_namespaces(&set.parent));
-    if lenient_extent == Extent::Part && found.members.len() < set.found.members.len() {
+    let recordable_set = within_namespaces(set.found.clone(), &read_valid_additional_namespaces(&set.parent));
+    if lenient_extent == Extent::Part && recordable_set.members.len() < set.found.members.len() {
         return Err(
             "part of the record is invalid; add --include-namespaces to trust the labels of members in other namespaces"
                 .to_owned(),
         );
     }
-    Ok(found)
+    Ok(recordable_set)
 }
 
-/// Returns the set with only those members that are cluster-scoped, in the parent's namespace, or in
-/// one of the recorded namespaces.
-fn within_namespaces(mut found: FoundSet, recorded_namespaces: &BTreeSet<String>) -> FoundSet {
-    let parent_namespace = found.identity.namespace.clone();
-    found.members.retain(|live| {
-        let namespace = live.key.namespace.as_ref();
-        namespace.is_none_or(|namespace| {
+/// Returns the set with only the members that are cluster-scoped, in the parent's namespace, or in one of the recorded
+/// namespaces.
+fn within_namespaces(mut set: FoundSet, recorded_namespaces: &BTreeSet<String>) -> FoundSet {
+    let parent_namespace = set.identity.namespace.clone();
+    set.members.retain(|live| {
+        live.key.namespace.as_ref().is_none_or(|namespace| {
             parent_namespace.as_ref() == Some(namespace) || recorded_namespaces.contains(namespace)
         })
     });
-    found
+    set
 }
 
-/// Returns the record without the kinds that are certainly gone: those have no members.
+/// Returns the record without the kinds that are certainly gone: they have no members.
 fn record_without_gone_kinds(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
-    Ok(record_of_served_kinds(recorded, discovery).union(&record_of_unlistable_kinds(recorded, discovery)?))
+    Ok(served_record(recorded, discovery).union(&unlistable_record(recorded, discovery)?))
 }
 
 /// Returns the recorded kinds that cannot be listed, together with all recorded namespaces, since any of these may have
@@ -93,7 +92,7 @@ fn record_without_gone_kinds(recorded: &ParentAnnotations, discovery: &Discovery
 /// # Errors
 ///
 /// The record names a resource instead of a kind, and nothing shows the kind of this resource.
-fn record_of_unlistable_kinds(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
+fn unlistable_record(recorded: &ParentAnnotations, discovery: &Discovery) -> Result<Record, String> {
     let mut record = Record::default();
     for (name, entry) in recorded_kinds::classify_recorded_kinds(&recorded.kinds, discovery) {
         let kind = match entry {
@@ -119,9 +118,13 @@ fn record_of_unlistable_kinds(recorded: &ParentAnnotations, discovery: &Discover
 
 /// Returns the record of the lost members that the set's record covers. They have no label, so if their kinds and
 /// namespaces were removed from the record, `verify` would not find them any more.
-fn record_of_lost_members(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
-    let covered = lost.iter().filter(|live| record_covers(live, recorded, set));
-    Record::from_members(covered.map(|live| &live.key), &set.identity)
+fn lost_members_record(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
+    Record::from_members(
+        lost.iter()
+            .filter(|live| record_covers(live, recorded, set))
+            .map(|live| &live.key),
+        &set.identity,
+    )
 }
 
 fn intersection(one: &Record, other: &Record) -> Record {

@@ -25,8 +25,8 @@ pub(super) struct ConnectionSettings {
 
 /// Returns the settings for these flags and this part of the kubeconfig.
 pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<ConnectionSettings, Error> {
-    let mut cluster = without_empty_texts(&chosen.cluster);
-    let mut user = without_empty_texts(&chosen.user);
+    let mut cluster = remove_empty_texts(&chosen.cluster);
+    let mut user = remove_empty_texts(&chosen.user);
     override_cluster(options, &mut cluster);
     override_user(options, &mut user);
     let server = parse_server(cluster.server.as_ref().ok_or_else(no_server)?)?;
@@ -144,9 +144,9 @@ fn has_certificate_authority(cluster: &Cluster) -> bool {
     cluster.certificate_authority.is_some() || cluster.certificate_authority_data.is_some()
 }
 
-/// A part of a kubeconfig without its empty texts, which count as unset. Serializing is the only way
-/// to see whether a secret of kube's types is empty.
-fn without_empty_texts<T: Clone + Serialize + DeserializeOwned>(part: &T) -> T {
+/// Returns a part of a kubeconfig without its empty texts, which count as unset. Serializing is the only way to see
+/// whether a secret of kube's types is empty.
+fn remove_empty_texts<T: Clone + Serialize + DeserializeOwned>(part: &T) -> T {
     let mut fields = serde_json::to_value(part).unwrap_or_default();
     if let Some(fields) = fields.as_object_mut() {
         fields.retain(|_, field| field != "");

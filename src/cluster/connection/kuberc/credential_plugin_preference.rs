@@ -5,9 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{KubercError, PluginPolicy};
+use super::{KubercError, PluginPolicy, clean_path};
 use crate::cluster::connection::unless_empty;
-use crate::find_program;
 
 const GROUP: &str = "kubectl.config.k8s.io/";
 const POLICY: &str = "credentialPluginPolicy";
@@ -26,20 +25,12 @@ pub(super) struct Preference {
     version: String,
 }
 
-/// An entry of the list; `name` is the deprecated spelling of `command`.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-struct AllowlistEntry {
-    name: Option<String>,
-    command: Option<String>,
-}
-
 /// Returns the first document of a file that is a `Preference` of a known version; `None` for a file without documents.
 pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, KubercError> {
     let documents: Vec<String> = split_documents(text);
-    let found = documents.iter().find_map(|document| parse_preference(document));
-    if found.is_some() || documents.is_empty() {
-        return Ok(found);
+    let preference = documents.iter().find_map(|document| parse_preference(document));
+    if preference.is_some() || documents.is_empty() {
+        return Ok(preference);
     }
     Err(KubercError::NoPreference {
         path: path.to_owned(),
@@ -51,8 +42,11 @@ pub(super) fn find(text: &str, path: &Path) -> Result<Option<Preference>, Kuberc
 fn split_documents(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in text.trim_start_matches('\u{feff}').lines() {
-        let behind = line.strip_prefix("---").map(str::trim);
-        if behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('#')) {
+        if line
+            .strip_prefix("---")
+            .map(str::trim)
+            .is_some_and(|after| after.is_empty() || after.starts_with('#'))
+        {
             documents.push(String::new());
         } else if let Some(document) = documents.last_mut() {
             document.push_str(line);
@@ -69,15 +63,16 @@ fn parse_preference(document: &str) -> Option<Preference> {
     if document["kind"] != "Preference" {
         return None;
     }
-    let known: &[&str] = match version.as_str() {
+    let known_fields: &[&str] = match version.as_str() {
         "v1alpha1" => &[],
         "v1beta1" => &[POLICY, LIST],
         _ => return None,
     };
-    let fields = document.as_object()?.keys();
-    let unknown = fields
+    let unknown = document
+        .as_object()?
+        .keys()
         .filter(|field| field.to_lowercase().starts_with("credentialplugin"))
-        .find(|field| !known.contains(&field.as_str()))
+        .find(|field| !known_fields.contains(&field.as_str()))
         .cloned();
     let preference: Preference = serde_json::from_value(document).ok()?;
     Some(Preference {
@@ -89,7 +84,7 @@ fn parse_preference(document: &str) -> Option<Preference> {
 
 impl Preference {
     /// Returns the policy; an error if the preference is ambiguous, so that its author may have meant another policy.
-    pub(super) fn into_policy_of_file(self, path: &Path) -> Result<PluginPolicy, KubercError> {
+    pub(super) fn into_file_policy(self, path: &Path) -> Result<PluginPolicy, KubercError> {
         self.into_policy().map_err(|fault| KubercError::Policy {
             path: path.to_owned(),
             fault,
@@ -126,6 +121,14 @@ impl Preference {
     }
 }
 
+/// An entry of the list; `name` is the deprecated spelling of `command`.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct AllowlistEntry {
+    name: Option<String>,
+    command: Option<String>,
+}
+
 impl AllowlistEntry {
     fn into_valid_command(self, entry_number: usize) -> Result<String, String> {
         let command = match (unless_empty(self.name), unless_empty(self.command)) {
@@ -141,11 +144,13 @@ impl AllowlistEntry {
                 ));
             }
         };
-        let cleaned = find_program::clean_path(&command);
+        let clean_command = clean_path(&command);
         // Compares texts, because two paths may be equal although their texts differ.
-        if cleaned.as_os_str() != command.as_str() {
-            let cleaned = cleaned.display().to_string();
-            return Err(format!("non-normalized file path: {command:?} vs {cleaned:?}"));
+        if clean_command.as_os_str() != command.as_str() {
+            let clean_command = clean_command.display().to_string();
+            return Err(format!(
+                "non-normalized file path: {command:?} vs {clean_command:?}"
+            ));
         }
         Ok(command)
     }

@@ -1,7 +1,7 @@
 //! The policy for credentials plugins: `credentialPluginPolicy` and `credentialPluginAllowlist` of
 //! kubectl's preferences (kuberc).
 //!
-//! The rules are those of kubectl 1.36 (`pkg/kuberc`, and `checkAllowlistLocked` in client-go's
+//! The rules are the same as in kubectl 1.36 (`pkg/kuberc`, and `checkAllowlistLocked` in client-go's
 //! `plugin/pkg/client/auth/exec`), with one exception: a file of the home directory that kubectl
 //! ignores with a warning is an error here if it mentions plugins. Aliases and defaults of options
 //! are for kubectl's own commands, and are not read.
@@ -10,7 +10,7 @@ mod credential_plugin_preference;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use self::credential_plugin_preference::Preference;
 use super::home;
@@ -28,6 +28,35 @@ pub(super) enum PluginPolicy {
     DenyAll,
     /// The plugins with one of these names or paths.
     Allowlist(Vec<String>),
+}
+
+impl PluginPolicy {
+    /// Refuses a plugin that may not run. Names on both sides are looked up in `PATH`.
+    pub(super) fn check(&self, command: &str) -> Result<(), Denial> {
+        self.check_with(command, &|name| find_program::find(name).ok())
+    }
+
+    fn check_with(&self, command: &str, find: &dyn Fn(&str) -> Option<PathBuf>) -> Result<(), Denial> {
+        let allowlist = match self {
+            Self::AllowAll => return Ok(()),
+            Self::DenyAll => return Err(Denial::DenyAll),
+            Self::Allowlist(allowlist) => allowlist,
+        };
+        let path = clean_path(command);
+        if allowlist.iter().any(|entry| Path::new(entry) == path) {
+            return Ok(());
+        }
+        let file = find(&path.to_string_lossy()).ok_or(Denial::NotFound)?;
+        let is_listed = allowlist.iter().any(|entry| {
+            Path::new(entry) == file
+                || Path::new(entry).file_name() == file.file_name() && find(entry).as_ref() == Some(&file)
+        });
+        if is_listed {
+            Ok(())
+        } else {
+            Err(Denial::NotListed(file))
+        }
+    }
 }
 
 /// Preferences (kuberc) from which no policy for plugins can be read.
@@ -62,6 +91,31 @@ pub enum KubercError {
     },
 }
 
+impl KubercError {
+    pub(super) fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } => "check --kuberc and KUBERC",
+            Self::NoPreference { .. } => {
+                "write it as kind Preference of kubectl.config.k8s.io/v1beta1; or set KUBERC=off to ignore it"
+            }
+            Self::SwitchedOff => "unset KUBERC, or remove --kuberc",
+            Self::Policy { .. } => {
+                "set credentialPluginPolicy to AllowAll, DenyAll or Allowlist with a credentialPluginAllowlist"
+            }
+        }
+    }
+
+    /// Returns whether this error of the file in the home directory is ignored: kubectl ignores it, and the file does
+    /// not mention plugins.
+    fn is_ignored_in_home(&self) -> bool {
+        match self {
+            Self::Unreadable { error, .. } => error.kind() == ErrorKind::NotFound,
+            Self::NoPreference { mentions_plugins, .. } => !mentions_plugins,
+            _ => false,
+        }
+    }
+}
+
 /// The reason why a plugin may not run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
@@ -93,12 +147,12 @@ pub(super) fn read_policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<P
     match find_preference_file(flag, &|name| std::env::var_os(name), home::find_home())? {
         PreferenceFile::None => Ok(PluginPolicy::AllowAll),
         PreferenceFile::Named(path) => match read(&path)? {
-            Some(preference) => preference.into_policy_of_file(&path),
+            Some(preference) => preference.into_file_policy(&path),
             None => Ok(PluginPolicy::AllowAll),
         },
         PreferenceFile::InHome(_) if plugin.is_none() => Ok(PluginPolicy::AllowAll),
         PreferenceFile::InHome(path) => match read(&path) {
-            Ok(Some(preference)) => preference.into_policy_of_file(&path),
+            Ok(Some(preference)) => preference.into_file_policy(&path),
             Ok(None) => Ok(PluginPolicy::AllowAll),
             Err(error) if error.is_ignored_in_home() => Ok(PluginPolicy::AllowAll),
             Err(error) => Err(error),
@@ -121,8 +175,8 @@ fn find_preference_file(
     if variable("KUBECTL_KUBERC").is_some_and(|value| value.eq_ignore_ascii_case("false")) {
         return Ok(PreferenceFile::None);
     }
-    let named = variable("KUBERC").filter(|value| !value.is_empty());
-    match (flag, named) {
+    let kuberc = variable("KUBERC").filter(|value| !value.is_empty());
+    match (flag, kuberc) {
         (Some(_), Some(value)) if value == "off" => Err(KubercError::SwitchedOff),
         (None, Some(value)) if value == "off" => Ok(PreferenceFile::None),
         (Some(path), _) => Ok(PreferenceFile::Named(path.to_owned())),
@@ -141,58 +195,26 @@ fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
     credential_plugin_preference::find(&String::from_utf8_lossy(&text), path)
 }
 
-impl KubercError {
-    pub(super) fn hint(&self) -> &'static str {
-        match self {
-            Self::Unreadable { .. } => "check --kuberc and KUBERC",
-            Self::NoPreference { .. } => {
-                "write it as kind Preference of kubectl.config.k8s.io/v1beta1; or set KUBERC=off to ignore it"
-            }
-            Self::SwitchedOff => "unset KUBERC, or remove --kuberc",
-            Self::Policy { .. } => {
-                "set credentialPluginPolicy to AllowAll, DenyAll or Allowlist with a credentialPluginAllowlist"
-            }
+/// Returns the shortest spelling of a path, as Go's `filepath.Clean` does.
+fn clean_path(path: &str) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for component in Path::new(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => match cleaned.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    cleaned.pop();
+                }
+                Some(Component::RootDir | Component::Prefix(_)) => {}
+                Some(Component::ParentDir | Component::CurDir) | None => cleaned.push(".."),
+            },
+            component => cleaned.push(component),
         }
     }
-
-    /// Returns whether this error of the file in the home directory is ignored: kubectl ignores it, and the file does
-    /// not mention plugins.
-    fn is_ignored_in_home(&self) -> bool {
-        match self {
-            Self::Unreadable { error, .. } => error.kind() == ErrorKind::NotFound,
-            Self::NoPreference { mentions_plugins, .. } => !mentions_plugins,
-            _ => false,
-        }
+    if cleaned.as_os_str().is_empty() {
+        cleaned.push(".");
     }
-}
-
-impl PluginPolicy {
-    /// Refuses a plugin that may not run. Names on both sides are looked up in `PATH`.
-    pub(super) fn check(&self, command: &str) -> Result<(), Denial> {
-        self.check_with(command, &|name| find_program::find(name).ok())
-    }
-
-    fn check_with(&self, command: &str, find: &dyn Fn(&str) -> Option<PathBuf>) -> Result<(), Denial> {
-        let allowed = match self {
-            Self::AllowAll => return Ok(()),
-            Self::DenyAll => return Err(Denial::DenyAll),
-            Self::Allowlist(allowed) => allowed,
-        };
-        let cleaned = find_program::clean_path(command);
-        if allowed.iter().any(|entry| Path::new(entry) == cleaned) {
-            return Ok(());
-        }
-        let found = find(&cleaned.to_string_lossy()).ok_or(Denial::NotFound)?;
-        let is_listed = allowed.iter().any(|entry| {
-            Path::new(entry) == found
-                || Path::new(entry).file_name() == found.file_name() && find(entry).as_ref() == Some(&found)
-        });
-        if is_listed {
-            Ok(())
-        } else {
-            Err(Denial::NotListed(found))
-        }
-    }
+    cleaned
 }
 
 #[cfg(test)]

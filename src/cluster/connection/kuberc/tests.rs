@@ -8,7 +8,7 @@ fn at() -> PathBuf {
 fn policy_of(text: &str) -> Result<PluginPolicy, String> {
     let found = credential_plugin_preference::find(text, &at()).map_err(|error| error.to_string())?;
     let policy = found.map_or(Ok(PluginPolicy::AllowAll), |preference| {
-        preference.into_policy_of_file(&at())
+        preference.into_file_policy(&at())
     });
     policy.map_err(|error| error.to_string())
 }
@@ -199,4 +199,22 @@ fn programs_are_compared_by_what_they_are_looked_up_to() {
         Err(Denial::DenyAll)
     );
     assert_eq!(PluginPolicy::AllowAll.check_with("absent", &find), Ok(()));
+}
+
+#[test]
+fn paths_are_cleaned_as_go_cleans_them() {
+    let table = [
+        ("p", "p"),
+        ("./p", "p"),
+        ("a//b/./c/..", "a/b"),
+        ("/../p", "/p"),
+        ("../../p", "../../p"),
+        ("a/../../p", "../p"),
+        ("/a/", "/a"),
+        ("", "."),
+    ];
+    for (path, expected) in table {
+        let expected = expected.replace('/', std::path::MAIN_SEPARATOR_STR);
+        assert_eq!(clean_path(path).as_os_str(), expected.as_str(), "{path:?}");
+    }
 }

@@ -46,12 +46,14 @@ pub(super) enum DefinitionState {
 impl Definition {
     /// Reads a `CustomResourceDefinition` of the server; `None` for any other object.
     pub fn from_object(object: &Value) -> Option<Self> {
-        let (metadata, spec) = (&object["metadata"], &object["spec"]);
+        let metadata = &object["metadata"];
+        let spec = &object["spec"];
         let versions = spec["versions"].as_array()?;
         let names = [&spec["names"]["plural"], &spec["names"]["singular"]];
         let short_names = spec["names"]["shortNames"].as_array();
-        let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-        let is_established = conditions
+        let is_established = object
+            .pointer("/status/conditions")
+            .and_then(Value::as_array)
             .into_iter()
             .flatten()
             .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
@@ -82,24 +84,30 @@ impl Definition {
     /// with a version between the name and the group.
     pub(super) fn is_named_by_entry(&self, entry: &GroupKind) -> bool {
         let group = &self.kind.group;
-        let mut versions = self.versions.iter();
-        let is_group =
-            entry.group == *group || versions.any(|version| entry.group == format!("{version}.{group}"));
+        let is_group = entry.group == *group
+            || self
+                .versions
+                .iter()
+                .any(|version| entry.group == format!("{version}.{group}"));
         let name = entry.kind.to_lowercase();
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
     }
 
     /// Returns whether this command-line argument may name the resource of this definition.
     pub fn is_named_by_argument(&self, argument: &str) -> bool {
-        let interpretations = resource_argument::interpretations(argument);
-        interpretations.iter().any(|interpretation| {
-            let name = interpretation.resource.to_lowercase();
-            let mut names = self.names.iter().chain(&self.short_names);
-            let mut versions = self.versions.iter();
-            interpretation.matches_beginning_of_group(&self.kind.group)
-                && versions.any(|version| interpretation.is_version(version))
-                && (name == self.kind.kind.to_lowercase() || names.any(|known| *known == name))
-        })
+        resource_argument::interpretations(argument)
+            .iter()
+            .any(|interpretation| {
+                let name = interpretation.resource.to_lowercase();
+                interpretation.matches_group_prefix(&self.kind.group)
+                    && self
+                        .versions
+                        .iter()
+                        .any(|version| interpretation.is_version(version))
+                    && (name == self.kind.kind.to_lowercase()
+                        || self.names.contains(&name)
+                        || self.short_names.contains(&name))
+            })
     }
 
     /// Judges the kind of this definition, which discovery does not list.
@@ -166,16 +174,19 @@ impl AggregatedApi {
 
     /// Returns whether this command-line argument may name a resource of this API.
     pub fn may_serve_argument(&self, argument: &str) -> bool {
-        let interpretations = resource_argument::interpretations(argument);
-        interpretations.iter().any(|interpretation| {
-            interpretation.matches_beginning_of_group(&self.group) && interpretation.is_version(&self.version)
-        })
+        resource_argument::interpretations(argument)
+            .iter()
+            .any(|interpretation| {
+                interpretation.matches_group_prefix(&self.group) && interpretation.is_version(&self.version)
+            })
     }
 
     /// Returns whether discovery lists the resources of this API, or reports that the API does not answer.
     pub fn is_known_to_discovery(&self, discovery: &Discovery) -> bool {
-        let mut failures = discovery.failures().iter();
         discovery.has_version(&self.group, &self.version)
-            || failures.any(|failed| failed.group == self.group && failed.version == self.version)
+            || discovery
+                .failures()
+                .iter()
+                .any(|failed| failed.group == self.group && failed.version == self.version)
     }
 }

@@ -76,8 +76,10 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
         Ok(aggregated) => aggregated,
         Err(forbidden) => return kept_without_permission(forbidden, kind),
     };
-    let mut apis = aggregated.iter();
-    match apis.find(|api| api.group == entry.group && !api.is_known_to_discovery(discovery)) {
+    match aggregated
+        .iter()
+        .find(|api| api.group == entry.group && !api.is_known_to_discovery(discovery))
+    {
         Some(api) => MissingKind::Expected(ExpectedReason::Aggregated(api.name.clone())),
         None => MissingKind::Gone,
     }

@@ -1,6 +1,6 @@
 //! Parses the answers of the discovery endpoints into parts of a `Discovery`.
 //!
-//! Sends nothing; `fetch` sends the requests. The format is aggregated discovery (`apidiscovery.k8s.io`, KEP-3352, v2
+//! `fetch` sends the requests. The format is aggregated discovery (`apidiscovery.k8s.io`, KEP-3352, v2
 //! and v2beta1, which look alike).
 
 use serde::{Deserialize, Deserializer};
@@ -170,8 +170,9 @@ struct ResourceDocument {
 
 impl ResourceDocument {
     fn has_subresource(&self, name: &str) -> bool {
-        let mut subresources = self.subresources.iter();
-        subresources.any(|subresource| subresource.subresource == name)
+        self.subresources
+            .iter()
+            .any(|subresource| subresource.subresource == name)
     }
 }
 

@@ -1,14 +1,14 @@
 //! The migration of field ownership to the manager of server-side apply.
 //!
-//! The rule is that of client-go's `csaupgrade` (`UpgradeManagedFieldsPatch`): what client-side
+//! The rule is the same as in client-go's `csaupgrade` (`UpgradeManagedFieldsPatch`): what client-side
 //! apply owns is moved, so that a field that leaves the manifest leaves the object, too.
 
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
-use super::applyset_metadata::{take_applyset_metadata_of_parent, take_owned_labels_or_annotations};
+use super::applyset_metadata::{take_owned_pairs, take_parent_metadata};
 use super::managed_fields::{
-    entries, is_apply_of, is_client_side_apply, is_not_of_subresource, union, union_of_all,
+    entries, is_apply_of, is_client_side_apply, is_not_of_subresource, union, unite_all,
 };
 use crate::compare::field_paths::{has_other_fields, has_parts_owned_separately};
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
@@ -67,8 +67,8 @@ pub fn has_applied_string_data(metadata: &Value, manager: &str) -> bool {
         .any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
 }
 
-/// Returns a JSON patch that moves to `manager` the fields that client-side apply owns, and those that `former` has
-/// applied server-side; `None` if there are none. ApplySet metadata of a parent stays with its owner: if `manager`
+/// Returns a JSON patch that moves to `manager` the fields that client-side apply owns, and the fields that `former`
+/// has applied server-side; `None` if there are none. ApplySet metadata of a parent stays with its owner: if `manager`
 /// owned it, the next apply would remove it. The server accepts the patch only for the resourceVersion of `metadata`.
 pub fn migration_patch(
     metadata: &Value,
@@ -88,8 +88,8 @@ pub fn migration_patch(
     ))
 }
 
-/// Returns `metadata.managedFields` of an object of this kind after the fields of the former owners have moved; `None` if
-/// nothing moves. Those of a Secret get the fields of `stringData` as fields of `data`.
+/// Returns `metadata.managedFields` of an object of this kind after the fields of the former owners have moved; `None`
+/// if nothing moves. In the entries of a Secret, the fields of `stringData` become fields of `data`.
 pub fn migrated_managed_fields_of_kind(
     kind: &GroupKind,
     metadata: &Value,
@@ -105,23 +105,23 @@ pub fn migrated_managed_fields_of_kind(
 /// Returns `metadata.managedFields` after the fields of the former owners have moved; `None` if nothing
 /// moves.
 pub fn migrated_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
-    let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
+    let (moved_entries, mut other_entries): (Vec<Value>, Vec<Value>) = entries(metadata)
         .iter()
         .cloned()
         .partition(|entry| has_fields_that_move(entry, former));
-    if moved.is_empty() {
+    if moved_entries.is_empty() {
         return None;
     }
     let manager = former.manager;
-    let mut ours = match others.iter().position(|entry| is_apply_of(entry, manager)) {
-        Some(place) => others.remove(place),
-        None => empty_entry(&moved[0], manager),
+    let mut ours = match other_entries.iter().position(|entry| is_apply_of(entry, manager)) {
+        Some(position) => other_entries.remove(position),
+        None => empty_entry(&moved_entries[0], manager),
     };
-    for mut entry in moved {
-        if let Some(kept) = take_fields_that_stay(&mut entry, former.last_applied) {
-            let mut rest = entry.clone();
-            rest["fieldsV1"] = kept;
-            others.push(rest);
+    for mut entry in moved_entries {
+        if let Some(fields) = take_fields_that_stay(&mut entry, former.last_applied) {
+            let mut kept_entry = entry.clone();
+            kept_entry["fieldsV1"] = fields;
+            other_entries.push(kept_entry);
         }
         let has_fields = ours["fieldsV1"]
             .as_object()
@@ -132,8 +132,8 @@ pub fn migrated_managed_fields(metadata: &Value, former: &OwnershipMigration) ->
             entry["fieldsV1"].clone()
         };
     }
-    others.push(ours);
-    Some(Value::Array(others))
+    other_entries.push(ours);
+    Some(Value::Array(other_entries))
 }
 
 /// Returns the JSON patch that writes the entries of [`migrated_secret_managed_fields`]; `None` if nothing moves.
@@ -147,15 +147,15 @@ pub fn secret_migration_patch(metadata: &Value, former: &OwnershipMigration) -> 
 /// Returns `metadata.managedFields` of a Secret as [`migrated_managed_fields`] does, and turns fields of `stringData`
 /// into fields of `data`, where the server has stored the values. So an apply removes a key that has left the manifest.
 fn migrated_secret_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
-    let mut owned = metadata.clone();
-    let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
+    let mut metadata = metadata.clone();
     let mut has_string_data = false;
-    for entry in
-        entries.filter(|entry| is_apply_of(entry, former.manager) || has_fields_that_move(entry, former))
-    {
-        has_string_data |= move_string_data_in_entry(entry);
+    for entry in metadata["managedFields"].as_array_mut().into_iter().flatten() {
+        if is_apply_of(entry, former.manager) || has_fields_that_move(entry, former) {
+            has_string_data |= move_string_data_in_entry(entry);
+        }
     }
-    migrated_managed_fields(&owned, former).or_else(|| has_string_data.then(|| owned["managedFields"].take()))
+    migrated_managed_fields(&metadata, former)
+        .or_else(|| has_string_data.then(|| metadata["managedFields"].take()))
 }
 
 /// Returns a JSON patch that replaces managedFields with these entries, bound to the resourceVersion of
@@ -168,13 +168,13 @@ pub fn patch_to_replace_managed_fields(entries: &Value, metadata: &Value) -> Val
 }
 
 /// Returns entries with the fields of `data` that a run is about to own because they were applied as `stringData`.
-pub(super) fn data_entries_from_string_data(metadata: &Value, former: &OwnershipMigration) -> Vec<Value> {
+pub(super) fn string_data_entries(metadata: &Value, former: &OwnershipMigration) -> Vec<Value> {
     entries(metadata)
         .iter()
         .filter(|entry| is_apply_of(entry, former.manager) || has_fields_that_move(entry, former))
         .filter_map(|entry| entry["fieldsV1"].get(STRING_DATA))
-        .filter(|typed| typed.as_object().is_some_and(|typed| !typed.is_empty()))
-        .map(|typed| json!({"fieldsV1": {"f:data": typed}}))
+        .filter(|keys| keys.as_object().is_some_and(|keys| !keys.is_empty()))
+        .map(|keys| json!({"fieldsV1": {"f:data": keys}}))
         .collect()
 }
 
@@ -183,14 +183,13 @@ fn move_string_data_in_entry(entry: &mut Value) -> bool {
     let Some(fields) = entry["fieldsV1"].as_object_mut() else {
         return false;
     };
-    let Some(typed) = fields.remove(STRING_DATA) else {
+    let Some(string_data) = fields.remove(STRING_DATA) else {
         return false;
     };
-    let is_empty = typed.as_object().is_none_or(Map::is_empty);
-    if !is_empty {
+    if string_data.as_object().is_some_and(|keys| !keys.is_empty()) {
         let data = match fields.get("f:data") {
-            Some(data) => union(data, &typed),
-            None => typed,
+            Some(data) => union(data, &string_data),
+            None => string_data,
         };
         fields.insert("f:data".to_owned(), data);
     }
@@ -199,25 +198,26 @@ fn move_string_data_in_entry(entry: &mut Value) -> bool {
 
 /// Returns whether fields of this entry move.
 pub(super) fn has_fields_that_move(entry: &Value, former: &OwnershipMigration) -> bool {
-    let is_of_tool = former
+    let is_applied_by_tool = former
         .tool
         .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
-    let is_former = is_client_side_apply(entry) || is_of_tool || is_of_tool_adopted_from(entry, former);
-    is_former && has_something_to_move(entry)
+    let belongs_to_former_owner =
+        is_client_side_apply(entry) || is_applied_by_tool || belongs_to_adopted_tool(entry, former);
+    belongs_to_former_owner && has_something_to_move(entry)
 }
 
 /// Returns whether an entry belongs to a tool that the object is adopted from. If the tool updates objects under the
 /// name of our manager, an entry with only the part-of label is our own.
-fn is_of_tool_adopted_from(entry: &Value, former: &OwnershipMigration) -> bool {
+fn belongs_to_adopted_tool(entry: &Value, former: &OwnershipMigration) -> bool {
     let is_writer = entry["manager"]
         .as_str()
         .is_some_and(|manager| former.writers.contains(&manager));
     if !is_writer || !is_not_of_subresource(entry) || is_apply_of(entry, former.manager) {
         return false;
     }
-    let mut rest = entry.clone();
-    take_owned_labels_or_annotations(&mut rest, "labels", |key| key == PART_OF_LABEL);
-    entry["manager"] != former.manager || has_something_to_move(&rest)
+    let mut unlabeled_entry = entry.clone();
+    take_owned_pairs(&mut unlabeled_entry, "labels", |key| key == PART_OF_LABEL);
+    entry["manager"] != former.manager || has_something_to_move(&unlabeled_entry)
 }
 
 fn empty_entry(like: &Value, manager: &str) -> Value {
@@ -233,9 +233,9 @@ fn empty_entry(like: &Value, manager: &str) -> Value {
 /// Returns whether an entry has more than the annotation of client-side apply and ApplySet
 /// metadata.
 fn has_something_to_move(entry: &Value) -> bool {
-    let mut rest = entry.clone();
-    take_fields_that_stay(&mut rest, LastAppliedTreatment::LeftToItsOwner);
-    let fields = &rest["fieldsV1"];
+    let mut moved_entry = entry.clone();
+    take_fields_that_stay(&mut moved_entry, LastAppliedTreatment::LeftToItsOwner);
+    let fields = &moved_entry["fieldsV1"];
     let metadata = &fields["f:metadata"];
     has_other_fields(fields, &["f:metadata"])
         || has_other_fields(metadata, &["f:labels", "f:annotations"])
@@ -248,15 +248,11 @@ fn has_something_to_move(entry: &Value) -> bool {
 pub(super) fn take_fields_that_stay(entry: &mut Value, last_applied: LastAppliedTreatment) -> Option<Value> {
     let annotation = match last_applied {
         LastAppliedTreatment::LeftToItsOwner => {
-            take_owned_labels_or_annotations(entry, "annotations", |key| key == LAST_APPLIED)
+            take_owned_pairs(entry, "annotations", |key| key == LAST_APPLIED)
         }
         LastAppliedTreatment::Moved => None,
     };
-    let kept = union_of_all(
-        annotation
-            .into_iter()
-            .chain(take_applyset_metadata_of_parent(entry)),
-    );
+    let kept_fields = unite_all(annotation.into_iter().chain(take_parent_metadata(entry)));
     // An empty node would own all metadata.
     if let Some(fields) = entry["fieldsV1"].as_object_mut()
         && fields
@@ -266,7 +262,7 @@ pub(super) fn take_fields_that_stay(entry: &mut Value, last_applied: LastApplied
     {
         fields.remove("f:metadata");
     }
-    kept
+    kept_fields
 }
 
 #[cfg(test)]
