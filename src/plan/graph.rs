@@ -182,7 +182,8 @@ pub(super) mod documentation {
                 let lost: Vec<&str> = lost.into_iter().collect();
                 let lost = match lost.as_slice() {
                     [both, _] => format!(
-                        "{both}; it is skipped if that is a new namespace, or has dependencies of its own"
+                        "{both}, unless what failed or was skipped is a new namespace or has dependencies of its own: \
+                         then it is skipped"
                     ),
                     one => one.concat(),
                 };

@@ -61,8 +61,8 @@ impl Execution<'_> {
         if let Some(left) = judged_again.desired_that_left().first() {
             pruned.failed += total;
             sink(Event::general_failure(format!(
-                "{left} left the set during the wait: another client has deleted it, or removed its label; nothing \
-                 more was pruned"
+                "{left} left the set during the wait, because another client deleted it or removed its label; \
+                 nothing more was pruned"
             )));
             sink(NotDone::event_for_all(
                 "not pruned: an object of the manifests left the set during the wait",
