@@ -120,7 +120,7 @@ impl Difference {
 
     /// Returns the lines that differ, with three lines of context; empty if nothing differs.
     pub fn hunks(&self) -> String {
-        unified::hunks(
+        unified::format_hunks(
             &format_as_yaml(self.live.as_ref()),
             &format_as_yaml(self.predicted.as_ref()),
         )

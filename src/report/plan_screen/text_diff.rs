@@ -1,7 +1,5 @@
 //! The changes within a text of several lines, such as a file in a `ConfigMap`.
 
-use similar::ChangeTag;
-
 use crate::compare::diff;
 use crate::report::layout::paint::{fit, fit_showing_difference};
 
@@ -10,7 +8,7 @@ const MAX_LINES: usize = 10;
 /// The most removed lines, and the most added lines, that are shown of one block if the whole text does not fit.
 const MAX_LINES_PER_SIDE: usize = 4;
 
-/// Lines that are deleted and added in one place, or lines that do not change.
+/// Lines that are deleted and added in one place, or lines that do not change, without line breaks.
 #[derive(Default)]
 struct Block {
     deleted: Vec<String>,
@@ -51,30 +49,28 @@ pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, Strin
 }
 
 fn diff_blocks(before: &str, after: &str) -> Vec<Block> {
-    let diff = diff::compare_lines(before, after);
     let mut blocks = Vec::new();
-    for (index, group) in diff.grouped_ops(1).iter().enumerate() {
+    for (index, hunk) in diff::compare_lines(before, after, 1).into_iter().enumerate() {
         if index > 0 {
             blocks.push(Block {
                 equal: vec!["…".to_owned()],
                 ..Block::default()
             });
         }
-        for op in group {
-            let mut block = Block::default();
-            for change in diff.iter_changes(op) {
-                let side = match change.tag() {
-                    ChangeTag::Delete => &mut block.deleted,
-                    ChangeTag::Insert => &mut block.added,
-                    ChangeTag::Equal => &mut block.equal,
-                };
-                let line = change.value().trim_end_matches(['\n', '\r']);
-                side.push(line.replace('\t', "    "));
-            }
-            blocks.push(block);
-        }
+        blocks.extend(hunk.blocks.iter().map(|block| Block {
+            deleted: without_breaks_and_tabs(&block.deleted),
+            added: without_breaks_and_tabs(&block.added),
+            equal: without_breaks_and_tabs(&block.equal),
+        }));
     }
     blocks
+}
+
+fn without_breaks_and_tabs(lines: &[&str]) -> Vec<String> {
+    lines
+        .iter()
+        .map(|line| line.trim_end_matches(['\n', '\r']).replace('\t', "    "))
+        .collect()
 }
 
 impl Block {
