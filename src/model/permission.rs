@@ -172,7 +172,7 @@ pub struct ResourceRule {
 impl SubjectRules {
     /// Returns whether these rules grant the permission. The server may not list all rules (`incomplete`), so `false`
     /// does not prove that the permission is missing.
-    pub fn allow(&self, permission: &Permission) -> bool {
+    pub fn allows(&self, permission: &Permission) -> bool {
         self.resource_rules.iter().any(|rule| rule.allows(permission))
     }
 }

@@ -4,12 +4,12 @@
 
 mod apply_flags_to_kubeconfig;
 mod client;
+mod contradictory_settings;
 mod early_connections;
 mod error;
 mod exec_credential_plugin;
 mod home;
 mod kubeconfig;
-mod kubeconfig_validation;
 mod kuberc;
 mod options;
 mod user_credentials;

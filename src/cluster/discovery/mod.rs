@@ -198,7 +198,7 @@ impl Discovery {
     /// Finds the resource of a manifest, with exactly this version and this kind.
     pub fn find_resource(&self, gvk: &GroupVersionKind) -> ResourceLookup<'_> {
         if let Some(resource) = self
-            .versions_of(&gvk.group, &gvk.kind)
+            .resources_of_kind_by_preference(&gvk.group, &gvk.kind)
             .find(|resource| resource.version == gvk.version)
         {
             return ResourceLookup::Found(resource);
@@ -211,7 +211,7 @@ impl Discovery {
             return ResourceLookup::GroupFailed(failure);
         }
         let mut served_versions: Vec<String> = self
-            .versions_of(&gvk.group, &gvk.kind)
+            .resources_of_kind_by_preference(&gvk.group, &gvk.kind)
             .map(|resource| resource.version.clone())
             .collect();
         served_versions.dedup();
@@ -227,7 +227,7 @@ impl Discovery {
 
     /// Finds the resource of a recorded group-kind, in the version that the server prefers.
     pub fn find_preferred(&self, group_kind: &GroupKind) -> KindLookup<'_> {
-        self.versions_of(&group_kind.group, &group_kind.kind)
+        self.resources_of_kind_by_preference(&group_kind.group, &group_kind.kind)
             .next()
             .map_or_else(
                 || self.absent_unless_group_failed(&group_kind.group),
@@ -300,7 +300,7 @@ impl Discovery {
     }
 
     /// Returns all resources of the kind of this group, in any version, by preference.
-    fn versions_of(&self, group: &str, kind: &str) -> impl Iterator<Item = &Resource> {
+    fn resources_of_kind_by_preference(&self, group: &str, kind: &str) -> impl Iterator<Item = &Resource> {
         self.of_kind(kind).filter(move |resource| resource.group == group)
     }
 

@@ -108,6 +108,7 @@ pub fn predict_apply(
     }
 }
 
+/// Finds the doubt that the object itself shows. The caller adds [`Doubt::DefaultsOfFormerOwner`].
 fn find_doubt(
     metadata: &Value,
     manager: &str,

@@ -43,8 +43,8 @@ impl<'a> FieldOwners<'a> {
     }
 
     /// Returns the field sets of all managers after the apply.
-    pub(super) fn field_sets(&self) -> Vec<&Fields> {
-        self.others()
+    pub(super) fn field_sets_after_apply(&self) -> Vec<&Fields> {
+        self.entries_but_our_apply()
             .filter_map(|entry| entry["fieldsV1"].as_object())
             .chain([&self.applied])
             .collect()
@@ -52,7 +52,7 @@ impl<'a> FieldOwners<'a> {
 
     /// Returns the values of these paths that other managers own.
     pub(super) fn conflicts(&self, changed: &[Path]) -> Vec<PredictedConflict> {
-        self.others()
+        self.entries_but_our_apply()
             .flat_map(|entry| {
                 changed
                     .iter()
@@ -97,7 +97,7 @@ impl<'a> FieldOwners<'a> {
         Value::Array(entries)
     }
 
-    fn others(&self) -> impl Iterator<Item = &'a Value> {
+    fn entries_but_our_apply(&self) -> impl Iterator<Item = &'a Value> {
         let manager = self.manager;
         self.before
             .iter()

@@ -206,6 +206,7 @@ fn read_namespace(object: &Node) -> Result<Option<String>, LineFault> {
     }
 }
 
+/// Checks that both are mappings of strings, and that there is no part-of label.
 fn check_labels_and_annotations(object: &Node, faults: &mut Vec<LineFault>) {
     let get = |field| object.get("metadata").and_then(|metadata| metadata.get(field));
     let labels = check_map_of_strings(get("labels"), "metadata.labels", faults);

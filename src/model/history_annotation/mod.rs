@@ -5,7 +5,7 @@
 //! server. The entries of past runs are for users (`history`). Entries that cannot be parsed are dropped by the next
 //! write.
 
-mod message;
+mod message_flag;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 use super::identity::ObjectKey;
-pub use message::{MAX_MESSAGE_CHARS, shorten_message};
+pub use message_flag::{MAX_MESSAGE_CHARS, shorten_message};
 
 /// Annotation on a parent: the runs of the set as a list in JSON, first the runs under way, then the past runs, the
 /// latest first. The key does not have the prefix `applyset.kubernetes.io/`, because other tools read every key with

@@ -72,8 +72,8 @@ fn rules_give_what_rbac_would_give() {
         }]}))
         .expect("rules");
         let case = format!("{verbs} {groups} {resources} {names}");
-        assert_eq!(rules.allow(&delete_web), one, "{case}");
-        assert_eq!(rules.allow(&delete_any), all, "{case}");
+        assert_eq!(rules.allows(&delete_web), one, "{case}");
+        assert_eq!(rules.allows(&delete_any), all, "{case}");
     }
 }
 

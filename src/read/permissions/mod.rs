@@ -148,7 +148,7 @@ async fn find_missing(
         return Vec::new();
     };
     let asked = rights.len();
-    let not_in_rules: Vec<Permission> = rights.into_iter().filter(|right| !rules.allow(right)).collect();
+    let not_in_rules: Vec<Permission> = rights.into_iter().filter(|right| !rules.allows(right)).collect();
     if not_in_rules.is_empty() {
         return not_in_rules;
     }

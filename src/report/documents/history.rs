@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::model::history_annotation::{Run, RunOperation, RunResult};
 use crate::model::text::escape_as_one_line;
 use crate::report::layout::paint::fit;
-use crate::report::layout::rows::widest;
-use crate::report::layout::{align_columns, format_table};
+use crate::report::layout::plan_rows::widest;
+use crate::report::layout::tables::{align_columns, format_table};
 use crate::report::style::Style;
 
 /// The document of `history`.

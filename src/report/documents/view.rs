@@ -17,9 +17,9 @@ use crate::model::live::Live;
 use crate::model::text::escape_as_one_line;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
-use crate::report::layout::align_columns;
 use crate::report::layout::paint::{NameColumn, wrap};
-use crate::report::layout::rows::widest;
+use crate::report::layout::plan_rows::widest;
+use crate::report::layout::tables::align_columns;
 use crate::report::reporter::Reporter;
 use crate::report::style::{Format, Style, Verbosity};
 

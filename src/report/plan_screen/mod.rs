@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::diff::drift::DRIFT;
 use super::diff::{Differences, RecordChange};
 use super::layout::paint::{Color, Line, fit};
-use super::layout::rows::{self, MAX_NAME_WIDTH, PlanRow, widest};
+use super::layout::plan_rows::{self, MAX_NAME_WIDTH, PlanRow, widest};
 use super::plan_view::{Effect, Entry, PlanView, WARNED};
 use crate::model::text::counted;
 
@@ -95,7 +95,7 @@ fn prune_lines(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
         Some(loss) => PlanRow::new(WARNED, Some(&entry.key), loss.as_ref()),
         None => PlanRow::new(entry.effect.sign_and_color(), Some(&entry.key), ""),
     });
-    lines.extend(rows::lines(&rows.collect::<Vec<_>>(), columns));
+    lines.extend(plan_rows::lines(&rows.collect::<Vec<_>>(), columns));
     lines
 }
 
@@ -115,7 +115,7 @@ fn removed_lines(removed: &[&Entry], columns: usize) -> Vec<Line> {
     }
     let title = Line::new(Color::Yellow, "removed from the manifests:");
     std::iter::once(title)
-        .chain(rows::lines(&rows, columns))
+        .chain(plan_rows::lines(&rows, columns))
         .collect()
 }
 
@@ -128,7 +128,7 @@ fn drift_lines(found: &Differences, columns: usize) -> Vec<Line> {
     }
     let title = Line::new(Color::Yellow, format!("{DRIFT}:"));
     std::iter::once(title)
-        .chain(rows::lines(&rows, columns))
+        .chain(plan_rows::lines(&rows, columns))
         .collect()
 }
 

@@ -5,7 +5,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, first_lines_and_more};
 use crate::plan::{Refusal, describe_released_copies};
 use crate::report::layout::paint::Color;
-use crate::report::layout::rows::PlanRow;
+use crate::report::layout::plan_rows::PlanRow;
 
 /// The sign and color of a row about a consequence.
 pub(in crate::report) const WARNED: (char, Color) = ('!', Color::Danger);

@@ -7,7 +7,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, first_names_up_to};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
-use crate::report::layout::rows::{self, MAX_NAME_WIDTH, PlanRow};
+use crate::report::layout::plan_rows::{self, MAX_NAME_WIDTH, PlanRow};
 use crate::report::plan_view::{
     Effect, EffectCounts, consequence_row, lossy_recreation_row, pruned_container_row,
 };
@@ -74,7 +74,7 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
         rows.push(PlanRow::from_text(' ', format!("… and more objects of {kinds}")));
     }
     rows.extend(kept_rows(question));
-    lines.extend(rows::lines(&rows, columns));
+    lines.extend(plan_rows::lines(&rows, columns));
     if let Some(outline) = &question.outline {
         lines.extend(possible_recreation_lines(outline, columns));
     }

@@ -9,9 +9,9 @@ use kube::config::{AuthInfo, Cluster};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::contradictory_settings;
 use super::error::{conflicting_settings, no_server};
 use super::kubeconfig::Chosen;
-use super::kubeconfig_validation;
 use super::{Certificates, ConnectionOptions, non_empty, parse_server};
 use crate::error::Error;
 
@@ -30,8 +30,8 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Co
     override_cluster(options, &mut cluster);
     override_user(options, &mut user);
     let server = parse_server(cluster.server.as_ref().ok_or_else(no_server)?)?;
-    kubeconfig_validation::check_cluster(&cluster, &chosen.cluster_name)?;
-    kubeconfig_validation::check_user(&user, &chosen.user_name)?;
+    contradictory_settings::check_cluster(&cluster, &chosen.cluster_name)?;
+    contradictory_settings::check_user(&user, &chosen.user_name)?;
     if is_encrypted(&server) {
         if cluster.insecure_skip_tls_verify == Some(true) && has_certificate_authority(&cluster) {
             return Err(conflicting_settings(
@@ -117,7 +117,7 @@ fn remove_unneeded_logins(user: &mut AuthInfo) {
         user.password = Some(String::new().into());
     }
     let has_header = user.token.is_some() || user.token_file.is_some() || user.username.is_some();
-    if has_header || kubeconfig_validation::has_certificate_and_key(user) {
+    if has_header || contradictory_settings::has_certificate_and_key(user) {
         user.exec = None;
     }
     if has_header {

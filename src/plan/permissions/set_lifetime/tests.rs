@@ -332,12 +332,12 @@ fn the_rules_grant_exactly_the_permissions() {
         let rules: SubjectRules = serde_json::from_value(json!({"resourceRules": rules})).expect("rules");
         for right in &rights {
             let is_here = right.namespace.as_deref() == namespace;
-            let is_given = rules.allow(right);
+            let is_given = rules.allows(right);
             assert!(is_given || !is_here, "{right} is not given");
         }
         let unwanted = right(Verb::Delete, "Secret", namespace, Some("db"));
         let is_wanted = namespace == Some("other");
-        assert_eq!(rules.allow(&unwanted), is_wanted);
+        assert_eq!(rules.allows(&unwanted), is_wanted);
     }
 }
 
