@@ -68,6 +68,39 @@ fn what_members_need_by_the_end_of_the_wait_is_kept() {
 }
 
 #[test]
+fn nothing_is_pruned_if_another_run_has_added_a_kind_or_a_namespace_during_the_wait() {
+    for is_of_new_kind in [true, false] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let [keep, old] = ["keep", "old"].map(|name| config_map(&home, name, "1"));
+        set.apply(&[keep.clone(), old.clone()]);
+        let web = deployment(&home, "web", 1);
+        let manifests = files(&[keep.clone(), web.clone()]);
+        let mut running = set
+            .command(Program::new(), &manifests)
+            .args(READY)
+            .args(["-o", "json"])
+            .start();
+        running.wait_for_message("0 of 1 replicas");
+        let added = if is_of_new_kind {
+            secret(&home, "added")
+        } else {
+            config_map(&namespace("away"), "added", "1")
+        };
+        let added = with(added, &json!({"metadata": {"annotations": depending(&[&old])}}));
+        set.apply_with(
+            &[keep.clone(), old.clone(), web.clone(), added.clone()],
+            &["--prune=false"],
+        )
+        .expect(0);
+        roll_out(&web);
+        let run = running.finish().expect(1);
+        assert_eq!(run.results("skipped"), identities([&old]), "{}", run.stderr);
+        set.assert_holds(&[keep, old, web, added]);
+    }
+}
+
+#[test]
 fn what_comes_to_depend_on_another_prune_during_the_wait_goes_first() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -161,7 +161,7 @@ fn candidates_are_judged_as_they_are_after_the_wait() {
 #[test]
 fn an_object_that_leaves_the_set_during_the_wait_prevents_all_prunes() {
     let no_label = json!({"metadata": {"labels": {"applyset.kubernetes.io/part-of": null}}});
-    for is_deleted in [true, false] {
+    for (is_deleted, is_held) in [(true, false), (true, true), (false, false)] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let old = secret(&home, "old");
@@ -175,6 +175,10 @@ fn an_object_that_leaves_the_set_during_the_wait_prevents_all_prunes() {
             .args(["-o", "json"])
             .start();
         running.wait_for_message("0 of 1 replicas");
+        if is_held {
+            let finalizer = json!({"metadata": {"finalizers": ["example.com/held"]}});
+            cluster().patch(&new, &finalizer);
+        }
         if is_deleted {
             cluster().delete(&new);
         } else {
@@ -185,6 +189,9 @@ fn an_object_that_leaves_the_set_during_the_wait_prevents_all_prunes() {
         assert_eq!(run.results("skipped"), identities([&old]), "{}", run.stderr);
         assert!(cluster().live(&old).is_some());
 
+        if is_held {
+            let_go(&new);
+        }
         set.apply_with(&wanted, &["--wait=0", "--prune-when=ready"])
             .expect(0);
         set.assert_holds(&wanted);

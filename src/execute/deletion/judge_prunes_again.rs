@@ -1,23 +1,23 @@
 //! Reads the members again after a wait, which may have taken minutes, and judges the prunes of the plan again, by what
 //! the members are now (`plan/prunes_judged_again`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::cluster::apiserver::ApiError;
 use crate::event::{Event, NotDone, ObjectOutcome};
 use crate::execute::deletion::delete;
 use crate::execute::deletion::deletes::{DeleteResults, Stopped};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
-use crate::model::identity::GroupKind;
-use crate::model::resource::Resource;
+use crate::model::identity::ObjectKey;
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
-use crate::read::{ListTargets, WHOLE_OBJECTS, list_labeled_objects};
+use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
     /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes judged
-    /// again. Reports the prunes that are kept now.
+    /// again. Reports the prunes that are kept now. If they cannot be judged, reports that nothing more is pruned.
     pub(super) async fn list_members_and_judge_prunes(
         &self,
         order: PruneOrder,
@@ -32,22 +32,16 @@ impl Execution<'_> {
         if total == 0 {
             return Ok(self.plan.clone());
         }
-        let places = self.scope_of_planned_objects();
         let concurrency = self.writing.concurrency;
-        let listed = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS).await;
-        let members = match listed {
+        let members = match self.find_scope_after_wait().await {
+            Ok(places) => list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS)
+                .await
+                .map_err(|(place, error)| NotJudged::MembersUnread { place, error }),
+            Err(not_judged) => Err(not_judged),
+        };
+        let members = match members {
             Ok(members) => members,
-            Err((place, error)) => {
-                let place = &place.resource.plural;
-                pruned.failed += total;
-                sink(Event::general_failure(format!(
-                    "{place}: members cannot be listed again after the wait: {error}; nothing more was pruned"
-                )));
-                sink(NotDone::event_for_all(
-                    "not pruned: members cannot be listed again",
-                ));
-                return Err(Stopped);
-            }
+            Err(not_judged) => return Err(not_judged.report(total, pruned, sink)),
         };
         let judged_again = StateAfterWait {
             set: self.set,
@@ -59,15 +53,8 @@ impl Execution<'_> {
         };
         // What the objects to prune are needed for may be gone.
         if let Some(left) = judged_again.desired_that_left().first() {
-            pruned.failed += total;
-            sink(Event::general_failure(format!(
-                "{left} left the set during the wait, because another client deleted it or removed its label; \
-                 nothing more was pruned"
-            )));
-            sink(NotDone::event_for_all(
-                "not pruned: an object of the manifests left the set during the wait",
-            ));
-            return Err(Stopped);
+            let left = NotJudged::DesiredLeft((*left).clone());
+            return Err(left.report(total, pruned, sink));
         }
         let judged = judged_again.plan_with_prunes_judged_again(self.plan, order);
         // The warnings of the first plan were printed with that plan.
@@ -109,30 +96,60 @@ impl Execution<'_> {
         sink(Event::Object(outcome));
     }
 
-    /// Returns the kinds and namespaces of desired objects, of prunes and of skipped objects. Each kind is listed in
-    /// the version in which the plan read it, if the plan read it.
-    fn scope_of_planned_objects(&self) -> ListTargets {
-        let members = self.desired.members.iter();
-        let desired = members.map(|object| (&object.key, &object.resource));
-        let skips = self.plan.skips.iter().map(|skip| &skip.live);
-        let leaving = self
-            .plan
-            .all_prunes()
-            .chain(skips)
-            .map(|live| (&live.key, &live.resource));
-        let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
-        let mut places = ListTargets::default();
-        for (key, resource) in desired.chain(leaving) {
-            places.namespaces.extend(key.namespace.clone());
-            let kind = key.group_kind.clone();
-            resources.entry(kind).or_insert_with(|| Arc::clone(resource));
+    /// Returns the scope of members after the wait: what the plan has read, and the kinds and namespaces of the manifests.
+    ///
+    /// # Errors
+    ///
+    /// The record names more than this run knows, so that other runs may have added members which need what is to be
+    /// pruned, or it cannot be read.
+    async fn find_scope_after_wait(&self) -> Result<ListTargets, NotJudged> {
+        let key = &self.set.parent;
+        match self.parent_writing().read().await {
+            Err(error) => return Err(NotJudged::ParentUnread(key.clone(), error)),
+            Ok(Some(parent)) => match parent.reading.record() {
+                Some(record) if self.plan.record_during.covers(&record) => {}
+                Some(_) => return Err(NotJudged::RecordWidened(key.clone())),
+                None => return Err(NotJudged::ParentLost(key.clone())),
+            },
+            Ok(None) => return Err(NotJudged::ParentLost(key.clone())),
         }
-        for known in &self.state.places.resources {
-            resources
-                .entry(known.group_kind())
-                .and_modify(|resource| *resource = Arc::clone(known));
-        }
-        places.add_resources_of_new_kinds(resources.into_values());
+        let mut places = self.state.places.clone();
+        let members = &self.desired.members;
         places
+            .namespaces
+            .extend(members.iter().filter_map(|object| object.key.namespace.clone()));
+        places.add_resources_of_new_kinds(members.iter().map(|object| Arc::clone(&object.resource)));
+        Ok(places)
+    }
+}
+
+/// The reason why prunes cannot be judged again, so that nothing more is pruned.
+#[derive(Debug, thiserror::Error)]
+enum NotJudged {
+    #[error("{0}: cannot be read again after the wait: {error}", error = .1.kind)]
+    ParentUnread(ObjectKey, ApiError),
+    #[error("{0} was deleted or lost its record during the wait")]
+    ParentLost(ObjectKey),
+    #[error("another run has added kinds or namespaces to {0} during the wait")]
+    RecordWidened(ObjectKey),
+    #[error("{}: members cannot be listed again after the wait: {error}", .place.resource.plural)]
+    MembersUnread { place: ListTarget, error: ListError },
+    #[error("{0} left the set during the wait, because another client deleted it or removed its label")]
+    DesiredLeft(ObjectKey),
+}
+
+impl NotJudged {
+    /// Reports that the `total` prunes are not carried out.
+    fn report(&self, total: usize, pruned: &mut DeleteResults, sink: &mut Sink<'_>) -> Stopped {
+        pruned.failed += total;
+        sink(Event::general_failure(format!("{self}; nothing more was pruned")));
+        sink(NotDone::event_for_all(match self {
+            Self::ParentUnread(..) => "not pruned: the set's parent cannot be read again",
+            Self::ParentLost(_) => "not pruned: the set's parent has no record any more",
+            Self::RecordWidened(_) => "not pruned: another run has added kinds or namespaces to the set",
+            Self::MembersUnread { .. } => "not pruned: members cannot be listed again",
+            Self::DesiredLeft(_) => "not pruned: an object of the manifests left the set during the wait",
+        }));
+        Stopped
     }
 }

@@ -57,6 +57,23 @@ pub enum Reading {
     Faulty(Vec<ParentFault>),
 }
 
+impl Reading {
+    /// Returns the record; `None` if the object has none, or one in another form than that of group-kinds.
+    pub fn record(&self) -> Option<Record> {
+        match self {
+            Self::Parent(ParentAnnotations {
+                kinds: RecordedKinds::GroupKinds(group_kinds),
+                additional_namespaces,
+                ..
+            }) => Some(Record {
+                group_kinds: group_kinds.clone(),
+                additional_namespaces: additional_namespaces.clone(),
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// A fault of a parent's ApplySet labels and annotations.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParentFault {

@@ -80,14 +80,19 @@ impl StateAfterWait<'_> {
     }
 
     /// Returns the desired objects that are not members any more, after all of them were applied: another client has
-    /// deleted them, or removed their label. Returns none if each object that was applied is a member under another
-    /// key, as one that two API groups serve may be.
+    /// deleted them, or removed their label. An object that is being deleted has left already. Returns none if each
+    /// object that was applied is a member under another key, as one that two API groups serve may be.
     pub fn desired_that_left(&self) -> Vec<&ObjectKey> {
-        let uids: HashSet<&str> = self.members.iter().map(|live| &*live.uid).collect();
+        let present = || {
+            self.members
+                .iter()
+                .filter(|live| live.presence != Presence::Terminating)
+        };
+        let uids: HashSet<&str> = present().map(|live| &*live.uid).collect();
         if self.desired_uids.iter().all(|uid| uids.contains(uid.as_str())) {
             return Vec::new();
         }
-        let keys: HashSet<&ObjectKey> = self.members.iter().map(|live| &live.key).collect();
+        let keys: HashSet<&ObjectKey> = present().map(|live| &live.key).collect();
         let desired = self.desired.members.iter().map(|object| &object.key);
         desired.filter(|key| !keys.contains(key)).collect()
     }

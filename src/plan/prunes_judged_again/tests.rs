@@ -206,6 +206,7 @@ fn a_desired_object_leaves_with_its_uid_and_its_key() {
         (vec![map("web")], 0),
         (vec![replaced], 0),
         (vec![in_another_group], 0),
+        (vec![going(map("web"))], 1),
         (vec![map("one")], 1),
         (vec![], 1),
     ] {
