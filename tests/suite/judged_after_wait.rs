@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::depends_on::{files, reference, rolled_out};
+use super::depends_on::{after, files, reference, rolled_out};
 use crate::support::{
     Files, Program, Set, cluster, config_map, deletes_claims, deployment, identities, namespace, secret,
     stateful_set, with,
@@ -65,6 +65,27 @@ fn what_members_need_by_the_end_of_the_wait_is_kept() {
         run.stdout
     );
     set.assert_holds(&[&old[..4], &[web, kept]].concat());
+}
+
+#[test]
+fn what_members_need_after_a_wait_for_a_dependency_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [member, needed, free] = ["member", "needed", "free"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[member.clone(), needed.clone(), free.clone()]);
+    let web = deployment(&home, "web", 1);
+    let dependent = after(config_map(&home, "dependent", "1"), &[&web]);
+    let manifests = files(&[member.clone(), web.clone(), dependent.clone()]);
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "-o", "json"])
+        .start();
+    running.wait_for_message("0 of 1 replicas");
+    annotate(&member, &depending(&[&needed]));
+    roll_out(&web);
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("pruned"), identities([&free]), "{}", run.stderr);
+    set.assert_holds(&[member, needed, web, dependent]);
 }
 
 #[test]

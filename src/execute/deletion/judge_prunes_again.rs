@@ -1,5 +1,6 @@
 //! Reads the members again after a wait, which may have taken minutes, and judges the prunes of the plan again, by what
-//! the members are now (`plan/prunes_judged_again`).
+//! the members are now (`plan/prunes_judged_again`). It does not matter what the run has waited for: its manifests, a
+//! dependency, or a webhook.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -52,7 +52,7 @@ impl Execution<'_> {
             if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
-            if has_waited {
+            if has_waited || std::mem::take(&mut run_state.driver.has_waited) {
                 let judging =
                     execution.list_members_and_judge_prunes(order, &run_state.applied, &mut pruned, sink);
                 match judging.await {

@@ -4,10 +4,13 @@
 //! Writes run at the same time, up to a limit that is learned from the server (`concurrency_limit`). A slow action does
 //! not block others, and is reported. After an interrupt, no action begins, and the run waits for those under way.
 
+mod clock;
+
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use clock::Clock;
 
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -21,7 +24,7 @@ use crate::execute::schedule::concurrency_limit::ConcurrencyLimit;
 use crate::execute::schedule::postponed::Postponed;
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::wait_notes::{SLOW, WaitNotes};
+use crate::execute::wait_notes::WaitNotes;
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::plan::{ActionId, Graph};
@@ -99,6 +102,8 @@ pub struct Driver<'a> {
     /// The time for which writes wait for a webhook to start, once nothing else is left to do; `None` without a limit.
     webhook_patience: Option<Duration>,
     limit: ConcurrencyLimit,
+    /// `true` once an action has waited for an object or for a webhook, which may have taken minutes.
+    pub has_waited: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -116,6 +121,7 @@ impl<'a> Driver<'a> {
             notes,
             webhook_patience,
             limit: ConcurrencyLimit::for_server(server, max_writes),
+            has_waited: false,
         }
     }
 
@@ -162,7 +168,7 @@ impl<'a> Driver<'a> {
         let mut under_way = FuturesUnordered::new();
         let mut waits: FuturesUnordered<LocalBoxFuture<'_, ()>> = FuturesUnordered::new();
         let mut clock = Clock::new();
-        let mut has_waited = false;
+        let mut writes_follow_wait = false;
         loop {
             progress.stop_if_requested(self.interrupt);
             progress.end_or_collect_waits();
@@ -170,7 +176,7 @@ impl<'a> Driver<'a> {
                 let action = progress.action_with_id(id);
                 let lane = work.lane(action);
                 // The first write after a wait: the progress counts the writes from here on.
-                if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut has_waited) {
+                if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut writes_follow_wait) {
                     let total = 1 + progress.schedule.ready_count(Lane::Write);
                     progress.with_sink(|sink| work.report_writes_after_wait(total, sink));
                 }
@@ -184,7 +190,8 @@ impl<'a> Driver<'a> {
                 let ids = std::mem::take(&mut progress.waits_to_begin);
                 let batch = ids.into_iter().map(|id| (id, progress.action_with_id(id)));
                 waits.push(work.wait_together(batch.collect(), answer_sender.clone(), &sink));
-                has_waited = true;
+                writes_follow_wait = true;
+                self.has_waited = true;
             }
             if is_idle && waits.is_empty() {
                 progress.postponed.start_time_limits();
@@ -209,7 +216,10 @@ impl<'a> Driver<'a> {
                 }
                 Some((id, answer)) = answers_of_waits.recv() => progress.end(id, answer),
                 Some(()) = waits.next(), if !waits.is_empty() => {}
-                () = sleep_until_probe(next_probe), if next_probe.is_some() => progress.begin_due_probes(),
+                () = sleep_until_probe(next_probe), if next_probe.is_some() => {
+                    self.has_waited = true;
+                    progress.begin_due_probes();
+                }
                 () = self.interrupt.wait_until_requested(), if !progress.schedule.is_stopped() => {}
                 _ = clock.interval.tick() => progress.with_sink(|sink| clock.report_slowest(sink)),
             }
@@ -342,71 +352,6 @@ impl<'p, W: Work> RunningGraph<'p, '_, '_, W> {
     fn begin_due_probes(&mut self) {
         for id in self.postponed.take_due_probes() {
             self.schedule.resume(id);
-        }
-    }
-}
-
-/// Measures how long actions take, and reports the slowest one.
-struct Clock<'k> {
-    under_way: BTreeMap<ActionId, Begun<'k>>,
-    /// The number of writes in `under_way`.
-    writes: usize,
-    /// The interval at which the slowest action is reported.
-    interval: tokio::time::Interval,
-    /// `true` if the last report named an action.
-    was_slow: bool,
-}
-
-/// An action under way.
-struct Begun<'k> {
-    lane: Lane,
-    key: &'k ObjectKey,
-    since: Instant,
-}
-
-impl<'k> Clock<'k> {
-    fn new() -> Self {
-        Self {
-            under_way: BTreeMap::new(),
-            writes: 0,
-            interval: tokio::time::interval(Duration::from_secs(1)),
-            was_slow: false,
-        }
-    }
-
-    fn begin(&mut self, id: ActionId, lane: Lane, key: &'k ObjectKey) {
-        let since = Instant::now();
-        self.under_way.insert(id, Begun { lane, key, since });
-        self.writes += usize::from(lane == Lane::Write);
-    }
-
-    /// Removes an action that has ended. Returns how long it took; `None` if it was not a write.
-    fn end(&mut self, id: ActionId) -> Option<Duration> {
-        let Begun { lane, since, .. } = self.under_way.remove(&id)?;
-        if lane != Lane::Write {
-            return None;
-        }
-        self.writes -= 1;
-        Some(since.elapsed())
-    }
-
-    /// Reports the action that has been under way for the longest time, or that none is slow any more.
-    fn report_slowest(&mut self, sink: &mut Sink<'_>) {
-        let oldest = self.under_way.values().min_by_key(|begun| begun.since);
-        let slowest = oldest.and_then(|begun| {
-            let elapsed = begun.since.elapsed();
-            (elapsed >= SLOW).then(|| (begun.key.clone(), elapsed))
-        });
-        if self.was_slow || slowest.is_some() {
-            self.was_slow = slowest.is_some();
-            sink(Event::Slowest(slowest));
-        }
-    }
-
-    /// Reports that no action is slow any more, at the end of a graph.
-    fn report_none_slow(&mut self, sink: &mut Sink<'_>) {
-        if std::mem::take(&mut self.was_slow) {
-            sink(Event::Slowest(None));
         }
     }
 }
