@@ -70,6 +70,9 @@ pub struct Apply {
     /// Text for the history, if anything changes
     #[arg(long, value_name = "TEXT", help_heading = RUNNING)]
     pub message: Option<String>,
+    /// Note when the set expires, such as 72h
+    #[arg(long, value_name = "DURATION", help_heading = RUNNING)]
+    pub expires: Option<String>,
     /// Save the set's manifests first, to undo the run
     #[arg(long, value_name = "FILE", help_heading = RUNNING, value_hint = ValueHint::FilePath)]
     pub undo_out: Option<PathBuf>,

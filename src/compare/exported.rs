@@ -12,7 +12,7 @@ use super::ownership::{
     manifest_owned_by, manifest_to_undo_apply, was_created_and_not_changed_by,
 };
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::history_annotation::HISTORY_ANNOTATION;
+use crate::model::expiry::is_own_key;
 use crate::model::identity::GroupVersionKind;
 
 /// The manifest of a live object, with the source of its fields.
@@ -148,7 +148,7 @@ fn remove_tool_metadata(mut manifest: Value) -> Value {
             continue;
         };
         let had_pairs = !pairs.is_empty();
-        pairs.retain(|key, _| !is_applyset_key(key) && key != LAST_APPLIED && key != HISTORY_ANNOTATION);
+        pairs.retain(|key, _| !is_applyset_key(key) && key != LAST_APPLIED && !is_own_key(key));
         if pairs.is_empty() && had_pairs {
             metadata.remove(field);
         }

@@ -5,6 +5,7 @@ pub mod built_in_kinds;
 pub mod containers;
 pub mod depends_on;
 pub mod digest;
+pub mod expiry;
 pub mod generated_name;
 pub mod history_annotation;
 pub mod identity;

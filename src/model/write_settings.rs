@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::model::expiry::Expiry;
 use crate::model::text::parse_boolean;
 
 /// The settings of a run's writes.
@@ -33,6 +34,8 @@ pub struct WriteSettings {
     pub exclusive: Exclusive,
     /// The message for the history of the set; `None` if the user has given none.
     pub message: Option<String>,
+    /// What the writes of the parent do to the time at which the set expires.
+    pub expiry: Expiry,
 }
 
 /// The permission of a run to begin while another run of the set is under way.
@@ -95,6 +98,7 @@ impl WriteSettings {
             deletion_patience: None,
             exclusive: Exclusive::No,
             message: None,
+            expiry: Expiry::Kept,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::compare::ignore;
 use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::digest::{hexadecimal, sha256};
-use crate::model::history_annotation::HISTORY_ANNOTATION;
+use crate::model::expiry::is_own_key;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 
@@ -157,7 +157,7 @@ impl Seen {
             let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) else {
                 continue;
             };
-            pairs.retain(|key, _| key != ID_LABEL && key != HISTORY_ANNOTATION && !is_applyset_key(key));
+            pairs.retain(|key, _| key != ID_LABEL && !is_own_key(key) && !is_applyset_key(key));
             if pairs.is_empty() {
                 metadata.remove(field);
             }

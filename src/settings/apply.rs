@@ -2,11 +2,12 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::recreate::read_recreate;
 use super::rule_files::read_status_rules;
 use super::sources::{read_recursion, read_sources};
-use super::waiting::{read_exclusive, read_failures};
+use super::waiting::{parse_duration, read_exclusive, read_failures};
 use super::{
     Ignore, SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent,
     read_field_manager, read_tooling,
@@ -17,11 +18,15 @@ use crate::compare::status::StatusRules;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
+use crate::model::expiry::Expiry;
 use crate::model::history_annotation::{MAX_MESSAGE_CHARS, shorten_message};
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 use crate::wait::Patience;
+
+/// The longest time of `--expires`, ten years.
+const LONGEST_EXPIRY: Duration = Duration::from_hours(87_600);
 
 /// Options of `apply`, and the options of `diff` about the plan.
 #[derive(Debug)]
@@ -139,6 +144,7 @@ impl ApplyOptions {
                 deletion_patience: waiting.recreation_patience(),
                 exclusive: read_exclusive(&apply.writes)?,
                 message: read_message(apply),
+                expiry: read_expiry(apply)?,
                 ..self.writing
             },
             failures: read_failures(&apply.failures, waiting.patience)?,
@@ -247,6 +253,21 @@ impl ApplyOptions {
 fn read_message(apply: &Apply) -> Option<String> {
     let message = shorten_message(apply.message.as_deref()?);
     (!message.is_empty()).then_some(message)
+}
+
+/// Reads `--expires`. Without the flag, the set does not expire.
+fn read_expiry(apply: &Apply) -> Result<Expiry, Error> {
+    let Some(text) = &apply.expires else {
+        return Ok(Expiry::Removed);
+    };
+    let time = parse_duration("--expires", text)?;
+    if time.is_zero() || time > LONGEST_EXPIRY {
+        return Err(Error::usage(
+            format!("--expires {text:?}: must be between 1s and 87600h"),
+            "write a duration, such as 72h",
+        ));
+    }
+    Ok(Expiry::After(time))
 }
 
 /// Reads `--undo-out`.

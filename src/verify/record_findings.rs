@@ -8,6 +8,7 @@ use crate::cluster::discovery::Discovery;
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, ParentFault, Reading};
+use crate::model::expiry::describe_invalid_expiry;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Scope;
 use crate::model::text::first_names_and_more;
@@ -250,6 +251,8 @@ pub fn describe_record_inconsistencies_of_sets(sets: &[FoundSet], discovery: &Di
         for message in set.describe_record_inconsistencies(discovery) {
             lines.push(format!("{}: {message}", set.identity));
         }
+        let invalid_expiry = set.expires.as_deref().and_then(describe_invalid_expiry);
+        lines.extend(invalid_expiry.map(|message| format!("{}: {message}", set.identity)));
     }
     lines
 }

@@ -53,7 +53,7 @@ fn sets_are_listed_by_namespace_or_all() {
         "tooling": tooling,
         "groupKinds": ["ClusterRole.rbac.authorization.k8s.io", "ConfigMap", "Service"],
         "namespaces": [a, b],
-        "members": 3, "status": "consistent", "faults": [], "runs": [], "lastRun": null,
+        "members": 3, "status": "consistent", "faults": [], "runs": [], "lastRun": null, "expires": null,
     });
     assert_eq!(of_a, Some(&expected));
     let custom = everywhere.iter().find(|entry| entry["id"] == *sets[2].id);

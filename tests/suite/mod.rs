@@ -25,6 +25,7 @@ mod dropped_versions;
 mod dry_run;
 mod empty_values;
 mod exact_text;
+mod expiry;
 mod export;
 mod exported;
 mod failing_pods;

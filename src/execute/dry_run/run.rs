@@ -27,6 +27,9 @@ impl Execution<'_> {
         if let Some(note) = self.note_on_recreatable_objects() {
             sink(Event::Note(note));
         }
+        if let Some(parent) = self.parent() {
+            self.parent_writing().report_change_of_expiry(Some(parent), sink);
+        }
         let parent = self.predict_parent_or_error().await;
         if let Some(error) = parent.as_ref().and_then(|parent| parent.error.clone()) {
             sink(Event::general_failure(

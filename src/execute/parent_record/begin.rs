@@ -11,6 +11,7 @@ use crate::execute::Sink;
 use crate::execute::history::new_running_entry;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
+use crate::model::expiry::{EXPIRY_ANNOTATION, Expiry};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
@@ -305,6 +306,7 @@ impl ParentWriting<'_> {
             match written {
                 Written::Done(written) => {
                     self.report_abandoned_runs(parent.as_ref(), writer.id, sink);
+                    self.report_change_of_expiry(parent.as_ref(), sink);
                     return Ok((*written, is_shared));
                 }
                 Written::Overtaken => {
@@ -326,6 +328,26 @@ impl ParentWriting<'_> {
             }
         }
         Err(ParentWriteError::Contended)
+    }
+
+    /// Reports that a write changes the time at which the set expires. `parent` is the parent before the write.
+    pub fn report_change_of_expiry(&self, parent: Option<&ParentObject>, sink: &mut Sink<'_>) {
+        let annotations = parent
+            .map(|parent| parent.annotations.clone())
+            .unwrap_or_default();
+        let (expiry, now) = (self.writing.expiry, self.server.now());
+        let Some(value) = expiry
+            .value_to_write(&annotations, now)
+            .filter(|value| annotations.get(EXPIRY_ANNOTATION) != Some(value))
+        else {
+            return;
+        };
+        sink(Event::Note(match expiry {
+            Expiry::After(_) => format!("the set expires at {value}"),
+            Expiry::Kept | Expiry::Removed => {
+                "the set no longer expires, because --expires was not given".to_owned()
+            }
+        }));
     }
 
     /// Reports the runs that counted as abandoned when the parent was read, except the one with the id `own_id`.

@@ -14,7 +14,7 @@ use crate::execute::deletion::delete::delete_request;
 use crate::execute::reread::is_answer_about;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
-use crate::model::history_annotation::HISTORY_ANNOTATION;
+use crate::model::expiry::is_own_key;
 use crate::model::live::{Live, Presence};
 use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
@@ -64,7 +64,7 @@ impl ParentWriting<'_> {
             "uid": parent.uid,
             "resourceVersion": parent.resource_version,
             "labels": nulls([ID_LABEL].into_iter().chain(part_of_label)),
-            "annotations": nulls(annotations.filter(|key| is_applyset_key(key) || *key == HISTORY_ANNOTATION)),
+            "annotations": nulls(annotations.filter(|key| is_applyset_key(key) || is_own_key(key))),
         }});
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", self.field_manager_of_record())];

@@ -19,6 +19,7 @@ use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, TOOLING_ANNOTATION};
+use crate::model::expiry::EXPIRY_ANNOTATION;
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, NoRoom};
 use crate::model::object::to_yaml_safe_json;
 use crate::model::resource::Resource;
@@ -173,7 +174,8 @@ impl ParentWriting<'_> {
         ApiRequest::post(&collection, &parameters, METADATA, body)
     }
 
-    /// Returns the annotations that hold the record and the history of `target`. `parent` is the parent as it was read.
+    /// Returns the annotations that hold the record and the history of `target`, and the time at which the set expires.
+    /// `parent` is the parent as it was read.
     ///
     /// # Errors
     ///
@@ -187,6 +189,9 @@ impl ParentWriting<'_> {
         let mut others = parent
             .map(|parent| parent.annotations.clone())
             .unwrap_or_default();
+        if let Some(expiry) = self.writing.expiry.value_to_write(&others, self.server.now()) {
+            annotations[EXPIRY_ANNOTATION] = json!(expiry);
+        }
         let written = annotations.as_object().into_iter().flatten();
         others
             .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));

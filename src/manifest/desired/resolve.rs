@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity};
-use crate::model::history_annotation::HISTORY_ANNOTATION;
+use crate::model::expiry::is_own_key;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::message::Message;
 use crate::model::resource::{Resource, Scope};
@@ -304,7 +304,7 @@ fn remove_applyset_metadata(metadata: &mut Map<String, Value>) -> bool {
     for field in ["labels", "annotations"] {
         if let Some(pairs) = metadata.get_mut(field).and_then(Value::as_object_mut) {
             let previous_len = pairs.len();
-            pairs.retain(|key, _| !is_applyset_key(key) && key != HISTORY_ANNOTATION);
+            pairs.retain(|key, _| !is_applyset_key(key) && !is_own_key(key));
             has_removed |= pairs.len() != previous_len;
         }
     }

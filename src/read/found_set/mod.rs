@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
+use crate::model::expiry::expiry_text;
 use crate::model::history_annotation::Run;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
@@ -39,6 +40,8 @@ pub struct FoundSet {
     pub abandoned: Vec<Run>,
     /// The run that has begun last, or if none is under way, the run that has ended last.
     pub last_run: Option<Run>,
+    /// The value of the annotation with the time at which the set expires; `None` if it does not expire.
+    pub expires: Option<String>,
     /// Objects that carry the id, by namespace, kind and name.
     pub members: Vec<Live>,
     /// Collections that may hold members, and that could not be read.
@@ -88,6 +91,7 @@ impl FoundSet {
             running: parent.running.clone(),
             abandoned: parent.abandoned.clone(),
             last_run: parent.last_run(),
+            expires: expiry_text(&parent.annotations),
             members: Vec::new(),
             unread: Vec::new(),
         }

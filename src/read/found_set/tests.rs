@@ -47,6 +47,7 @@ fn set(kinds: &[&str], namespaces: &[&str]) -> FoundSet {
         running: Vec::new(),
         abandoned: Vec::new(),
         last_run: None,
+        expires: None,
         members: Vec::new(),
         unread: Vec::new(),
     }

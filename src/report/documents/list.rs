@@ -81,6 +81,7 @@ impl SetListing {
         ];
         row.extend((format == Format::Wide).then(|| set.id.clone().unwrap_or_default()));
         row.push(self.summary.describe_last_run());
+        row.extend((format == Format::Wide).then(|| self.summary.expires.clone().unwrap_or_default()));
         row
     }
 }
@@ -98,6 +99,7 @@ impl Listing for ListDocument {
         ];
         header.extend((style.format == Format::Wide).then_some("ID"));
         header.push("LAST RUN");
+        header.extend((style.format == Format::Wide).then_some("EXPIRES"));
         let mut rows: Vec<Vec<String>> = vec![header.into_iter().map(str::to_owned).collect()];
         for listing in &self.sets {
             rows.push(listing.row(style.format));

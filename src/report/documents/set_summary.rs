@@ -27,6 +27,8 @@ pub(super) struct SetSummary {
     pub(super) runs: Vec<RunUnderWay>,
     /// The run that has begun last, or if none is under way, the run that has ended last; null if none is known.
     pub(super) last_run: Option<RunDocument>,
+    /// The time at which the set expires, RFC 3339 unless another program has written it; null if it does not expire.
+    pub(super) expires: Option<String>,
     #[serde(skip)]
     pub(super) visibility: Visibility,
 }
@@ -53,6 +55,7 @@ impl SetSummary {
             faults,
             runs: running.chain(abandoned).map(RunUnderWay::from).collect(),
             last_run: set.last_run.clone().map(RunDocument::from),
+            expires: set.expires.clone(),
             visibility: set.determine_visible_part_of_scope(discovery),
         }
     }

@@ -317,6 +317,7 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
         fields.push(("Last run", summary.describe_last_run()));
         fields.extend(run.message.clone().map(|message| ("Message", message)));
     }
+    fields.extend(summary.expires.clone().map(|expires| ("Expires", expires)));
     let mut lines = Vec::new();
     for (name, value) in fields {
         let mut name = format!("{name}:");

@@ -1,0 +1,106 @@
+//! `apply --expires`: when the time is written, renewed and removed, and who shows it.
+
+use serde_json::json;
+
+use crate::support::{Files, Program, Proxy, Set, cluster, config_map, namespace};
+
+const EXPIRES: &str = "kubectl-applyset/expires";
+
+fn expires(set: &Set) -> String {
+    let parent = set.live_parent().expect("a parent");
+    let value = parent["metadata"]["annotations"][EXPIRES].as_str();
+    value.unwrap_or_default().to_owned()
+}
+
+fn set_expires(set: &Set, value: &str) {
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"annotations": {EXPIRES: value}}}),
+    );
+}
+
+#[test]
+fn a_time_is_written_once_and_kept_until_half_of_it_has_passed() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1")];
+    set.apply_with(&objects, &["--expires=72h"]).expect(0);
+    let first = expires(&set);
+    assert!(first.ends_with('Z'), "{first:?}");
+
+    let proxy = Proxy::transparent();
+    set.apply_through(&proxy, &objects, &["--expires=72h"]).expect(0);
+    assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 0);
+    assert_eq!(expires(&set), first);
+
+    // Less than half is left, more than all of it, and no time at all.
+    for flag in ["--expires=200h", "--expires=1h"] {
+        let before = expires(&set);
+        let proxy = Proxy::transparent();
+        set.apply_through(&proxy, &objects, &[flag]).expect(0);
+        assert_ne!(expires(&set), before, "{flag}");
+        assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 1);
+    }
+    set_expires(&set, "soon");
+    set.apply_with(&objects, &["--expires=1h"]).expect(0);
+    assert_ne!(expires(&set), "soon");
+}
+
+#[test]
+fn other_commands_keep_the_time_and_an_apply_without_the_flag_removes_it() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let objects = [config_map(&home, "one", "1")];
+    set.apply_with(&objects, &["--expires=72h"]).expect(0);
+    let first = expires(&set);
+    let taken = config_map(&home, "taken", "1");
+    cluster().create(&taken);
+    let files = Files::new().with("taken.yaml", &taken.to_string());
+    let run = set
+        .invocation(Program::new(), "adopt", &["-f"])
+        .args([files.directory()]);
+    run.run().expect(0);
+    assert_eq!(expires(&set), first);
+
+    let both = [config_map(&home, "one", "1"), config_map(&home, "taken", "1")];
+    set.apply_with(&both, &["--dry-run=server"]).expect(0);
+    assert_eq!(expires(&set), first);
+    let run = set.apply_with(&both, &[]).expect(0);
+    assert!(run.stderr.contains("no longer expires"), "{}", run.stderr);
+    assert_eq!(expires(&set), "");
+    assert!(cluster().live(&taken).is_some());
+
+    let proxy = Proxy::transparent();
+    set.apply_through(&proxy, &both, &[]).expect(0);
+    assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 0);
+}
+
+#[test]
+fn the_time_is_shown_and_a_value_that_is_none_is_named() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply_with(&[config_map(&home, "one", "1")], &["--expires=72h"])
+        .expect(0);
+    let time = expires(&set);
+    assert_eq!(set.invoke("view", &[]).expect(0).document()["expires"], *time);
+    let wide = Program::new()
+        .args(["list", "-n", &home, "-o", "wide"])
+        .run()
+        .expect(0);
+    assert!(wide.stdout.contains(&time), "{}", wide.stdout);
+
+    set_expires(&set, "soon");
+    let listed = Program::new().args(["list", "-n", &home]).run().expect(0);
+    assert!(listed.stderr.contains("is not a time"), "{}", listed.stderr);
+}
+
+#[test]
+fn a_time_that_cannot_be_is_refused() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    for time in ["0", "soon", "100000h"] {
+        let run = set.apply_with(&[config_map(&home, "one", "1")], &["--expires", time]);
+        run.expect(2);
+    }
+    assert_eq!(set.live_parent(), None);
+}
