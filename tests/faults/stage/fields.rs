@@ -114,3 +114,23 @@ pub(super) fn ignoring_apply() -> Stage {
     stage.kept_files = Some(rules);
     stage
 }
+
+/// Takes a field from the manager that has applied it.
+pub(super) fn forcing_apply() -> Stage {
+    let (mut stage, _) = with_bystanders();
+    let [a, b] = &stage.namespaces;
+    let set = &stage.sets[0];
+    let objects = |value: &str| [config_map(a, "one", value), config_map(b, "four", value)];
+    let before = objects("1");
+    set.apply(&[&before[..], &[config_map(a, "two", "1")]].concat());
+    let taken = identity(&before[0]);
+    cluster().apply_as("others", &config_map(a, "one", "theirs"));
+    let forcing = |value: &str| {
+        let mut forcing = Sequel::apply(set, &objects(value));
+        forcing.arguments.push("--force-conflicts=others".to_owned());
+        forcing.owners = vec![(taken.clone(), "/f:data/f:key", &["applyset"])];
+        forcing
+    };
+    stage.sequels = vec![forcing("2"), forcing("3")];
+    stage
+}

@@ -60,7 +60,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 15] = [
+pub(super) const SCENARIOS: [Scenario; 17] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -92,6 +92,14 @@ pub(super) const SCENARIOS: [Scenario; 15] = [
     Scenario {
         name: "ignoring apply",
         stage: fields::ignoring_apply,
+    },
+    Scenario {
+        name: "taking fields from a manager apply",
+        stage: fields::forcing_apply,
+    },
+    Scenario {
+        name: "expiring apply",
+        stage: expiring_apply,
     },
     Scenario {
         name: "with an undo file apply",
@@ -494,6 +502,18 @@ fn ready_apply() -> Stage {
     let flags = ["--wait=5s", "--prune-when=ready"].map(str::to_owned);
     gated.arguments.extend(flags);
     stage.sequels = vec![gated, Sequel::apply(set, &next)];
+    stage
+}
+
+/// Notes when the set expires. The time stays, or is removed.
+fn expiring_apply() -> Stage {
+    let (mut stage, objects) = with_bystanders();
+    let changed = changed_objects(&stage);
+    let set = &stage.sets[0];
+    set.apply(&objects);
+    let mut expiring = Sequel::apply(set, &changed);
+    expiring.arguments.push("--expires=72h".to_owned());
+    stage.sequels = vec![expiring, Sequel::apply(set, &objects)];
     stage
 }
 
