@@ -147,6 +147,9 @@ pub struct Delete {
     /// Do not ask for confirmation
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
+    /// Keep a set that has not expired
+    #[arg(long, help_heading = RUNNING)]
+    pub expired: bool,
     /// Exit 0 if the set does not exist
     #[arg(long, help_heading = RUNNING)]
     pub ignore_not_found: bool,

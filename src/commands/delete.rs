@@ -1,5 +1,7 @@
 //! `delete`: cluster state → plan for a set without any desired objects → execute → report.
 
+use k8s_openapi::jiff::Timestamp;
+
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, ErrorKind, Exit};
@@ -7,6 +9,7 @@ use crate::event::{Ending, Event, Operation};
 use crate::execute::{Execution, RunOnParent, TerminatingObjects, field_managers_not_keeping_parent};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
+use crate::model::expiry::read_expiry;
 use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
@@ -75,6 +78,15 @@ impl Script for DeleteScript<'_> {
             }
             state => state?,
         };
+        if options.only_if_expired
+            && let Some(reason) = reason_not_expired(&state, cluster.server.now())
+        {
+            run.report_new_notes(vec![format!(
+                "{}: {reason}; nothing is deleted",
+                named.set.parent
+            )]);
+            return Ok(None);
+        }
         let policy = Policy {
             pruning: state.pruning,
             ..options.policy.clone()
@@ -134,6 +146,18 @@ impl Script for DeleteScript<'_> {
 
     async fn execute(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
         execute_deletion(run, prepared, self.options).await
+    }
+}
+
+/// Returns why the set has not expired by this time; `None` if it has. A set whose parent is lost has no time.
+fn reason_not_expired(state: &ClusterState, now: Timestamp) -> Option<String> {
+    let expiry = state
+        .parent_object()
+        .and_then(|parent| read_expiry(&parent.annotations));
+    match expiry {
+        Some(expiry) if expiry <= now => None,
+        Some(expiry) => Some(format!("expires at {}", expiry.strftime("%FT%TZ"))),
+        None => Some("does not expire".to_owned()),
     }
 }
 

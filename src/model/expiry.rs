@@ -1,5 +1,5 @@
-//! The time at which a set expires, in an annotation of its parent. It is for people and scripts, which `list` shows it;
-//! no run deletes a set because of it.
+//! The time at which a set expires, in an annotation of its parent. `list` shows it, and `delete --expired` deletes a set
+//! only after it.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub fn is_own_key(key: &str) -> bool {
 
 /// Returns the time at which the set of a parent with these annotations expires; `None` if it does not. A value that
 /// is no time counts as none: a set whose time is unknown is kept.
-fn read_expiry(annotations: &Pairs) -> Option<Timestamp> {
+pub fn read_expiry(annotations: &Pairs) -> Option<Timestamp> {
     annotations.get(EXPIRY_ANNOTATION)?.parse().ok()
 }
 

@@ -1,5 +1,7 @@
 //! Reads the flags of `delete`.
 
+use std::time::Duration;
+
 use super::waiting::read_exclusive;
 use super::{
     SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent_or_dry_run,
@@ -8,7 +10,7 @@ use super::{
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
-use crate::model::write_settings::{Hooks, WriteSettings};
+use crate::model::write_settings::{DryRun, Exclusive, Hooks, WriteSettings};
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 
 /// Options of `delete`.
@@ -21,6 +23,8 @@ pub struct DeleteOptions {
     pub take_over: Risk,
     /// Whether the user has confirmed the run in advance, by `--yes`. A dry run needs no confirmation.
     pub consent: Consent,
+    /// True if a set that has not expired is kept.
+    pub only_if_expired: bool,
     /// True if the command succeeds when there is no such set.
     pub ignore_not_found: bool,
     /// True if the user can be asked at a terminal.
@@ -53,11 +57,18 @@ impl DeleteOptions {
             },
             take_over: Risk::from_flag(delete.take_over_set),
             consent: read_consent_or_dry_run(delete.yes, delete.writes.dry_run),
+            only_if_expired: delete.expired,
             ignore_not_found: delete.ignore_not_found,
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
-                exclusive: read_exclusive(&delete.writes)?,
+                exclusive: match read_exclusive(&delete.writes)? {
+                    // An exclusive run plans again if the parent has changed since it was read, so no renewal is missed.
+                    Exclusive::No if delete.expired && delete.writes.dry_run == DryRun::None => {
+                        Exclusive::Within(Duration::ZERO)
+                    }
+                    exclusive => exclusive,
+                },
                 ..WriteSettings::for_commands_without_manifests(
                     field_manager,
                     delete.writes.dry_run,

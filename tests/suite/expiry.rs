@@ -1,4 +1,5 @@
-//! `apply --expires`: when the time is written, renewed and removed, and who shows it.
+//! `apply --expires`: when the time is written, renewed and removed, and who shows it; `delete --expired`: when it
+//! deletes.
 
 use serde_json::json;
 
@@ -103,4 +104,51 @@ fn a_time_that_cannot_be_is_refused() {
         run.expect(2);
     }
     assert_eq!(set.live_parent(), None);
+}
+
+#[test]
+fn only_a_set_whose_time_has_passed_is_deleted() {
+    for (value, is_deleted) in [
+        (Some("2020-01-01T00:00:00Z"), true),
+        (Some("2999-01-01T00:00:00Z"), false),
+        (Some("soon"), false),
+        (Some(""), false),
+        (None, false),
+    ] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let objects = [config_map(&home, "one", "1")];
+        set.apply(&objects);
+        if let Some(value) = value {
+            set_expires(&set, value);
+        }
+        set.invoke("delete", &["--expired", "--yes"]).expect(0);
+        assert_eq!(set.live_parent().is_none(), is_deleted, "{value:?}");
+        assert_eq!(cluster().live(&objects[0]).is_none(), is_deleted, "{value:?}");
+    }
+}
+
+#[test]
+fn a_set_that_is_renewed_before_the_first_delete_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1")];
+    set.apply(&objects);
+    set_expires(&set, "2020-01-01T00:00:00Z");
+    // The run has planned when it is about to write for the first time.
+    let parent = set.parent.clone();
+    let proxy = Proxy::before_request(
+        |sent| sent.is_write() && sent.path.contains("/secrets/"),
+        move || {
+            cluster().patch(
+                &parent,
+                &json!({"metadata": {"annotations": {EXPIRES: "2999-01-01T00:00:00Z"}}}),
+            );
+        },
+    );
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    set.invoke_by(program, "delete", &["--expired", "--yes"])
+        .expect(0);
+    assert!(set.live_parent().is_some());
+    assert!(cluster().live(&objects[0]).is_some());
 }
