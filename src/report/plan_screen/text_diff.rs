@@ -1,6 +1,6 @@
 //! The changes within a text of several lines, such as a file in a `ConfigMap`.
 
-use crate::compare::diff;
+use crate::compare::diff::{self, Block};
 use crate::report::layout::paint::{fit, fit_showing_difference};
 
 /// The most lines that are shown of one text.
@@ -8,23 +8,15 @@ const MAX_LINES: usize = 10;
 /// The most removed lines, and the most added lines, that are shown of one block if the whole text does not fit.
 const MAX_LINES_PER_SIDE: usize = 4;
 
-/// Lines that are deleted and added in one place, or lines that do not change, without line breaks.
-#[derive(Default)]
-struct Block {
-    deleted: Vec<String>,
-    added: Vec<String>,
-    equal: Vec<String>,
-}
-
 /// Returns the lines that differ and one line of context around them, each with its sign, and a line with the number of
 /// lines that are not shown. Lines are cut to `width` characters.
 pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, String)> {
     let blocks = diff_blocks(before, after);
-    let count: usize = blocks.iter().map(Block::len).sum();
+    let count: usize = blocks.iter().map(count_lines).sum();
     if count <= MAX_LINES {
         return blocks
             .iter()
-            .flat_map(|block| block.lines(width, MAX_LINES))
+            .flat_map(|block| format_block(block, width, MAX_LINES))
             .collect();
     }
     let mut lines = Vec::new();
@@ -35,11 +27,11 @@ pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, Strin
         } else {
             MAX_LINES_PER_SIDE
         };
-        let shown = block.lines(width, side);
+        let shown = format_block(&block, width, side);
         if lines.len() + shown.len() >= MAX_LINES {
             break;
         }
-        more -= block.len();
+        more -= count_lines(&block);
         lines.extend(shown);
     }
     if more > 0 {
@@ -48,22 +40,45 @@ pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, Strin
     lines
 }
 
-fn diff_blocks(before: &str, after: &str) -> Vec<Block> {
+fn diff_blocks<'t>(before: &'t str, after: &'t str) -> Vec<Block<'t>> {
     let mut blocks = Vec::new();
     for (index, hunk) in diff::compare_lines(before, after, 1).into_iter().enumerate() {
         if index > 0 {
             blocks.push(Block {
-                equal: vec!["…".to_owned()],
+                equal: vec!["…"],
                 ..Block::default()
             });
         }
-        blocks.extend(hunk.blocks.iter().map(|block| Block {
-            deleted: without_breaks_and_tabs(&block.deleted),
-            added: without_breaks_and_tabs(&block.added),
-            equal: without_breaks_and_tabs(&block.equal),
-        }));
+        blocks.extend(hunk.blocks);
     }
     blocks
+}
+
+fn count_lines(block: &Block<'_>) -> usize {
+    block.deleted.len() + block.added.len() + block.equal.len()
+}
+
+/// Returns at most `max_lines_per_sign` lines of each sign. A deleted line and the line that replaces it are cut at the
+/// same place.
+fn format_block(block: &Block<'_>, width: usize, max_lines_per_sign: usize) -> Vec<(char, String)> {
+    let [mut deleted, mut added, equal] =
+        [&block.deleted, &block.added, &block.equal].map(|lines| without_breaks_and_tabs(lines));
+    for (one, other) in deleted.iter_mut().zip(&mut added) {
+        [*one, *other] = fit_showing_difference(one, other, width);
+    }
+    let mut shown = Vec::new();
+    for (sign, lines) in [('-', deleted), ('+', added), (' ', equal)] {
+        let count = if lines.len() > max_lines_per_sign {
+            max_lines_per_sign - 1
+        } else {
+            lines.len()
+        };
+        shown.extend(lines[..count].iter().map(|line| (sign, fit(line, width))));
+        if count < lines.len() {
+            shown.push((sign, format!("… {} more lines: --full", lines.len() - count)));
+        }
+    }
+    shown
 }
 
 fn without_breaks_and_tabs(lines: &[&str]) -> Vec<String> {
@@ -71,35 +86,6 @@ fn without_breaks_and_tabs(lines: &[&str]) -> Vec<String> {
         .iter()
         .map(|line| line.trim_end_matches(['\n', '\r']).replace('\t', "    "))
         .collect()
-}
-
-impl Block {
-    fn len(&self) -> usize {
-        self.deleted.len() + self.added.len() + self.equal.len()
-    }
-
-    /// Returns at most `max_lines_per_sign` lines of each sign. A deleted line and the line that replaces it are cut at
-    /// the same place.
-    fn lines(&self, width: usize, max_lines_per_sign: usize) -> Vec<(char, String)> {
-        let mut deleted = self.deleted.clone();
-        let mut added = self.added.clone();
-        for (one, other) in deleted.iter_mut().zip(&mut added) {
-            [*one, *other] = fit_showing_difference(one, other, width);
-        }
-        let mut shown = Vec::new();
-        for (sign, lines) in [('-', &deleted), ('+', &added), (' ', &self.equal)] {
-            let count = if lines.len() > max_lines_per_sign {
-                max_lines_per_sign - 1
-            } else {
-                lines.len()
-            };
-            shown.extend(lines[..count].iter().map(|line| (sign, fit(line, width))));
-            if count < lines.len() {
-                shown.push((sign, format!("… {} more lines: --full", lines.len() - count)));
-            }
-        }
-        shown
-    }
 }
 
 #[cfg(test)]
