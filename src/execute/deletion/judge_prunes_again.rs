@@ -11,6 +11,7 @@ use crate::execute::deletion::delete;
 use crate::execute::deletion::deletes::{DeleteResults, Stopped};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
+use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
@@ -105,14 +106,15 @@ impl Execution<'_> {
     /// pruned, or it cannot be read.
     async fn find_scope_after_wait(&self) -> Result<ListTargets, NotJudged> {
         let key = &self.set.parent;
-        match self.parent_writing().read().await {
-            Err(error) => return Err(NotJudged::ParentUnread(key.clone(), error)),
-            Ok(Some(parent)) => match parent.reading.record() {
-                Some(record) if self.plan.record_during.covers(&record) => {}
-                Some(_) => return Err(NotJudged::RecordWidened(key.clone())),
-                None => return Err(NotJudged::ParentLost(key.clone())),
-            },
-            Ok(None) => return Err(NotJudged::ParentLost(key.clone())),
+        let parent = self.parent_writing().read().await;
+        let parent = parent.map_err(|error| NotJudged::ParentUnread(key.clone(), error))?;
+        let record = parent.and_then(|parent| match parent.reading {
+            Reading::Parent(found) => found.record(),
+            _ => None,
+        });
+        let record = record.ok_or_else(|| NotJudged::ParentLost(key.clone()))?;
+        if !self.plan.record_during.covers(&record) {
+            return Err(NotJudged::RecordWidened(key.clone()));
         }
         let mut places = self.state.places.clone();
         let members = &self.desired.members;

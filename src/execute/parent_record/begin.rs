@@ -10,7 +10,7 @@ use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::history::new_running_entry;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{ParentAnnotations, Reading, RecordedKinds};
+use crate::model::applyset::parent::Reading;
 use crate::model::expiry::{EXPIRY_ANNOTATION, Expiry};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
 use crate::model::identity::ObjectKey;
@@ -399,19 +399,11 @@ pub(super) fn history_with_abandoned_marked(parent: &ParentObject, own_id: &str)
     history
 }
 
-/// Returns the record of a parent; an empty one if there is no parent.
+/// Returns the record of a parent; an empty one if there is no parent. The plan has translated a record in the deprecated
+/// form into `record_during`, which every write of a run covers.
 fn record_of_status(status: &ParentStatus) -> Record {
     match status {
-        ParentStatus::Recorded(ParentAnnotations {
-            kinds: RecordedKinds::GroupKinds(group_kinds),
-            additional_namespaces,
-            ..
-        }) => Record {
-            group_kinds: group_kinds.clone(),
-            additional_namespaces: additional_namespaces.clone(),
-        },
-        // The deprecated annotation with resources instead of kinds. The plan has translated it into `record_during`,
-        // which every write of a run covers. No tool writes that annotation today.
-        ParentStatus::Recorded(_) | ParentStatus::New => Record::default(),
+        ParentStatus::Recorded(found) => found.record().unwrap_or_default(),
+        ParentStatus::New => Record::default(),
     }
 }

@@ -57,19 +57,16 @@ pub enum Reading {
     Faulty(Vec<ParentFault>),
 }
 
-impl Reading {
-    /// Returns the record; `None` if the object has none, or one in another form than that of group-kinds.
+impl ParentAnnotations {
+    /// Returns the record; `None` if it is in the deprecated form, with resources instead of kinds. No tool writes that
+    /// form today.
     pub fn record(&self) -> Option<Record> {
-        match self {
-            Self::Parent(ParentAnnotations {
-                kinds: RecordedKinds::GroupKinds(group_kinds),
-                additional_namespaces,
-                ..
-            }) => Some(Record {
+        match &self.kinds {
+            RecordedKinds::GroupKinds(group_kinds) => Some(Record {
                 group_kinds: group_kinds.clone(),
-                additional_namespaces: additional_namespaces.clone(),
+                additional_namespaces: self.additional_namespaces.clone(),
             }),
-            _ => None,
+            RecordedKinds::GroupResources(_) => None,
         }
     }
 }
