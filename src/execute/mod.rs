@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_unwritten_objects};
 pub use deletion::set::field_managers_not_keeping_parent;
-pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
+pub use dry_run::{AfterFailure, ParentPrediction, Prediction, RedefinedKinds};
 pub use former_parent::ParentAim;
 pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
 pub use interrupt::{Interrupt, InterruptCause, Urgency};

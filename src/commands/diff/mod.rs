@@ -20,7 +20,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OldSide};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, Operation, Phase, Resume};
-use crate::execute::{Execution, Interrupt, ParentPrediction, Prediction, Sink};
+use crate::execute::{AfterFailure, Execution, Interrupt, ParentPrediction, Prediction, Sink};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
@@ -35,7 +35,7 @@ use crate::report::{
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::prepare::{self, Input, ManifestChange, Prepared, saved_plan, saved_plan_to_compare};
+use crate::session::prepare::{self, Input, Prepared, saved_plan, saved_plan_to_compare};
 use crate::session::prompt::Questions;
 use crate::settings::{self, DiffOptions};
 
@@ -322,10 +322,6 @@ async fn predict_objects(
         total: prepared.plan.count_reported_objects(),
     });
     let refused = Refusal::first_by_object(&prepared.plan.refusals);
-    let has_equal_manifest = |object: &DesiredObject| {
-        let base = prepared.base.as_ref();
-        base.is_some_and(|base| *base.change_of(&object.key) == ManifestChange::Equal)
-    };
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
         reporter.borrow_mut().advance_progress_bar();
@@ -335,14 +331,15 @@ async fn predict_objects(
         Event::Failure(error) => found.failures.push(error),
         event => reporter.borrow_mut().take_event(event),
     };
-    let execution = prepared.execution(&interrupt);
-    let graphs = execution.build_dry_run_graphs();
-    let is_left_out =
-        |object: &DesiredObject| has_equal_manifest(object) || refused.contains_key(&object.key);
-    // What fails with an equal manifest is drift, which the manifests neither cause nor repair.
-    let parent = parent.filter(|_| !prepared.desired.parent.as_ref().is_some_and(has_equal_manifest));
-    execution
-        .predict_objects(&graphs, parent, is_left_out, &mut predicted, &mut sink)
+    let is_left_out = |object: &DesiredObject| refused.contains_key(&object.key);
+    let after_failure = match prepared.base {
+        // What drift makes fail must not hide what the manifests change.
+        Some(_) => AfterFailure::Continue,
+        None => AfterFailure::AsInRun(parent),
+    };
+    prepared
+        .execution(&interrupt)
+        .predict_objects(after_failure, is_left_out, &mut predicted, &mut sink)
         .await
 }
 
@@ -416,14 +413,16 @@ fn add_parent_comparison_with_base(
     });
 }
 
-/// Warns that the run would not prune, because an object would fail to be applied.
+/// Warns that the run would not prune, because an object would fail to be applied. With a base, the prunes are shown all
+/// the same.
 fn warn_of_prevented_prunes(run: &mut CommandRun, found: &Differences, prepared: &Prepared) {
     let pruned: BTreeSet<&ObjectKey> = prepared.plan.all_prunes().map(|live| &live.key).collect();
     let failures = found.objects.iter().filter(|object| {
         object.outcome.action == Action::Failed && !pruned.contains(&object.outcome.subject.key())
     });
     let failing = failures.count();
-    if failing > 0 && prepared.plan.count_prunes() > 0 && found.refusals.is_empty() {
+    if failing > 0 && prepared.base.is_none() && prepared.plan.count_prunes() > 0 && found.refusals.is_empty()
+    {
         run.report_new_warnings(&[format!(
             "{} would fail; nothing would be pruned",
             counted(failing, "object")

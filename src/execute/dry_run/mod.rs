@@ -67,6 +67,15 @@ pub struct ParentPrediction {
     pub error: Option<Message>,
 }
 
+/// What the failure of an object stops in a preview.
+#[derive(Debug, Clone, Copy)]
+pub enum AfterFailure<'p> {
+    /// What it stops in a run: what needs the object, and all prunes. A failure of this parent counts as well.
+    AsInRun(Option<&'p ParentPrediction>),
+    /// Nothing: each object is predicted by itself.
+    Continue,
+}
+
 impl WriteAnswer for Prediction {
     /// Returns `None`: a dry run starts no webhook, so it does not wait for one.
     fn unreachable_webhook(&self) -> Option<&UnreachableWebhook> {
@@ -77,7 +86,7 @@ impl WriteAnswer for Prediction {
 impl Execution<'_> {
     /// Returns the graphs of the dry runs of the plan. They are carried out one after the other, as the run does: a run
     /// that has to create the parent first applies what the parent needs.
-    pub fn build_dry_run_graphs(&self) -> Vec<Graph<ApplyAction<'_>>> {
+    fn build_dry_run_graphs(&self) -> Vec<Graph<ApplyAction<'_>>> {
         let Plan {
             prerequisites, waves, ..
         } = self.plan;
@@ -99,22 +108,28 @@ impl Execution<'_> {
             .with_needs_only()
     }
 
-    /// Predicts the objects of a run, and passes each prediction to `on_prediction`: carries out the `graphs` of its
-    /// applies in dry runs, then predicts the removal of owner references and the prunes. An object for which
-    /// `is_left_out` returns true gets no dry run and no prediction, and counts as applied. If the prediction for an
-    /// object or for the `parent` is a failure, no further graph is carried out, and no removal of owner references and
-    /// no prune is predicted.
+    /// Predicts the objects of a run, and passes each prediction to `on_prediction`: carries out its applies in dry runs,
+    /// then predicts the removal of owner references and the prunes. An object for which `is_left_out` returns true
+    /// gets no dry run and no prediction, and counts as applied.
     pub async fn predict_objects(
         &self,
-        graphs: &[Graph<ApplyAction<'_>>],
-        parent: Option<&ParentPrediction>,
+        after_failure: AfterFailure<'_>,
         is_left_out: impl Fn(&DesiredObject) -> bool,
         on_prediction: &mut dyn FnMut(Prediction, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Ending {
-        let has_failure = Cell::new(parent.is_some_and(|parent| parent.error.is_some()));
+        let (graphs, parent) = match after_failure {
+            AfterFailure::AsInRun(parent) => (self.build_dry_run_graphs(), parent),
+            AfterFailure::Continue => {
+                let applies = self.plan.all_applies().map(ApplyAction::Apply);
+                (vec![applies.collect()], None)
+            }
+        };
+        let is_stopped = Cell::new(parent.is_some_and(|parent| parent.error.is_some()));
         let on_prediction = &mut |prediction: Prediction, sink: &mut Sink<'_>| {
-            has_failure.set(has_failure.get() || prediction.is_failure());
+            if prediction.is_failure() && matches!(after_failure, AfterFailure::AsInRun(_)) {
+                is_stopped.set(true);
+            }
             on_prediction(prediction, sink);
         };
         // Objects that lose owner references are predicted last, with the deletions.
@@ -138,14 +153,14 @@ impl Execution<'_> {
         };
         let mut driver = self.driver();
         for (index, graph) in graphs.iter().enumerate() {
-            if index > 0 && has_failure.get() {
+            if index > 0 && is_stopped.get() {
                 applies.skip_all(graph, sink);
             } else {
                 driver.run(graph, &applies, sink).await;
             }
         }
         drop(applies);
-        if has_failure.get() {
+        if is_stopped.get() {
             let held = held.into_iter().map(|(prediction, _)| prediction);
             for prediction in held.chain(self.plan.all_prunes().map(predict_not_pruned)) {
                 on_prediction(prediction, sink);
@@ -156,7 +171,7 @@ impl Execution<'_> {
         }
         if self.interrupt.is_requested() {
             Ending::Interrupted
-        } else if has_failure.get() {
+        } else if is_stopped.get() {
             Ending::Incomplete
         } else {
             Ending::Done

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::answer::{is_inconclusive, parse_object};
 use super::by_merge::merged_with_manifest;
-use super::{ParentPrediction, Prediction};
+use super::{AfterFailure, ParentPrediction, Prediction};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
@@ -38,9 +38,9 @@ impl Execution<'_> {
         } else if self.parent().is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        let graphs = self.build_dry_run_graphs();
+        let after_failure = AfterFailure::AsInRun(parent.as_ref());
         let ending = self
-            .predict_objects(&graphs, parent.as_ref(), |_| false, &mut Prediction::report, sink)
+            .predict_objects(after_failure, |_| false, &mut Prediction::report, sink)
             .await;
         self.warn_if_pruning_is_disabled(sink);
         if ending != Ending::Incomplete {

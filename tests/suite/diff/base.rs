@@ -87,7 +87,8 @@ fn drift_is_apart_from_what_the_manifests_change() {
     assert_eq!(run.results("failed"), [format!("ConfigMap {home}/changed")]);
     let change = json!([{"field": "/data/key", "before": "1", "after": "2"}]);
     assert_eq!(changes(&run, "changed"), change);
-    assert_eq!(drift(&run), ["changed failed", "edited failed", "lost created"]);
+    assert_eq!(run.results("pruned"), [format!("ConfigMap {home}/removed")]);
+    assert_eq!(drift(&run), refused);
     let flags = ["--force-conflicts", "-o", "json"];
     let run = diff_with_base(Program::new(), &set, &next, &base, &flags).expect(1);
     assert_eq!(run.results("configured"), [format!("ConfigMap {home}/changed")]);

@@ -106,6 +106,33 @@ fn a_drifted_field_hides_no_change_of_the_manifest() {
 }
 
 #[test]
+fn a_failure_hides_no_other_change_of_the_manifests() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let dependent = |value: &str| {
+        let on = format!("/namespaces/{home}/ConfigMap/drifted");
+        with(
+            config_map(&home, "dependent", value),
+            &json!({"metadata": {"annotations": {"config.kubernetes.io/depends-on": on}}}),
+        )
+    };
+    let base = [
+        config_map(&home, "drifted", "1"),
+        dependent("1"),
+        config_map(&home, "removed", "1"),
+    ];
+    set.apply(&[&base[..], &[config_map(&home, "leftover", "1")]].concat());
+    cluster().patch(&base[0], &json!({"data": {"key": "by hand"}}));
+    let next = [config_map(&home, "drifted", "2"), dependent("2")];
+    let run = document(&set, &next, &base, 1);
+    assert_eq!(run.results("failed"), [format!("ConfigMap {home}/drifted")]);
+    assert_eq!(run.results("configured"), [format!("ConfigMap {home}/dependent")]);
+    assert_eq!(run.results("pruned"), [format!("ConfigMap {home}/removed")]);
+    assert_eq!(run.results("skipped"), [""; 0]);
+    assert_eq!(drift(&run), ["drifted failed", "leftover pruned"]);
+}
+
+#[test]
 fn the_parent_is_compared_with_the_base_like_any_object() {
     let home = namespace("home");
     let set = Set::config_map(&home, "web");

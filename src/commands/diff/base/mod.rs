@@ -7,10 +7,10 @@ use super::predict_parent;
 use crate::compare::diff::Difference;
 use crate::error::Error;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::{Execution, ParentPrediction, Prediction, RedefinedKinds, Sink};
+use crate::execute::{AfterFailure, Execution, ParentPrediction, Prediction, RedefinedKinds, Sink};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, ApplyAction, Plan, Pruning, Refusal};
+use crate::plan::{Apply, Plan, Pruning, Refusal};
 use crate::session::command_run::CommandRun;
 use crate::session::prepare::{Base, ManifestChange, Prepared};
 
@@ -28,9 +28,8 @@ pub(super) struct Divided {
     pub(super) drift: Vec<ObjectOutcome>,
 }
 
-/// Predicts what a base adds to the `predictions` of a run: the members with equal manifests, and the `parent`. If a
-/// member fails, the run does not, so that its prunes are predicted all the same. Returns what the base would make of
-/// the objects whose manifests have changed.
+/// Returns what the base would make of the objects whose manifests have changed. Adds the `parent` to the `predictions`
+/// of the new manifests.
 pub(super) async fn predict_base(
     prepared: &Prepared,
     base: &Base,
@@ -38,24 +37,19 @@ pub(super) async fn predict_base(
     predictions: &mut Vec<Prediction>,
     run: &mut CommandRun,
 ) -> Result<Vec<Prediction>, Error> {
-    let refused = Refusal::first_by_object(&prepared.plan.refusals);
     let mut old = Desired::default();
-    let [mut equal, mut changed] = [Vec::new(), Vec::new()];
+    let mut applies = Vec::new();
     for apply in prepared.plan.all_applies() {
         let key = &prepared.desired.members[apply.index].key;
-        let apply = apply.clone();
-        match base.change_of(key) {
-            ManifestChange::Equal if !refused.contains_key(key) => equal.push(apply),
-            ManifestChange::Changed(object) => {
-                let index = old.members.len();
-                changed.push(Apply { index, ..apply });
-                old.members.push((**object).clone());
-            }
-            _ => {}
+        if let ManifestChange::Changed(object) = base.change_of(key) {
+            applies.push(Apply {
+                index: old.members.len(),
+                ..apply.clone()
+            });
+            old.members.push((**object).clone());
         }
     }
-    predictions.extend(predict_applies(prepared, &prepared.desired, equal, run).await);
-    let mut of_base = predict_applies(prepared, &old, changed, run).await;
+    let mut of_base = predict_applies(prepared, &old, applies, run).await;
     if let Some((new, prediction)) = prepared.desired.parent.as_ref().zip(parent) {
         let change = base.change_of(&new.key);
         if let ManifestChange::Changed(object) = change {
@@ -101,10 +95,8 @@ async fn predict_applies(
     let mut predicted = Vec::new();
     let mut on_prediction = |prediction: Prediction, _: &mut Sink<'_>| predicted.push(prediction);
     let mut sink = |event: Event| run.reporter.take_event(event);
-    // Without edges: each object is compared with what the manifests would make of it, whatever fails before it.
-    let graph = plan.all_applies().map(ApplyAction::Apply).collect();
     execution
-        .predict_objects(&[graph], None, |_| false, &mut on_prediction, &mut sink)
+        .predict_objects(AfterFailure::Continue, |_| false, &mut on_prediction, &mut sink)
         .await;
     predicted
 }
@@ -196,7 +188,7 @@ impl Divided {
                 return self.drift.push(prediction.outcome);
             }
             // Unlike an object that does not exist yet, it is not shown as what the server would make of it.
-            (ManifestChange::New, action) if !matches!(action, Action::Created | Action::Skipped) => {
+            (ManifestChange::New, action) if action != Action::Created => {
                 if prediction.live.is_some() || action == Action::Unchanged {
                     let subject = outcome.subject.clone();
                     let exists = ObjectOutcome::new_with_reason(subject, Action::Skipped, EXISTS);
@@ -261,9 +253,7 @@ fn choose_states(
     of_base: &Prediction,
 ) -> Option<[Option<serde_json::Value>; 2]> {
     let actions = [prediction.outcome.action, of_base.outcome.action];
-    if actions[0] == Action::Skipped {
-        None
-    } else if prediction.live.is_none() || actions.contains(&Action::Failed) {
+    if prediction.live.is_none() || actions.contains(&Action::Failed) {
         Some(manifests.map(|manifest| manifest.map(|manifest| manifest.object.value())))
     } else if actions[1] == Action::Unchanged {
         None
