@@ -245,20 +245,24 @@ impl Divided {
 /// one.
 ///
 /// The base would make the live object what it is already, or the prediction of the base stands for the live object. If
-/// one of the two would fail, there is no such prediction. And two dry runs of a creation would differ in what the
-/// server makes up, such as addresses. So the two manifests are compared then.
+/// one of the two would fail, there is no such prediction. Two dry runs of a creation would differ in what the server
+/// makes up, such as addresses, and two API versions in how they write what has drifted. So the two manifests are
+/// compared then.
 fn choose_states(
     prediction: &Prediction,
     manifests: [Option<&DesiredObject>; 2],
     of_base: &Prediction,
 ) -> Option<[Option<serde_json::Value>; 2]> {
     let actions = [prediction.outcome.action, of_base.outcome.action];
-    if prediction.live.is_none() || actions.contains(&Action::Failed) {
-        Some(manifests.map(|manifest| manifest.map(|manifest| manifest.object.value())))
-    } else if actions[1] == Action::Unchanged {
+    let is_predicted = prediction.live.is_some() && !actions.contains(&Action::Failed);
+    let [old_version, new_version] =
+        manifests.map(|manifest| manifest.map(|manifest| &manifest.resource.version));
+    if is_predicted && actions[1] == Action::Unchanged {
         None
-    } else {
+    } else if is_predicted && old_version == new_version {
         Some([of_base.predicted.clone(), prediction.predicted.clone()])
+    } else {
+        Some(manifests.map(|manifest| manifest.map(|manifest| manifest.object.value())))
     }
 }
 

@@ -1,9 +1,12 @@
 //! How predictions are divided by their cause.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
 use crate::model::object::Object;
+use crate::model::resource::Resource;
 use crate::plan::fixtures;
 
 fn object(value: &str) -> DesiredObject {
@@ -92,6 +95,34 @@ fn predictions_are_divided_by_their_cause() {
         let mut divided = Divided::default();
         divided.add(prediction(action, states), change, Some(&new), of_base);
         assert_eq!(describe(&divided), expected, "{action} {states:?} {change:?}");
+    }
+}
+
+#[test]
+fn two_versions_of_a_drifted_object_are_compared_by_their_manifests() {
+    let in_version = |version: &str| {
+        let object = object(version);
+        let resource = Resource {
+            version: version.to_owned(),
+            ..(*object.resource).clone()
+        };
+        DesiredObject {
+            resource: Arc::new(resource),
+            ..object
+        }
+    };
+    let [old, new] = ["v1", "v2"].map(in_version);
+    let predicted = prediction(Action::Configured, [Some("live"), Some("after")]);
+    let table = [
+        (&new, Action::Configured, json!(["base", "after"])),
+        (&old, Action::Configured, json!(["v1", "v2"])),
+        (&old, Action::Unchanged, json!(null)),
+    ];
+    for (old, action, expected) in table {
+        let of_base = prediction(action, [Some("live"), Some("base")]);
+        let states = choose_states(&predicted, [Some(old), Some(&new)], &of_base);
+        let data = states.map(|states| states.map(|state| state.map(|state| state["data"].clone())));
+        assert_eq!(json!(data), expected, "{action}");
     }
 }
 
