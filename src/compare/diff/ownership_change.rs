@@ -4,32 +4,49 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// The managers that lose or gain fields, each once and sorted.
+/// The owners that lose or gain fields, each once and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnershipChange {
-    /// The managers that lose fields.
-    pub from: Vec<String>,
-    /// The managers that gain fields.
-    pub to: Vec<String>,
+    /// The owners that lose fields.
+    from: Vec<Owner>,
+    /// The owners that gain fields.
+    to: Vec<Owner>,
+}
+
+/// A field manager, and how it wrote its fields.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Owner {
+    /// The name of the manager.
+    manager: String,
+    /// The API version that it wrote.
+    version: String,
+    /// `Apply` or `Update`. A manager that owns a field by both owns it twice, and can lose one of the two.
+    operation: String,
 }
 
 impl OwnershipChange {
     /// Compares the managed fields of two states of an object.
     pub fn new(live: &Value, predicted: &Value) -> Self {
-        let before = owned_fields_by_manager(live);
-        let after = owned_fields_by_manager(predicted);
+        let before = fields_by_owner(live);
+        let after = fields_by_owner(predicted);
         Self {
-            from: managers_losing_fields(&before, &after),
-            to: managers_losing_fields(&after, &before),
+            from: owners_losing_fields(&before, &after),
+            to: owners_losing_fields(&after, &before),
         }
     }
 }
 
 impl std::fmt::Display for OwnershipChange {
-    /// `helm -> applyset`; `+ applyset` if no manager loses a field.
+    /// `helm -> applyset`; `+ applyset` if no manager loses a field. If these are the same managers, they write another
+    /// API version, or in another way: `applyset: Apply autoscaling/v1 -> Apply autoscaling/v2`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let from = self.from.join(", ");
-        let to = self.to.join(", ");
+        let [from, to] =
+            [&self.from, &self.to].map(|owners| join_once(owners, |owner| owner.manager.clone()));
+        if from == to && !from.is_empty() {
+            let way = |owner: &Owner| format!("{} {}", owner.operation, owner.version);
+            let [old, new] = [&self.from, &self.to].map(|owners| join_once(owners, way));
+            return write!(f, "{from}: {old} -> {new}");
+        }
         match (from.is_empty(), to.is_empty()) {
             (false, false) => write!(f, "{from} -> {to}"),
             (true, false) => write!(f, "+ {to}"),
@@ -39,34 +56,42 @@ impl std::fmt::Display for OwnershipChange {
     }
 }
 
-/// The fields of each manager, as paths.
-type OwnedFields = BTreeMap<String, BTreeSet<String>>;
+/// Joins what `describe` says of each owner, each text once.
+fn join_once(owners: &[Owner], describe: impl Fn(&Owner) -> String) -> String {
+    let texts: BTreeSet<String> = owners.iter().map(describe).collect();
+    texts.into_iter().collect::<Vec<_>>().join(", ")
+}
 
-/// Returns the managers that own a field in `before` that they do not own in `after`.
-fn managers_losing_fields(before: &OwnedFields, after: &OwnedFields) -> Vec<String> {
+/// The fields of each owner, as paths.
+type OwnedFields = BTreeMap<Owner, BTreeSet<String>>;
+
+/// Returns the owners of a field in `before` that they do not own in `after`.
+fn owners_losing_fields(before: &OwnedFields, after: &OwnedFields) -> Vec<Owner> {
     before
         .iter()
-        .filter(|(manager, fields)| {
+        .filter(|(owner, fields)| {
             after
-                .get(*manager)
+                .get(*owner)
                 .is_none_or(|kept_fields| !fields.is_subset(kept_fields))
         })
-        .map(|(manager, _)| manager.clone())
+        .map(|(owner, _)| owner.clone())
         .collect()
 }
 
-fn owned_fields_by_manager(object: &Value) -> OwnedFields {
+fn fields_by_owner(object: &Value) -> OwnedFields {
     let mut owned_fields = OwnedFields::new();
     for entry in object["metadata"]["managedFields"]
         .as_array()
         .into_iter()
         .flatten()
     {
-        let manager = entry["manager"].as_str().unwrap_or("unknown");
-        let fields = owned_fields.entry(manager.to_owned()).or_default();
-        // A manager that owns a field by an apply and by an update owns it twice, and can lose one of the two.
-        let prefix = entry["operation"].as_str().unwrap_or_default();
-        collect_paths(prefix, &entry["fieldsV1"], fields);
+        let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        let owner = Owner {
+            manager: entry["manager"].as_str().unwrap_or("unknown").to_owned(),
+            version: text("apiVersion"),
+            operation: text("operation"),
+        };
+        collect_paths("", &entry["fieldsV1"], owned_fields.entry(owner).or_default());
     }
     owned_fields
 }
@@ -89,31 +114,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn managers_that_lose_and_gain_fields_are_named() {
-        let object = |entries: &[(&str, Value)]| {
-            let entry = |(manager, fields): &(&str, Value)| json!({"manager": manager, "operation": "Apply", "fieldsV1": fields});
+    fn owners_that_lose_and_gain_fields_are_named() {
+        let object = |entries: &[(&str, &str, Value)]| {
+            let entry = |(manager, way, fields): &(&str, &str, Value)| {
+                let (operation, version) = way.split_once(' ').expect("two words");
+                json!({"manager": manager, "operation": operation, "apiVersion": version, "fieldsV1": fields})
+            };
             json!({"metadata": {"managedFields": entries.iter().map(entry).collect::<Vec<_>>()}})
         };
         let spec = || json!({"f:spec": {"f:a": {}, "f:b": {}}});
         let one = || json!({"f:spec": {"f:a": {}}});
+        let [v1, v2, update] = ["Apply x/v1", "Apply x/v2", "Update x/v1"];
         let table = [
             (
-                vec![("helm", spec())],
-                vec![("applyset", spec())],
+                vec![("helm", v1, spec())],
+                vec![("applyset", v1, spec())],
                 "helm -> applyset",
             ),
             (
-                vec![("helm", spec())],
-                vec![("helm", one()), ("applyset", spec())],
+                vec![("helm", v1, spec())],
+                vec![("helm", v1, one()), ("applyset", v1, spec())],
                 "helm -> applyset",
             ),
             (
-                vec![("helm", spec())],
-                vec![("helm", spec()), ("applyset", one())],
+                vec![("helm", v1, spec())],
+                vec![("helm", v1, spec()), ("applyset", v1, one())],
                 "+ applyset",
             ),
-            (vec![("helm", spec())], vec![("helm", one())], "- helm"),
-            (vec![("a", one())], vec![("a", one())], "unchanged fields"),
+            (vec![("helm", v1, spec())], vec![("helm", v1, one())], "- helm"),
+            (
+                vec![("helm", v1, spec()), ("helm", update, spec())],
+                vec![("applyset", v1, spec())],
+                "helm -> applyset",
+            ),
+            (
+                vec![("applyset", v1, spec())],
+                vec![("applyset", v2, spec())],
+                "applyset: Apply x/v1 -> Apply x/v2",
+            ),
+            (
+                vec![("helm", update, spec())],
+                vec![("helm", v1, spec())],
+                "helm: Update x/v1 -> Apply x/v1",
+            ),
+            (vec![("a", v1, one())], vec![("a", v1, one())], "unchanged fields"),
         ];
         for (before, after, text) in table {
             let change = OwnershipChange::new(&object(&before), &object(&after));

@@ -141,10 +141,8 @@ fn what_is_dangerous_comes_first() {
     let mut refused = comparison(Action::Failed, "PersistentVolumeClaim", "data", [None, None]);
     refused.outcome.error = Some("refused".into());
     let mut service = comparison(Action::Configured, "Service", "owned", [None, None]);
-    service.ownership = Some(OwnershipChange {
-        from: vec!["helm".to_owned()],
-        to: vec!["applyset".to_owned()],
-    });
+    let owned_by = |manager: &str| json!({"metadata": {"managedFields": [{"manager": manager, "fieldsV1": {"f:spec": {}}}]}});
+    service.ownership = Some(OwnershipChange::new(&owned_by("helm"), &owned_by("applyset")));
     let mut kept = comparison(Action::Skipped, "Secret", "mine", [None, None]);
     kept.outcome.reason = "marked".to_owned();
     let found = Differences {

@@ -73,10 +73,8 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
     let front = Some("shop-front");
     let image = |tag: &str| format!("registry.example.com/some-rather-long/path-of/web:{tag}");
     let mut service = comparison(Action::Configured, "Service", front, "web", [None, None]);
-    service.ownership = Some(OwnershipChange {
-        from: vec!["helm".to_owned()],
-        to: vec!["applyset".to_owned()],
-    });
+    let owned_by = |manager: &str| json!({"metadata": {"managedFields": [{"manager": manager, "fieldsV1": {"f:spec": {}}}]}});
+    service.ownership = Some(OwnershipChange::new(&owned_by("helm"), &owned_by("applyset")));
     let claim = comparison(
         Action::Pruned,
         "PersistentVolumeClaim",
