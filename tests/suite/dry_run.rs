@@ -56,6 +56,13 @@ fn an_object_that_is_being_deleted_fails_in_a_dry_run_as_in_a_run() {
         let run = set.apply_with(std::slice::from_ref(&held), flags).expect(1);
         assert_eq!(run.results("failed"), identities([&held]), "{flags:?}");
         assert_eq!(run.results("pruned"), Vec::<String>::new(), "{flags:?}");
+        assert_eq!(run.reason("held"), "", "{flags:?}");
+    }
+    let changed = files(&[config_map(&home, "held", "2")]);
+    for mode in ["--dry-run=client", "--dry-run=server"] {
+        let diff = Program::new().args(["diff", "web", "-n", &home, mode, "-f"]);
+        let run = diff.args([changed.directory()]).run().expect(1);
+        assert!(!run.stdout.contains("key: \"2\""), "{}", run.stdout);
     }
     cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
 }

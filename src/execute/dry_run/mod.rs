@@ -274,7 +274,7 @@ impl Execution<'_> {
     }
 
     /// Creates the prediction for an object of which the live and the predicted state are known, if it exists. The
-    /// object fails if it is being deleted, or if the set may not take it in.
+    /// object fails, and stays as it is, if it is being deleted, or if the server changes its label.
     fn conclude(
         &self,
         object: &DesiredObject,
@@ -287,16 +287,19 @@ impl Execution<'_> {
             .as_ref()
             .and_then(|object| object.pointer("/metadata/uid"));
         subject.uid = uid.and_then(Value::as_str).map(str::to_owned);
-        let mut outcome = ObjectOutcome::new(subject, action);
-        if let (Some(live), Some(predicted)) = (&live, &predicted) {
-            self.mark_if_predicted_taken_in(object, live_membership, live, predicted, &mut outcome);
-        }
         let error = predicted
             .as_ref()
             .and_then(|predicted| find_failure_in_predicted_object(object, predicted));
         if let Some(error) = error {
-            outcome.action = Action::Failed;
-            outcome.error = Some(error.into());
+            return Prediction {
+                predicted: live.clone(),
+                live,
+                ..Prediction::failed(subject, error)
+            };
+        }
+        let mut outcome = ObjectOutcome::new(subject, action);
+        if let (Some(live), Some(predicted)) = (&live, &predicted) {
+            self.mark_if_predicted_taken_in(object, live_membership, live, predicted, &mut outcome);
         }
         Prediction {
             live,
