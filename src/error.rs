@@ -136,6 +136,17 @@ impl Error {
         self.with_hint_if_forbidden("rbac SET -f …")
     }
 
+    /// Does the same for `diff`, which users who may only read can run in another way.
+    #[must_use]
+    pub fn with_diff_hints_if_forbidden(self) -> Self {
+        let is_forbidden = self.kind == ErrorKind::Forbidden;
+        let error = self.with_rbac_hint_if_forbidden();
+        if is_forbidden {
+            return error.with_hint("pass --dry-run=client if you may only read");
+        }
+        error
+    }
+
     /// Does the same for commands that only read.
     #[must_use]
     pub fn with_read_only_rbac_hint_if_forbidden(self) -> Self {

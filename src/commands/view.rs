@@ -33,7 +33,9 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let options = ViewOptions::new(arguments, shared)?;
     let mut known = SetAndPlace::from_name(&options.set.name);
     let mut reporter = Reporter::new(Operation::View, style, DryRun::None);
-    let viewed = read_view(&options, shared, &mut known, &mut reporter).await;
+    let viewed = read_view(&options, shared, &mut known, &mut reporter)
+        .await
+        .map_err(Error::with_read_only_rbac_hint_if_forbidden);
     let wait = options.patience.map(|_| reporter);
     let document = match viewed {
         // A usage error has no document.

@@ -202,6 +202,19 @@ fn a_wait_that_is_interrupted_has_a_document() {
 }
 
 #[test]
+fn a_user_who_may_not_read_the_parent_learns_what_to_ask_for() {
+    let (set, _) = applied();
+    let stranger = user(&set, &["configmaps"], &["list"]);
+    let view = set.invocation(
+        Program::with_kubeconfig(&stranger.kubeconfig),
+        "view",
+        &["--wait=0"],
+    );
+    let run = view.run().expect(4);
+    assert!(run.stderr.contains("rbac SET -f … --read-only"), "{}", run.stderr);
+}
+
+#[test]
 fn wrong_input_is_refused() {
     let (set, _) = applied();
     for flags in [

@@ -124,7 +124,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
         run,
         &found,
         outcome.map_err(match found.predicted_by {
-            PredictedBy::Server => Error::with_rbac_hint_if_forbidden,
+            PredictedBy::Server => Error::with_diff_hints_if_forbidden,
             PredictedBy::LiveObjects => Error::with_read_only_rbac_hint_if_forbidden,
         }),
         layout,

@@ -274,7 +274,12 @@ fn only_reads_are_sent_and_reading_is_enough() {
     let by_server = compare(Program::new(), &[]).expect(1);
     let by_reader = compare(as_reader(), &["--dry-run=client"]).expect(1);
     assert_eq!(by_reader.stdout, by_server.stdout);
-    compare(as_reader(), &[]).expect(4);
+    let forbidden = compare(as_reader(), &[]).expect(4);
+    assert!(
+        forbidden.stderr.contains("--dry-run=client"),
+        "{}",
+        forbidden.stderr
+    );
     let proxy = Proxy::transparent();
     let through_proxy = compare(
         Program::with_kubeconfig(&proxy.kubeconfig()),
