@@ -96,9 +96,9 @@ impl Error {
         Self::new(ErrorKind::Usage, mistake.into()).with_hint(hint)
     }
 
-    /// Creates the error of a run that the user stopped.
+    /// Creates the error of a command that the user stopped.
     pub fn interrupted() -> Self {
-        Self::new(ErrorKind::Interrupted, "interrupted").with_hint("run the same command again to finish")
+        Self::new(ErrorKind::Interrupted, "interrupted")
     }
 
     /// Creates an error about a kind whose API group could not be discovered, so that nothing shows whether it exists.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::connect::{self, connect, discover};
 pub use super::prompt::Agreed;
 use super::prompt::{self, Questions, ask_user};
-use super::signals::listen;
+use super::signals::{listen, listen_and_announce_stop};
 use super::time_limit::TimeLimit;
 use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
@@ -61,7 +61,10 @@ impl CommandRun {
             set,
             place: ContextAndServer::default(),
             reporter: Reporter::new(operation, style, dry_run),
-            interrupt: listen(),
+            interrupt: match operation {
+                Operation::Diff | Operation::View => listen(),
+                _ => listen_and_announce_stop(),
+            },
             server: None,
             // A dry run does not ask: its report shows what the run would be refused for.
             questions: match dry_run {

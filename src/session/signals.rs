@@ -13,7 +13,18 @@ use crate::report;
 ///
 /// Listens on a thread of its own, so that signals are handled while the run is blocked by a slow reader of its output.
 /// Returns only once the thread listens: a signal before that would kill the run.
+///
+/// For a command that writes nothing: it ends at the first signal, which takes no announcement.
 pub fn listen() -> Interrupt {
+    listen_and(|| {})
+}
+
+/// Does the same for a command that writes. The first signal prints what the run still waits for.
+pub fn listen_and_announce_stop() -> Interrupt {
+    listen_and(report::print_interrupt_received)
+}
+
+fn listen_and(on_stop: fn()) -> Interrupt {
     let interrupt = Interrupt::default();
     let raised_by_signals = interrupt.clone();
     let (listening, is_listening) = mpsc::channel();
@@ -24,7 +35,7 @@ pub fn listen() -> Interrupt {
         runtime.block_on(handle_signals(listening, || {
             let urgency = raised_by_signals.request_more_urgently(|urgency| {
                 if urgency == Urgency::Stop {
-                    print_with_time_limit(report::print_interrupt_received);
+                    print_with_time_limit(on_stop);
                 }
             });
             match urgency {

@@ -199,6 +199,9 @@ fn a_wait_that_is_interrupted_has_a_document() {
     assert_eq!(names(&run, "waiting"), ["\"web\""]);
     assert_eq!(run.document()["error"]["exitCode"], 130);
     assert!(run.stderr.contains("nothing was written"), "{}", run.stderr);
+    for of_a_write in ["requests in flight", "to finish"] {
+        assert!(!run.stderr.contains(of_a_write), "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use inspection::Inspected;
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, ErrorKind, Exit};
+use crate::event::Resume;
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
 use crate::model::text::counted;
@@ -20,7 +21,7 @@ use crate::read::{Cluster, Wanted};
 use crate::report::{self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument};
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, ask_user};
-use crate::session::signals::{listen, run_unless_interrupted};
+use crate::session::signals::{listen, listen_and_announce_stop, run_unless_interrupted};
 use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
@@ -36,7 +37,11 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         inspected: Inspected::default(),
         failures: Vec::new(),
         cluster: None,
-        interrupt: listen(),
+        interrupt: if options.fix {
+            listen_and_announce_stop()
+        } else {
+            listen()
+        },
         questions: Questions::at_terminal(options.is_interactive, &[]),
         consent: options.consent.clone(),
         place: ContextAndServer::default(),
@@ -261,11 +266,11 @@ impl VerifyRun<'_> {
                 report::print_note(&format!("{}: {change}", repair.set.parent), self.style);
             }
             if interrupt.is_requested() {
-                return Err(Error::interrupted());
+                return Err(Error::interrupted().with_hint(Resume::SameCommand.to_string()));
             }
             let write = results.write_parent_or_keep_failure(cluster, &repair, self.shared);
             if interrupt.run_until_stop_at_once(write).await.is_none() {
-                return Err(Error::interrupted());
+                return Err(Error::interrupted().with_hint(Resume::SameCommand.to_string()));
             }
         }
         Ok(())
