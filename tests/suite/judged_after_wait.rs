@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::depends_on::{after, files, reference, rolled_out};
 use crate::support::{
-    Files, Program, Set, cluster, config_map, deletes_claims, deployment, identities, namespace, secret,
-    stateful_set, with,
+    Files, Program, Set, cluster, config_map, custom_resource, definition, deletes_claims, deployment,
+    eventually, fresh, identities, namespace, secret, stateful_set, with,
 };
 
 const READY: [&str; 4] = ["-v", "--wait=0", "--prune-when=ready", "--allow-prune-all"];
@@ -119,6 +119,26 @@ fn nothing_is_pruned_if_another_run_has_added_a_kind_or_a_namespace_during_the_w
         assert_eq!(run.results("skipped"), identities([&old]), "{}", run.stderr);
         set.assert_holds(&[keep, old, web, added]);
     }
+}
+
+#[test]
+fn a_recorded_kind_that_is_not_served_any_more_does_not_prevent_prunes() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let group = format!("{}.example.com", fresh("gone"));
+    let kind = definition(&group, "Namespaced");
+    cluster().define(&kind);
+    let web = deployment(&home, "web", 1);
+    let old = config_map(&home, "old", "1");
+    let custom = custom_resource(&group, Some(&home), "custom");
+    set.apply(&[web.clone(), old, custom]);
+    roll_out(&web);
+    cluster().delete(&kind);
+    eventually("the kind is gone", || {
+        cluster().live(&kind).is_none().then_some(())
+    });
+    set.apply_with(std::slice::from_ref(&web), &READY).expect(0);
+    set.assert_holds(&[web]);
 }
 
 #[test]

@@ -11,8 +11,10 @@ use crate::execute::deletion::delete;
 use crate::execute::deletion::deletes::{DeleteResults, Stopped};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
+use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
+use crate::model::set::ParentObject;
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
 use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
@@ -108,12 +110,11 @@ impl Execution<'_> {
         let key = &self.set.parent;
         let parent = self.parent_writing().read().await;
         let parent = parent.map_err(|error| NotJudged::ParentUnread(key.clone(), error))?;
-        let record = parent.and_then(|parent| match parent.reading {
-            Reading::Parent(found) => found.record(),
-            _ => None,
-        });
+        let record = parent.as_ref().and_then(record_of);
         let record = record.ok_or_else(|| NotJudged::ParentLost(key.clone()))?;
-        if !self.plan.record_during.covers(&record) {
+        // The record of the plan lacks kinds that the server does not serve any more. The parent may still name them.
+        let before = self.parent().and_then(record_of).unwrap_or_default();
+        if !before.union(&self.plan.record_during).covers(&record) {
             return Err(NotJudged::RecordWidened(key.clone()));
         }
         let mut places = self.state.places.clone();
@@ -123,6 +124,13 @@ impl Execution<'_> {
             .extend(members.iter().filter_map(|object| object.key.namespace.clone()));
         places.add_resources_of_new_kinds(members.iter().map(|object| Arc::clone(&object.resource)));
         Ok(places)
+    }
+}
+
+fn record_of(parent: &ParentObject) -> Option<Record> {
+    match &parent.reading {
+        Reading::Parent(found) => found.record(),
+        _ => None,
     }
 }
 
