@@ -3,7 +3,8 @@
 
 use serde_json::json;
 
-use crate::support::{Files, Program, Proxy, Set, cluster, config_map, namespace};
+use super::depends_on::rolled_out;
+use crate::support::{Files, Program, Proxy, Set, cluster, config_map, deployment, namespace};
 
 const EXPIRES: &str = "kubectl-applyset/expires";
 
@@ -34,13 +35,13 @@ fn a_time_is_written_once_and_kept_until_half_of_it_has_passed() {
     assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 0);
     assert_eq!(expires(&set), first);
 
-    // Less than half is left, more than all of it, and no time at all.
+    // Less than half is left, more than all of it, and no time at all. The run begins and ends on the parent.
     for flag in ["--expires=200h", "--expires=1h"] {
         let before = expires(&set);
         let proxy = Proxy::transparent();
         set.apply_through(&proxy, &objects, &[flag]).expect(0);
         assert_ne!(expires(&set), before, "{flag}");
-        assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 1);
+        assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 2);
     }
     set_expires(&set, "soon");
     set.apply_with(&objects, &["--expires=1h"]).expect(0);
@@ -126,6 +127,25 @@ fn only_a_set_whose_time_has_passed_is_deleted() {
         assert_eq!(set.live_parent().is_none(), is_deleted, "{value:?}");
         assert_eq!(cluster().live(&objects[0]).is_none(), is_deleted, "{value:?}");
     }
+}
+
+#[test]
+fn a_set_is_renewed_before_its_run_waits() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let web = deployment(&home, "web", 1);
+    set.apply(std::slice::from_ref(&web));
+    set_expires(&set, "2020-01-01T00:00:00Z");
+    let manifests = Files::new().with("web.yaml", &web.to_string());
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "--wait=0", "--expires=72h"])
+        .start();
+    running.wait_for_message("0 of 1 replicas");
+    set.invoke("delete", &["--expired", "--yes"]).expect(0);
+    cluster().patch_status(&web, &rolled_out());
+    running.finish().expect(0);
+    set.assert_holds(&[web]);
 }
 
 #[test]

@@ -36,14 +36,7 @@ impl ParentWriting<'_> {
         ending: Ending,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        // A run that has written nothing and narrows nothing may still have to renew or remove the expiry of the set.
-        let changes_expiry = ending != Ending::Interrupted
-            && self
-                .writing
-                .expiry
-                .is_to_be_written(&known.parent.annotations, self.server.now());
-        let has_work = known.run.is_some() || final_record.exact.is_some() || changes_expiry;
-        if self.may_have_write_under_way(known) || !has_work {
+        if self.may_have_write_under_way(known) || (known.run.is_none() && final_record.exact.is_none()) {
             return ending;
         }
         let begun_run = known.run.clone();
