@@ -10,6 +10,7 @@ use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentA
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
+use crate::model::expiry::expiry_text;
 use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -143,6 +144,17 @@ impl Script for MoveScript<'_> {
             owned: find_object_owned_by_old_parent(&from.named.set, &members_of_new_set, into),
             members: remaining,
         };
+        // The time belongs to the set for which somebody gave it.
+        let expires = |read: &SetRead| {
+            read.parent()
+                .is_some_and(|parent| expiry_text(&parent.annotations).is_some())
+        };
+        if expires(from) && !expires(into) {
+            run.report_new_notes(vec![format!(
+                "{} does not expire; `apply --expires` sets a time",
+                into.named.set.parent
+            )]);
+        }
         planned.members_before = members_of_new_set.len();
         (planned.aim, planned.obstacles) = decide_old_parent_aim(obstacles, &self.options.selection);
         adopt_move_disband::check_permissions(&planned.cluster, list_needed_permissions(planned), membership)

@@ -261,7 +261,7 @@ fn read_expiry(apply: &Apply) -> Result<Expiry, Error> {
         return Ok(Expiry::Removed);
     };
     let time = parse_duration("--expires", text)?;
-    if time.is_zero() || time > LONGEST_EXPIRY {
+    if time < Duration::from_secs(1) || time > LONGEST_EXPIRY {
         return Err(Error::usage(
             format!("--expires {text:?}: must be between 1s and 87600h"),
             "write a duration, such as 72h",

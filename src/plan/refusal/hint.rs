@@ -64,7 +64,7 @@ impl Refusal {
             Self::RepairsParent { .. } => "confirm the repair with --yes".to_owned(),
             Self::SetChanged { .. } => "run the same command again".to_owned(),
             Self::RunUnderWay { parent, until, .. } => format!(
-                "wait for it with --exclusive=11m, or omit --exclusive; if it was killed, it counts as abandoned from {until}, or end it now with `kubectl applyset verify {} --fix` at a terminal",
+                "wait for it with --exclusive=11m; if it was killed, it counts as abandoned from {until}, or end it now with `kubectl applyset verify {} --fix` at a terminal",
                 parent.shell_arguments()
             ),
             Self::AnnotationsTooLarge { .. } => "split the set into smaller ones".to_owned(),
