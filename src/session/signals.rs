@@ -14,13 +14,13 @@ use crate::report;
 /// Listens on a thread of its own, so that signals are handled while the run is blocked by a slow reader of its output.
 /// Returns only once the thread listens: a signal before that would kill the run.
 ///
-/// For a command that writes nothing: it ends at the first signal, which takes no announcement.
+/// For a command that writes nothing.
 pub fn listen() -> Interrupt {
-    listen_and(|| {})
+    listen_and(report::print_interrupt_received_while_reading)
 }
 
 /// Does the same for a command that writes. The first signal prints what the run still waits for.
-pub fn listen_and_announce_stop() -> Interrupt {
+pub fn listen_while_writing() -> Interrupt {
     listen_and(report::print_interrupt_received)
 }
 

@@ -21,7 +21,7 @@ use crate::read::{Cluster, Wanted};
 use crate::report::{self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument};
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, ask_user};
-use crate::session::signals::{listen, listen_and_announce_stop, run_unless_interrupted};
+use crate::session::signals::{listen, listen_while_writing, run_unless_interrupted};
 use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
@@ -38,7 +38,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         failures: Vec::new(),
         cluster: None,
         interrupt: if options.fix {
-            listen_and_announce_stop()
+            listen_while_writing()
         } else {
             listen()
         },
