@@ -11,7 +11,6 @@ use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, WaitsOfRun};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::recreate_flag;
-use crate::model::permission::{Permission, Verb};
 use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
@@ -341,17 +340,12 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
         ..
     } = prepared;
     let parent = state.parent_object();
-    let manager = &writing.field_manager;
+    let now = cluster.server.now();
     let mut needed =
-        permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
+        permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, writing, now);
     if writing.dry_run == DryRun::Server {
         let to_predict = permissions::needed_for_dry_run(&named.set.parent, desired, plan);
         needed.rights.extend(to_predict.rights);
-    }
-    let now = cluster.server.now();
-    if parent.is_some_and(|parent| writing.expiry.is_to_be_written(&parent.annotations, now)) {
-        let patch = Permission::on_object(Verb::Patch, &named.resource, &named.set.parent);
-        needed.rights.insert(patch);
     }
     session::permissions::check_to_write(&cluster.server, *user, &needed, writing).await
 }

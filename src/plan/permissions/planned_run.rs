@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::jiff::Timestamp;
+
 use super::needed_to_end_set;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
@@ -9,10 +11,11 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::{ParentObject, Set};
+use crate::model::write_settings::WriteSettings;
 use crate::plan::{Apply, Detachment, LiveMembership, Plan, apply_may_remove_record, is_not_yet_served};
 
 /// Returns the permissions for all writes of `plan`, and for the reads that go with them. `parent` is the parent as it
-/// was read, and `field_manager` is the field manager that applies members.
+/// was read, `writing` are the settings of the run, and `now` is the time by the clock of the server.
 ///
 /// The permissions do not include `escalate` and `bind`. A user who has all permissions of a role can write that role
 /// and its binding without `escalate` and `bind`, and it is expensive to find out whether a user has them all.
@@ -22,7 +25,8 @@ pub fn needed_for_plan(
     parent: Option<&ParentObject>,
     desired: &Desired,
     plan: &Plan,
-    field_manager: &str,
+    writing: &WriteSettings,
+    now: Timestamp,
 ) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
     let applies_rbac = pair_applies_with_objects(desired, plan).any(|(_, object)| is_rbac(object));
@@ -34,7 +38,8 @@ pub fn needed_for_plan(
             continue;
         }
         needed.add_apply(apply, object);
-        let is_read_for_record = apply_may_remove_record(object, &apply.live_membership, field_manager);
+        let is_read_for_record =
+            apply_may_remove_record(object, &apply.live_membership, &writing.field_manager);
         if is_read_for_record || !object.ignored.is_empty() {
             needed.add_read(&object.key, &object.resource);
         }
@@ -43,7 +48,7 @@ pub fn needed_for_plan(
         needed.add_read(key, resource);
     }
     needed.add_deletes_and_detachments(plan);
-    for verb in verbs_on_parent(set, parent, desired, plan) {
+    for verb in verbs_on_parent(set, parent, desired, plan, writing, now) {
         let permission = Permission::on_object(verb, parent_resource, &set.parent);
         // A parent without a manifest is created by POST. For RBAC, a POST names no object.
         let is_posted = verb == Verb::Create && desired.parent.is_none();
@@ -170,6 +175,8 @@ fn verbs_on_parent(
     parent: Option<&ParentObject>,
     desired: &Desired,
     plan: &Plan,
+    writing: &WriteSettings,
+    now: Timestamp,
 ) -> BTreeSet<Verb> {
     let mut verbs = BTreeSet::new();
     if parent.is_none() {
@@ -180,7 +187,9 @@ fn verbs_on_parent(
     let widens =
         parent.is_some_and(|parent| !parent.has_tooling_and_record(&set.tooling, &plan.record_during));
     let narrows = plan.record_during != plan.record_after;
-    if desired.parent.is_some() || writes_members || widens || narrows {
+    let changes_expiry =
+        parent.is_some_and(|parent| writing.expiry.is_to_be_written(&parent.annotations, now));
+    if desired.parent.is_some() || writes_members || widens || narrows || changes_expiry {
         verbs.insert(Verb::Patch);
     }
     verbs

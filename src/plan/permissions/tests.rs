@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
@@ -12,6 +13,7 @@ use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 use crate::model::resource::{Origin, Scope};
 use crate::model::set::ParentObject;
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{desired, live, policy, resource, set};
 use crate::plan::{Observed, plan};
 
@@ -96,7 +98,8 @@ fn now(manifests: &Desired, members: Vec<Live>, parent: Option<&ParentObject>) -
         parent,
         manifests,
         &plan,
-        "applyset",
+        &WriteSettings::for_commands_without_manifests("applyset".to_owned(), DryRun::None, 1),
+        Timestamp::UNIX_EPOCH,
     )
 }
 
