@@ -28,7 +28,10 @@ impl Execution<'_> {
             sink(Event::Note(note));
         }
         if let Some(parent) = self.parent() {
-            self.parent_writing().report_change_of_expiry(Some(parent), sink);
+            let now = self.server.now();
+            let value = self.writing.expiry.value_to_write(&parent.annotations, now);
+            self.parent_writing()
+                .report_change_of_expiry(Some(parent), value.as_deref(), sink);
         }
         let parent = self.predict_parent_or_error().await;
         if let Some(error) = parent.as_ref().and_then(|parent| parent.error.clone()) {

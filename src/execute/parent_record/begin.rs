@@ -306,7 +306,7 @@ impl ParentWriting<'_> {
             match written {
                 Written::Done(written) => {
                     self.report_abandoned_runs(parent.as_ref(), writer.id, sink);
-                    self.report_change_of_expiry(parent.as_ref(), sink);
+                    self.report_change_of_expiry(parent.as_ref(), target[EXPIRY_ANNOTATION].as_str(), sink);
                     return Ok((*written, is_shared));
                 }
                 Written::Overtaken => {
@@ -330,19 +330,19 @@ impl ParentWriting<'_> {
         Err(ParentWriteError::Contended)
     }
 
-    /// Reports that a write changes the time at which the set expires. `parent` is the parent before the write.
-    pub fn report_change_of_expiry(&self, parent: Option<&ParentObject>, sink: &mut Sink<'_>) {
-        let annotations = parent
-            .map(|parent| parent.annotations.clone())
-            .unwrap_or_default();
-        let (expiry, now) = (self.writing.expiry, self.server.now());
-        let Some(value) = expiry
-            .value_to_write(&annotations, now)
-            .filter(|value| annotations.get(EXPIRY_ANNOTATION) != Some(value))
-        else {
+    /// Reports that a write changes the time at which the set expires. `parent` is the parent before the write, and
+    /// `value` what the write gives the annotation.
+    pub fn report_change_of_expiry(
+        &self,
+        parent: Option<&ParentObject>,
+        value: Option<&str>,
+        sink: &mut Sink<'_>,
+    ) {
+        let before = parent.and_then(|parent| parent.annotations.get(EXPIRY_ANNOTATION));
+        let Some(value) = value.filter(|value| before.map(String::as_str) != Some(*value)) else {
             return;
         };
-        sink(Event::Note(match expiry {
+        sink(Event::Note(match self.writing.expiry {
             Expiry::After(_) => format!("the set expires at {value}"),
             Expiry::Kept | Expiry::Removed => {
                 "the set no longer expires, because --expires was not given".to_owned()
