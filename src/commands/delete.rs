@@ -9,7 +9,7 @@ use crate::event::{Ending, Event, Operation};
 use crate::execute::{Execution, RunOnParent, TerminatingObjects, field_managers_not_keeping_parent};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
-use crate::model::expiry::read_expiry;
+use crate::model::expiry::{format_expiry, read_expiry};
 use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
@@ -156,7 +156,7 @@ fn reason_not_expired(state: &ClusterState, now: Timestamp) -> Option<String> {
         .and_then(|parent| read_expiry(&parent.annotations));
     match expiry {
         Some(expiry) if expiry <= now => None,
-        Some(expiry) => Some(format!("expires at {}", expiry.strftime("%FT%TZ"))),
+        Some(expiry) => Some(format!("expires at {}", format_expiry(expiry))),
         None => Some("does not expire".to_owned()),
     }
 }

@@ -47,7 +47,7 @@ impl Expiry {
                 } else {
                     // `settings` refuses a time that is out of range.
                     let expiry = now.checked_add(time).ok()?;
-                    Some(expiry.strftime("%FT%TZ").to_string())
+                    Some(format_expiry(expiry))
                 }
             }
         }
@@ -68,6 +68,11 @@ pub fn is_own_key(key: &str) -> bool {
 /// is no time counts as none: a set whose time is unknown is kept.
 pub fn read_expiry(annotations: &Pairs) -> Option<Timestamp> {
     annotations.get(EXPIRY_ANNOTATION)?.parse().ok()
+}
+
+/// Formats a time as the annotation has it.
+pub fn format_expiry(expiry: Timestamp) -> String {
+    expiry.strftime("%FT%TZ").to_string()
 }
 
 /// Returns the text of the annotation, whether it is a time or not; `None` if there is none, or if it is empty.

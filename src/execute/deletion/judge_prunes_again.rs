@@ -12,7 +12,6 @@ use crate::execute::deletion::deletes::{DeleteResults, Stopped};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::set::ParentObject;
 use crate::model::user_annotations::PruneOrder;
@@ -128,10 +127,7 @@ impl Execution<'_> {
 }
 
 fn record_of(parent: &ParentObject) -> Option<Record> {
-    match &parent.reading {
-        Reading::Parent(found) => found.record(),
-        _ => None,
-    }
+    parent.reading.recorded()?.record()
 }
 
 /// The reason why prunes cannot be judged again, so that nothing more is pruned.

@@ -57,6 +57,16 @@ pub enum Reading {
     Faulty(Vec<ParentFault>),
 }
 
+impl Reading {
+    /// Returns what a parent without faults says; `None` for any other object.
+    pub fn recorded(&self) -> Option<&ParentAnnotations> {
+        match self {
+            Self::Parent(recorded) => Some(recorded),
+            Self::NoRecord | Self::Unfinished(_) | Self::Unrecorded(_) | Self::Faulty(_) => None,
+        }
+    }
+}
+
 impl ParentAnnotations {
     /// Returns the record; `None` if it is in the deprecated form, with resources instead of kinds. No tool writes that
     /// form today.

@@ -150,10 +150,7 @@ impl FoundSet {
 
     /// Returns the content of its parent's record, if that can be read.
     pub fn recorded(&self) -> Option<&ParentAnnotations> {
-        match &self.reading {
-            Reading::Parent(recorded) => Some(recorded),
-            Reading::NoRecord | Reading::Unfinished(_) | Reading::Unrecorded(_) | Reading::Faulty(_) => None,
-        }
+        self.reading.recorded()
     }
 }
 
