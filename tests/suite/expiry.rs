@@ -21,6 +21,10 @@ fn set_expires(set: &Set, value: &str) {
     );
 }
 
+fn count_writes(proxy: &Proxy) -> usize {
+    proxy.sent().iter().filter(|sent| sent.is_write()).count()
+}
+
 #[test]
 fn a_time_is_written_once_and_kept_until_half_of_it_has_passed() {
     let home = namespace("home");
@@ -32,7 +36,7 @@ fn a_time_is_written_once_and_kept_until_half_of_it_has_passed() {
 
     let proxy = Proxy::transparent();
     set.apply_through(&proxy, &objects, &["--expires=72h"]).expect(0);
-    assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 0);
+    assert_eq!(count_writes(&proxy), 0);
     assert_eq!(expires(&set), first);
 
     // Less than half is left, more than all of it, and no time at all. The run begins and ends on the parent.
@@ -41,7 +45,7 @@ fn a_time_is_written_once_and_kept_until_half_of_it_has_passed() {
         let proxy = Proxy::transparent();
         set.apply_through(&proxy, &objects, &[flag]).expect(0);
         assert_ne!(expires(&set), before, "{flag}");
-        assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 2);
+        assert_eq!(count_writes(&proxy), 2);
     }
     set_expires(&set, "soon");
     set.apply_with(&objects, &["--expires=1h"]).expect(0);
@@ -74,7 +78,7 @@ fn other_commands_keep_the_time_and_an_apply_without_the_flag_removes_it() {
 
     let proxy = Proxy::transparent();
     set.apply_through(&proxy, &both, &[]).expect(0);
-    assert_eq!(proxy.sent().iter().filter(|sent| sent.is_write()).count(), 0);
+    assert_eq!(count_writes(&proxy), 0);
 }
 
 #[test]
@@ -160,10 +164,8 @@ fn a_set_that_is_renewed_before_the_first_delete_is_kept() {
     let proxy = Proxy::before_request(
         |sent| sent.is_write() && sent.path.contains("/secrets/"),
         move || {
-            cluster().patch(
-                &parent,
-                &json!({"metadata": {"annotations": {EXPIRES: "2999-01-01T00:00:00Z"}}}),
-            );
+            let renewed = json!({"metadata": {"annotations": {EXPIRES: "2999-01-01T00:00:00Z"}}});
+            cluster().patch(&parent, &renewed);
         },
     );
     let program = Program::with_kubeconfig(&proxy.kubeconfig());

@@ -135,7 +135,7 @@ fn commands_that_only_read_end_with_a_document_too() {
                 .then_some(())
         });
         running.interrupt();
-        running.wait_for_message("error: interrupted");
+        running.wait_for_message("stopping");
         let run = running.finish().expect(130);
         assert_eq!(run.document()["error"]["exitCode"], 130, "{command:?}");
     }

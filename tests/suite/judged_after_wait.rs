@@ -4,11 +4,22 @@ use serde_json::{Value, json};
 
 use super::depends_on::{after, files, reference, rolled_out};
 use crate::support::{
-    Files, Program, Set, cluster, config_map, custom_resource, definition, deletes_claims, deployment,
-    eventually, fresh, identities, namespace, secret, stateful_set, with,
+    Files, Program, Running, Set, cluster, config_map, custom_resource, definition, deletes_claims,
+    deployment, eventually, fresh, identities, namespace, secret, stateful_set, with,
 };
 
 const READY: [&str; 4] = ["-v", "--wait=0", "--prune-when=ready", "--allow-prune-all"];
+
+/// Starts an `apply`, and returns once it waits for the Deployment.
+fn start_and_wait_for_web(set: &Set, manifests: &Files, flags: &[&str]) -> Running {
+    let mut running = set
+        .command(Program::new(), manifests)
+        .args(flags)
+        .args(["-o", "json"])
+        .start();
+    running.wait_for_message("0 of 1 replicas");
+    running
+}
 
 fn annotate(object: &Value, annotations: &Value) {
     cluster().patch(object, &json!({"metadata": {"annotations": annotations}}));
@@ -39,12 +50,7 @@ fn what_members_need_by_the_end_of_the_wait_is_kept() {
     set.apply(&[old.as_slice(), &[web.clone(), kept.clone()]].concat());
     let wanted = [web.clone()];
     let manifests = files(&wanted);
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(READY)
-        .args(["-o", "json"])
-        .start();
-    running.wait_for_message("0 of 1 replicas");
+    let running = start_and_wait_for_web(&set, &manifests, &READY);
     let [needed, of_kept, marked, of_marked, free] = old.each_ref();
     annotate(&web, &depending(&[needed, &web]));
     annotate(&kept, &depending(&[of_kept]));
@@ -76,11 +82,7 @@ fn what_members_need_after_a_wait_for_a_dependency_is_kept() {
     let web = deployment(&home, "web", 1);
     let dependent = after(config_map(&home, "dependent", "1"), &[&web]);
     let manifests = files(&[member.clone(), web.clone(), dependent.clone()]);
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(["-v", "-o", "json"])
-        .start();
-    running.wait_for_message("0 of 1 replicas");
+    let running = start_and_wait_for_web(&set, &manifests, &["-v"]);
     annotate(&member, &depending(&[&needed]));
     roll_out(&web);
     let run = running.finish().expect(0);
@@ -97,12 +99,7 @@ fn nothing_is_pruned_if_another_run_has_added_a_kind_or_a_namespace_during_the_w
         set.apply(&[keep.clone(), old.clone()]);
         let web = deployment(&home, "web", 1);
         let manifests = files(&[keep.clone(), web.clone()]);
-        let mut running = set
-            .command(Program::new(), &manifests)
-            .args(READY)
-            .args(["-o", "json"])
-            .start();
-        running.wait_for_message("0 of 1 replicas");
+        let running = start_and_wait_for_web(&set, &manifests, &READY);
         let added = if is_of_new_kind {
             secret(&home, "added")
         } else {
@@ -170,12 +167,7 @@ fn a_stateful_set_that_has_come_to_delete_its_claims_is_not_pruned() {
     set.apply(&[web.clone(), database.clone()]);
     let wanted = [web.clone()];
     let manifests = files(&wanted);
-    let mut running = set
-        .command(Program::new(), &manifests)
-        .args(READY)
-        .args(["-o", "json"])
-        .start();
-    running.wait_for_message("0 of 1 replicas");
+    let running = start_and_wait_for_web(&set, &manifests, &READY);
     cluster().patch(&database, &deletes_claims());
     roll_out(&web);
     let run = running.finish().expect(1);
