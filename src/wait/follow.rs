@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
 use super::tracker::has_arrived;
-use super::{Lookup, ObservedStatus, Target};
+use super::{Goal, Lookup, ObservedStatus, Target};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{self, OthersOfKind, StatusRules, Surroundings};
 use crate::model::applyset::ApplySetId;
@@ -39,6 +39,8 @@ pub(super) struct Group {
     followed: Vec<Followed>,
     /// `true` once an object of the kind was found that has a status: its controller reports statuses.
     has_status: Cell<bool>,
+    /// `true` if one look was enough when the group was last followed.
+    has_arrived_at_once: bool,
 }
 
 /// One target, and whether it has reached its goal.
@@ -59,6 +61,7 @@ pub(super) fn group_targets(targets: &[Target]) -> Vec<Group> {
             lookup: target.lookup,
             followed: Vec::new(),
             has_status: Cell::new(false),
+            has_arrived_at_once: false,
         });
         group.followed.push(Followed {
             index,
@@ -84,15 +87,18 @@ pub(super) struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    /// Follows the targets of a group. Returns when all of them have reached their goals.
-    pub(super) async fn follow_group(&self, mut group: Group) {
+    /// Follows the targets of a group. Returns it when all of them have reached their goals.
+    pub(super) async fn follow_group(&self, mut group: Group) -> Group {
         let mut pause = FIRST_PAUSE;
+        group.has_arrived_at_once = true;
+        group.forget_arrivals();
         loop {
             let begun = Instant::now();
             self.look(&mut group).await;
             if group.followed.iter().all(|followed| followed.has_arrived) {
-                return;
+                return group;
             }
+            group.has_arrived_at_once = false;
             let for_server = (begun.elapsed() * PAUSE_PER_LOOK).min(LONGEST_PAUSE);
             sleep(pause.max(for_server)).await;
             pause = (pause * 2).min(LATER_PAUSE);
@@ -181,7 +187,21 @@ impl Follow<'_> {
     }
 }
 
+/// Returns whether all objects were seen at their goals at the same time. What has arrived may leave again while another
+/// group is followed.
+pub(super) fn have_arrived_together(groups: &[Group]) -> bool {
+    groups.len() == 1 || groups.iter().all(|group| group.has_arrived_at_once)
+}
+
 impl Group {
+    /// Forgets which objects have arrived, so that those are read again that are read by their names. What is gone stays
+    /// gone.
+    fn forget_arrivals(&mut self) {
+        for followed in &mut self.followed {
+            followed.has_arrived &= followed.target.goal == Goal::Gone;
+        }
+    }
+
     fn others_of_kind(&self) -> OthersOfKind {
         if self.has_status.get() {
             OthersOfKind::Report

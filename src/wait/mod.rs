@@ -293,16 +293,15 @@ impl Waiting<'_> {
             concurrency: self.concurrency,
             observations,
         };
-        let mut followers: FuturesUnordered<_> = groups
-            .into_iter()
-            .map(|group| follow.follow_group(group))
-            .collect();
+        let followed = groups.into_iter().map(|group| follow.follow_group(group));
+        let mut followers: FuturesUnordered<_> = followed.collect();
+        let mut arrived = Vec::new();
         let deadline = self.deadline.wait_until_over();
         tokio::pin!(deadline);
         let mut next_report = Instant::now() + REPORT_INTERVAL;
         let mut old_failures_count = Some(Instant::now() + OLD_FAILURE);
         let mut first_reasons = Some(Instant::now() + FIRST_REASONS);
-        while !tracker.have_all_arrived() {
+        while !(followers.is_empty() && observed.is_empty()) {
             tokio::select! {
                 biased;
                 () = self.interrupt.wait_until_requested() => return Some(Stop::Interrupted),
@@ -314,7 +313,12 @@ impl Waiting<'_> {
                         sink(Event::Awaited(awaited));
                     }
                 }
-                Some(()) = followers.next(), if !followers.is_empty() => {}
+                Some(group) = followers.next(), if !followers.is_empty() => {
+                    arrived.push(group);
+                    if followers.is_empty() && !follow::have_arrived_together(&arrived) {
+                        followers.extend(arrived.drain(..).map(|group| follow.follow_group(group)));
+                    }
+                }
                 () = wait_until_time_or_forever(old_failures_count) => {
                     old_failures_count = None;
                     tracker.count_old_failures_from_now_on();

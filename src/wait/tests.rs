@@ -192,6 +192,37 @@ async fn an_object_stays_ready_while_one_in_another_namespace_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_ends_when_all_are_ready_at_the_same_time() {
+    let reads = Reads::default();
+    // `one` becomes unready after the first list, while `two`, which is read by its name, is still waited for.
+    let server = reads.build_server(|read, namespace, before| {
+        Some(match read {
+            Read::List => list(&[widget(namespace, "one", &ready(before != 1))]),
+            Read::Get => widget(namespace, "two", &ready(before >= 2)),
+        })
+    });
+    let by_name = Target {
+        lookup: Lookup::Name,
+        ..target("a", "two")
+    };
+    let mut changes = Vec::new();
+    let mut sink = |event: Event| {
+        if let Event::Awaited(awaited) = event {
+            changes.push((awaited.subject.name, awaited.wait_status));
+        }
+    };
+    let targets = vec![target("a", "one"), by_name];
+    let outcome = wait_with(&server, targets, Patience::Unlimited, &mut sink).await;
+    assert_eq!(outcome, Outcome::Arrived);
+    changes.retain(|(name, _)| name == "one");
+    let (arrived, changed) = (WaitStatus::Arrived, WaitStatus::Changed);
+    let of_one = [arrived, changed, arrived].map(|status| ("one".to_owned(), status));
+    assert_eq!(changes, of_one);
+    // Once `two` is ready, both are looked at again, until one look at each is enough.
+    assert_eq!((reads.count(Read::List), reads.count(Read::Get)), (4, 5));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_list_that_takes_long_is_asked_for_less_often() {
     let lists = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&lists);
