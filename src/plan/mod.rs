@@ -69,7 +69,7 @@ pub use existing_objects::{
 };
 pub use graph::{ActionId, Barrier, EdgeKind, Graph};
 pub use judge::Judge;
-pub use member_scope::{MemberScope, MemberScopeUnknown, determine_member_scope};
+pub use member_scope::{MemberScope, determine_member_scope};
 pub use nested_parents::apply_may_remove_record;
 pub use observed::Observed;
 pub use parent_disposition::{ParentDisposition, decide_parent_disposition};

@@ -20,10 +20,12 @@ use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::{Sink, history};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
+use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::set::Set;
 use crate::model::write_settings::DryRun;
 use crate::plan::{MembershipChange, MembershipPlan, MembershipSkip};
-use crate::read::{ClusterState, ListTargets};
+use crate::read::{ClusterState, ListError, ListTargets, METADATA_LIST, list_labeled_objects};
 
 /// Context for carrying out a plan of `adopt`, `move` or `disband`.
 pub struct MembershipExecution<'a> {
@@ -52,10 +54,37 @@ pub struct JoinedSet<'a> {
 }
 
 impl JoinedSet<'_> {
+    /// Finds what the parent of the left set owns in this set, which the members have joined: a member, or the parent.
+    /// The garbage collector would delete it together with the old parent. The owner reference may have been added since
+    /// the plan.
+    pub async fn find_object_owned_by_parent(
+        &self,
+        left: &Set,
+        scope_of_left_set: &ListTargets,
+    ) -> Result<Option<ObjectKey>, ListError> {
+        let ParentWriting {
+            server, set, writing, ..
+        } = self.parent;
+        for targets in self.list_recorded_scopes_after_move(scope_of_left_set) {
+            let members = list_labeled_objects(server, set, &targets, writing.concurrency, METADATA_LIST)
+                .await
+                .map_err(|(_, error)| error)?;
+            if let Some(live) = members
+                .iter()
+                .find(|live| left.is_parent_among_owners(&live.owners))
+            {
+                return Ok(Some(live.key.clone()));
+            }
+        }
+        let found = self.parent.read().await.map_err(ListError::Request)?;
+        let is_owned = found.is_some_and(|found| left.is_parent_among_owners(&found.owners));
+        Ok(is_owned.then(|| set.parent.clone()))
+    }
+
     /// Returns the recorded part of the scope of the set that members have left (`scope_of_left_set`), and of this
     /// set's own scope. They are not merged: that would add the kinds of one in the namespaces of the other, which need
     /// not be listed, and which the user may not be allowed to list.
-    pub fn list_recorded_scopes_after_move(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
+    fn list_recorded_scopes_after_move(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
         let [left, joined] =
             [scope_of_left_set, &self.state.places].map(|targets| self.restrict_to_record(targets));
         if left.covers(&joined) {

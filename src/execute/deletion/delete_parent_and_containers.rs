@@ -83,8 +83,7 @@ impl Execution<'_> {
             aim: ParentAim::Delete,
             joined: None,
             writing: self.parent_writing(),
-            listed_reading: known
-                .latest_listed_reading(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
+            listed: self.record_of_everything_listed(),
             known,
             kept_objects,
             remaining: self.lister_without_containers(

@@ -13,7 +13,6 @@ use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
-use crate::model::set::ParentObject;
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
 use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
@@ -109,11 +108,11 @@ impl Execution<'_> {
         let key = &self.set.parent;
         let parent = self.parent_writing().read().await;
         let parent = parent.map_err(|error| NotJudged::ParentUnread(key.clone(), error))?;
-        let record = parent.as_ref().and_then(record_of);
-        let record = record.ok_or_else(|| NotJudged::ParentLost(key.clone()))?;
-        // The record of the plan lacks kinds that the server does not serve any more. The parent may still name them.
-        let before = self.parent().and_then(record_of).unwrap_or_default();
-        if !before.union(&self.plan.record_during).covers(&record) {
+        let reading = parent.map(|parent| parent.reading);
+        let reading = reading
+            .filter(|reading| reading.recorded().is_some())
+            .ok_or_else(|| NotJudged::ParentLost(key.clone()))?;
+        if reading.records_more_than(&self.record_of_everything_listed()) {
             return Err(NotJudged::RecordWidened(key.clone()));
         }
         let mut places = self.state.places.clone();
@@ -124,10 +123,15 @@ impl Execution<'_> {
         places.add_resources_of_new_kinds(members.iter().map(|object| Arc::clone(&object.resource)));
         Ok(places)
     }
-}
 
-fn record_of(parent: &ParentObject) -> Option<Record> {
-    parent.reading.recorded()?.record()
+    /// Returns the kinds and namespaces that the parent may record without members that this run has not listed.
+    pub(super) fn record_of_everything_listed(&self) -> Record {
+        // The record of the plan lacks kinds that the server does not serve any more. The parent may still name them.
+        let before = self
+            .parent()
+            .and_then(|parent| parent.reading.recorded()?.record());
+        before.unwrap_or_default().union(&self.plan.record_during)
+    }
 }
 
 /// The reason why prunes cannot be judged again, so that nothing more is pruned.

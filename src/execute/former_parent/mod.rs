@@ -2,18 +2,16 @@
 //!
 //! The parent is deleted only when a fresh list finds no member any more, not even one that is being deleted. Until
 //! then the parent records what is left, so that the same command can continue after any interruption. If another run
-//! has written the record since the plan, there may be members outside of the plan's scope: the scope of that record is
-//! listed, too, and the record is not narrowed. If another client has written the parent first, or if a webhook cannot
-//! be called yet, the parent and the members are read again, and the write is decided again.
+//! has widened the record since the plan, there may be members outside of the plan's scope: the run fails, and the next
+//! one lists them. If another client has written the parent first, or if a webhook cannot be called yet, the parent and
+//! the members are read again, and the write is decided again.
 
-mod look_again;
 mod record_what_is_left;
 pub mod wait_until_members_are_gone;
 
 use std::collections::BTreeSet;
 
 use crate::cluster::apiserver::ApiError;
-use crate::cluster::discovery::DiscoveryError;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
@@ -32,8 +30,8 @@ use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
-use crate::plan::{MemberScopeUnknown, ParentDisposition, ReasonToKeep, Remains, decide_parent_disposition};
-use crate::read::{self, ListError, LiveParent, UndeterminedKindError};
+use crate::plan::{ParentDisposition, ReasonToKeep, Remains, decide_parent_disposition};
+use crate::read::{self, ListError, LiveParent};
 
 /// The aim of a run for the parent of a set that it takes objects out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +58,8 @@ pub struct ParentRelease<'a> {
     pub kept_objects: &'a ObjectsKeptInsteadOfDeleted,
     /// The context for listing what is left of the set.
     pub remaining: RemainingLister<'a>,
-    /// What the parent said when the scope in `remaining` was determined.
-    pub listed_reading: Reading,
+    /// The kinds and namespaces that the parent may record without members outside of `remaining`.
+    pub listed: Record,
     /// The part of the record that has to stay: the kinds of it whose members a list may not show.
     pub unlisted: Record,
     /// The field managers whose content does not keep the parent.
@@ -117,12 +115,10 @@ pub enum ReleaseError {
     NotListedWithoutParent(RemainingNotListed),
     #[error("the set's {kept} is kept: {advice}")]
     AnotherRunUnderWay { kept: &'static str, advice: String },
-    #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
-    Discovery(#[from] DiscoveryError),
-    #[error("the set's parent is kept: another run changed its record: {0}")]
-    UndeterminedKind(#[from] UndeterminedKindError),
-    #[error("the set's parent is kept: another run changed its record: {0}")]
-    MemberScope(#[from] MemberScopeUnknown),
+    #[error(
+        "the set's parent is kept: another run has added kinds or namespaces to it; run the same command again"
+    )]
+    RecordWidened,
 }
 
 impl ParentRelease<'_> {
@@ -227,7 +223,9 @@ impl ParentRelease<'_> {
                 .await
                 .map(Some);
         }
-        self.add_scope_of_other_runs(&parent.object).await?;
+        if parent.object.reading.records_more_than(&self.listed) {
+            return Err(ReleaseError::RecordWidened);
+        }
         let disposition =
             decide_parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
         let listing = self.remaining.list_and_await_deletions(&disposition, sink);
@@ -256,7 +254,13 @@ impl ParentRelease<'_> {
             return self.keep_parent_for_remaining(found, None, sink).await.map(Some);
         }
         let written = if self.aim == ParentAim::Delete && disposition == ParentDisposition::Goes {
-            let owned = self.find_owned_in_new_set().await?;
+            let owned = match self.joined {
+                None => None,
+                Some(joined) => joined
+                    .find_object_owned_by_parent(set, &self.remaining.places)
+                    .await
+                    .map_err(ReleaseError::NewSetNotListed)?,
+            };
             if owned.is_some() {
                 return self.keep_parent_for_remaining(found, owned, sink).await.map(Some);
             }

@@ -10,7 +10,6 @@ use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::history::new_running_entry;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::Reading;
 use crate::model::expiry::{EXPIRY_ANNOTATION, Expiry};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
 use crate::model::identity::ObjectKey;
@@ -86,19 +85,6 @@ impl KnownParent {
     /// Returns the id of the run's entry; empty if it has not begun.
     pub fn entry_id(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.id)
-    }
-
-    /// Returns what the parent said when the scope was determined that the plan has listed. `reading_of_plan` is what
-    /// it said when the plan was made.
-    pub fn latest_listed_reading(&self, reading_of_plan: &Reading) -> Reading {
-        // If no other run was at work, this run has widened the record itself, by nothing that the plan has not listed.
-        // Otherwise the other run may have recorded more than the plan has listed.
-        if self.is_shared {
-            reading_of_plan
-        } else {
-            &self.parent.reading
-        }
-        .clone()
     }
 
     /// Forgets the entry of a run whose parent was deleted or is no longer a parent.

@@ -65,6 +65,13 @@ impl Reading {
             Self::NoRecord | Self::Unfinished(_) | Self::Unrecorded(_) | Self::Faulty(_) => None,
         }
     }
+
+    /// Returns whether a parent without faults names kinds or namespaces that this record lacks. A record in the
+    /// deprecated form counts as one that does.
+    pub fn records_more_than(&self, record: &Record) -> bool {
+        self.recorded()
+            .is_some_and(|found| found.record().is_none_or(|found| !record.covers(&found)))
+    }
 }
 
 impl ParentAnnotations {
