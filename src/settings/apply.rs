@@ -255,10 +255,12 @@ fn read_message(apply: &Apply) -> Option<String> {
     (!message.is_empty()).then_some(message)
 }
 
-/// Reads `--expires`. Without the flag, the set does not expire.
+/// Reads `--expires`. Without the flag, the set does not expire. But a saved plan, which shows no such change, keeps the
+/// time.
 fn read_expiry(apply: &Apply) -> Result<Expiry, Error> {
     let Some(text) = &apply.expires else {
-        return Ok(Expiry::Removed);
+        let is_planned = apply.plan.is_some();
+        return Ok(if is_planned { Expiry::Kept } else { Expiry::Removed });
     };
     let time = parse_duration("--expires", text)?;
     if time < Duration::from_secs(1) || time > LONGEST_EXPIRY {

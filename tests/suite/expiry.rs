@@ -82,6 +82,28 @@ fn other_commands_keep_the_time_and_an_apply_without_the_flag_removes_it() {
 }
 
 #[test]
+fn a_saved_plan_keeps_the_time() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply_with(&[config_map(&home, "one", "1")], &["--expires=72h"])
+        .expect(0);
+    let first = expires(&set);
+    let files = Files::new().with("one.yaml", &config_map(&home, "one", "2").to_string());
+    let plan = files.path("plan.json");
+    set.invocation(Program::new(), "diff", &["-f"])
+        .args([
+            files.path("one.yaml").as_os_str(),
+            "--out".as_ref(),
+            plan.as_os_str(),
+        ])
+        .run()
+        .expect(1);
+    let apply = Program::new().args(["apply".as_ref(), "--plan".as_ref(), plan.as_os_str()]);
+    apply.run().expect(0);
+    assert_eq!(expires(&set), first);
+}
+
+#[test]
 fn the_time_is_shown_and_a_value_that_is_none_is_named() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
