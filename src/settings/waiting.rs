@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use k8s_openapi::jiff::SignedDuration;
+
 use crate::cli::{WAIT_WITHOUT_VALUE, WaitFailuresFlag, WaitFlags, WriteFlags};
 use crate::error::Error;
 use crate::model::write_settings::{DryRun, Exclusive, WEBHOOK_PATIENCE, WebhookPatience};
@@ -120,48 +122,20 @@ pub(super) fn read_exclusive(flags: &WriteFlags) -> Result<Exclusive, Error> {
     })
 }
 
-/// Parses a duration in Go's syntax (`1m30s`, `1.5s`, `500ms`). A number without a unit is in seconds.
+/// Parses a duration as Go writes it (`1m30s`, `1.5s`, `500ms`). A number without a unit is in seconds.
 pub(super) fn parse_duration(flag: &str, text: &str) -> Result<Duration, Error> {
-    let invalid = || {
-        Error::usage(
-            format!("{flag} {text:?}: not a duration"),
-            "write a positive duration, such as 30s, 2m or 1h",
-        )
-    };
-    // `parse` would also accept a sign.
-    if text.bytes().all(|byte| byte.is_ascii_digit())
-        && let Ok(seconds) = text.parse::<u32>()
-    {
-        return Ok(Duration::from_secs(u64::from(seconds)));
-    }
-    let mut total = 0.0;
-    let mut remainder = text;
-    while !remainder.is_empty() {
-        let number_end = remainder
-            .find(|character: char| character.is_ascii_alphabetic())
-            .ok_or_else(invalid)?;
-        let (number, after_number) = remainder.split_at(number_end);
-        let unit_end = after_number
-            .find(|character: char| !character.is_ascii_alphabetic())
-            .unwrap_or(after_number.len());
-        let (unit, after_unit) = after_number.split_at(unit_end);
-        let seconds = match unit {
-            "ms" => 0.001,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return Err(invalid()),
-        };
-        // `parse` would also accept a sign, an exponent and `inf`.
-        let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let number: f64 = number.parse().ok().filter(|_| is_number).ok_or_else(invalid)?;
-        total += number * seconds;
-        remainder = after_unit;
-    }
-    Duration::try_from_secs_f64(total)
+    let in_seconds = text
+        .parse::<u32>()
+        .map(|seconds| Duration::from_secs(seconds.into()));
+    in_seconds
         .ok()
-        .filter(|_| !text.is_empty())
-        .ok_or_else(invalid)
+        .or_else(|| Duration::try_from(text.parse::<SignedDuration>().ok()?).ok())
+        .ok_or_else(|| {
+            Error::usage(
+                format!("{flag} {text:?}: not a duration"),
+                "write a positive duration, such as 30s, 2m or 1h",
+            )
+        })
 }
 
 #[cfg(test)]
@@ -184,7 +158,18 @@ mod tests {
                 Duration::from_millis(milliseconds)
             );
         }
-        for text in ["", "s", "-1s", "1d", "1.2.3s", "nans", "99999999999", "1s2"] {
+        for text in [
+            "",
+            "s",
+            "-1s",
+            "1d",
+            "1.2.3s",
+            "nans",
+            "99999999999",
+            "1s2",
+            "1s ago",
+            "-0.5h",
+        ] {
             assert!(parse_duration("--timeout", text).is_err(), "{text:?}");
         }
     }
