@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
-use super::kustomization_secrets::may_message_show_secret;
 use super::source::{STREAM_LIMIT, hide_secrets_in_message};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::format_os_error;
@@ -61,6 +60,9 @@ pub(super) fn is_kustomization_file(path: &Path) -> bool {
 const GROUP: &str = "kustomize.config.k8s.io/";
 
 /// Renders a kustomization: a text of documents divided by `---`.
+///
+/// The error has the message of the program, as `kubectl apply -k` would print it, but without the credentials of URLs.
+/// It may quote lines of the files that the program reads.
 pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
     let kubectl = find_program::kubectl();
     // Each program with its subcommand.
@@ -77,10 +79,6 @@ pub(super) fn render(directory: &str) -> Result<Vec<u8>, Problem> {
         let failure = match run(&mut command) {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
-            Ok(_) if may_message_show_secret(directory) => {
-                "failed: its message is not shown, since it may show a password or a value of a Secret"
-                    .to_owned()
-            }
             Ok((_, _, message)) => format!("failed: {}", hide_secrets_in_message(message.trim(), directory)),
             Err(error) => format!("cannot be started: {}", format_os_error(&error)),
         };

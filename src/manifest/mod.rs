@@ -11,7 +11,6 @@ mod find_files;
 mod hooks;
 #[cfg(test)]
 mod kubectl_corpus_tests;
-mod kustomization_secrets;
 mod kustomize;
 mod line_of_field;
 mod list;
