@@ -18,7 +18,6 @@ mod read_each_manifest;
 mod read_in_parallel;
 mod remote;
 mod source;
-mod url;
 
 use std::fmt;
 use std::io::{self, Read};

@@ -2,7 +2,8 @@
 //!
 //! As kubectl does (`visitor.go` in `k8s.io/cli-runtime/pkg/resource`), [`fetch`] follows ten redirects, tries three
 //! times if the server fails, and sends only the credentials that are in the URL. Unlike kubectl it never follows a
-//! redirect from https to http. URLs may hold passwords and tokens; the display of `Source` leaves them out.
+//! redirect from https to http. The URLs that redirects lead to get no credentials, and have the proxy of the first one.
+//! URLs may hold passwords and tokens; the display of `Source` leaves them out.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -10,13 +11,15 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::uri::Scheme;
 use http::{Response, StatusCode, Uri, header};
+use percent_encoding::percent_decode_str;
+use ureq::config::RedirectAuthHeaders;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body};
 
 use super::error::Problem;
 use super::source::read_stream;
-use super::url::UrlWithCredentials;
 use crate::cluster::apiserver::USER_AGENT;
 use crate::cluster::proxy::{InvalidProxy, Proxy};
 use crate::model::text::format_os_error;
@@ -100,11 +103,11 @@ pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
 }
 
 fn fetch_with_retries_until(url: &str, deadline: Instant) -> Result<Vec<u8>, Problem> {
-    let target = UrlWithCredentials::parse(url)?;
-    let mut agents = Agents::default();
+    let (uri, credentials) = separate_credentials(url)?;
+    let agent = build_agent(&uri)?;
     let mut attempt = 1;
     loop {
-        match follow_redirects(&mut agents, &target, deadline) {
+        match get(&agent, &uri, credentials.as_deref(), deadline).and_then(read_manifest) {
             Err(Problem::Remote(error))
                 if attempt < MAX_ATTEMPTS
                     && error.is_transient()
@@ -116,38 +119,38 @@ fn fetch_with_retries_until(url: &str, deadline: Instant) -> Result<Vec<u8>, Pro
     }
 }
 
-/// HTTP clients, one for each proxy: a redirect may lead to a host that needs another proxy, or none.
-#[derive(Default)]
-struct Agents(Vec<(Option<Proxy>, Agent)>);
-
-impl Agents {
-    /// Returns the client for this URL.
-    fn find_or_build_agent(&mut self, uri: &Uri) -> Result<Agent, RemoteError> {
-        let proxy = Proxy::from_environment(uri)?;
-        if let Some((_, agent)) = self.0.iter().find(|(known, _)| *known == proxy) {
-            return Ok(agent.clone());
-        }
-        let agent = build_agent(proxy.as_ref())?;
-        self.0.push((proxy, agent.clone()));
-        Ok(agent)
-    }
+/// Returns the URL without its credentials, and the credentials as `user:password`, decoded. A user alone has an empty
+/// password.
+fn separate_credentials(address: &str) -> Result<(Uri, Option<Vec<u8>>), RemoteError> {
+    let uri: Uri = address.parse().map_err(|_| RemoteError::Address)?;
+    let authority = uri.authority().ok_or(RemoteError::Address)?.as_str();
+    let Some((credentials, host)) = authority.rsplit_once('@') else {
+        return Ok((uri, None));
+    };
+    let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
+    let decoded = percent_decode_str(user)
+        .chain(*b":")
+        .chain(percent_decode_str(password))
+        .collect();
+    let host_and_port = host.parse().map_err(|_| RemoteError::Address)?;
+    let mut parts = uri.into_parts();
+    parts.authority = Some(host_and_port);
+    let uri = Uri::from_parts(parts).map_err(|_| RemoteError::Address)?;
+    Ok((uri, Some(decoded)))
 }
 
-fn convert_proxy(proxy: &Proxy) -> Result<ureq::Proxy, InvalidProxy> {
-    let setting_name = proxy.setting_name().to_owned();
-    ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { setting_name })
-}
-
-fn build_agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
-    let proxy = proxy.map(convert_proxy).transpose()?;
+fn build_agent(uri: &Uri) -> Result<Agent, RemoteError> {
+    let proxy = Proxy::from_environment(uri)?;
+    let proxy = proxy.as_ref().map(convert_proxy).transpose()?;
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build();
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        // `follow_redirects` follows them, and chooses proxy and credentials for each URL.
-        .max_redirects(0)
+        .https_only(uri.scheme() == Some(&Scheme::HTTPS))
+        .max_redirects(MAX_REDIRECTS)
+        .redirect_auth_headers(RedirectAuthHeaders::Never)
         .proxy(proxy)
         .tls_config(tls)
         .user_agent(USER_AGENT)
@@ -157,54 +160,27 @@ fn build_agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
     Ok(config.into())
 }
 
-/// Requests a URL, and the URLs that redirects lead to.
-fn follow_redirects(
-    agents: &mut Agents,
-    target: &UrlWithCredentials,
+fn convert_proxy(proxy: &Proxy) -> Result<ureq::Proxy, InvalidProxy> {
+    let setting_name = proxy.setting_name().to_owned();
+    ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { setting_name })
+}
+
+fn get(
+    agent: &Agent,
+    uri: &Uri,
+    credentials: Option<&[u8]>,
     deadline: Instant,
-) -> Result<Vec<u8>, Problem> {
-    let mut target = target.clone();
-    for _ in 0..=MAX_REDIRECTS {
-        let response = get(&agents.find_or_build_agent(&target.uri)?, &target, deadline)?;
-        match redirect_location(&response) {
-            Some(location) => target = target.resolve_redirect(&location)?,
-            None => return read_manifest(response),
-        }
-    }
-    Err(RemoteError::Redirects.into())
-}
-
-fn get(agent: &Agent, target: &UrlWithCredentials, deadline: Instant) -> Result<Response<Body>, RemoteError> {
+) -> Result<Response<Body>, Problem> {
     let time_left = deadline.saturating_duration_since(Instant::now());
-    let config = agent.get(&target.uri).config();
-    let mut request = config.timeout_global(Some(time_left)).build();
-    if let Some(credentials) = &target.credentials {
-        request = request.header(
-            header::AUTHORIZATION,
-            format!("Basic {}", STANDARD.encode(credentials)),
-        );
+    let mut request = agent.get(uri).config().timeout_global(Some(time_left)).build();
+    if let Some(credentials) = credentials {
+        let basic = format!("Basic {}", STANDARD.encode(credentials));
+        request = request.header(header::AUTHORIZATION, basic);
     }
-    request.call().map_err(to_remote_error)
+    Ok(request.call().map_err(to_remote_error)?)
 }
 
-/// Returns the Location header of a redirect; `None` if the response is not a redirect.
-fn redirect_location(response: &Response<Body>) -> Option<String> {
-    let is_redirect = matches!(
-        response.status(),
-        StatusCode::MOVED_PERMANENTLY
-            | StatusCode::FOUND
-            | StatusCode::SEE_OTHER
-            | StatusCode::TEMPORARY_REDIRECT
-            | StatusCode::PERMANENT_REDIRECT
-    );
-    if !is_redirect {
-        return None;
-    }
-    let location = response.headers().get(header::LOCATION)?;
-    Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
-}
-
-/// Reads the body of a response that is not a redirect.
+/// Reads the body of a response.
 fn read_manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
     if response.status() != StatusCode::OK {
         return Err(RemoteError::Status(response.status()).into());
@@ -232,6 +208,11 @@ fn to_remote_error(error: ureq::Error) -> RemoteError {
     match error {
         ureq::Error::HostNotFound => RemoteError::NoHost,
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => RemoteError::Address,
+        ureq::Error::RequireHttpsOnly(_) => RemoteError::Unencrypted,
+        ureq::Error::TooManyRedirects => RemoteError::Redirects,
+        ureq::Error::Protocol(_) => {
+            RemoteError::NoAnswer("it is not HTTP, or an invalid redirect".to_owned())
+        }
         ureq::Error::Timeout(_) => RemoteError::NoAnswer("timed out".to_owned()),
         // `io::ErrorKind` has no kind for a host name that does not resolve.
         ureq::Error::Io(error) if error.to_string().contains("failed to lookup address") => {
@@ -275,6 +256,23 @@ mod tests {
         let error = fetched.expect_err("no end of the headers");
         assert_eq!(error.to_string(), "no answer: timed out");
         assert_eq!(received.try_iter().count(), 1);
+    }
+
+    #[test]
+    fn credentials_in_a_url_are_decoded() {
+        for (text, expected) in [
+            ("u:p", "u:p"),
+            ("u:p%40+&=", "u:p@+&="),
+            ("u", "u:"),
+            ("%75:%2540", "u:%40"),
+            ("u:a%3Ab:c", "u:a:b:c"),
+            ("u:100%", "u:100%"),
+        ] {
+            let separated = separate_credentials(&format!("https://{text}@a.b/c?d"));
+            let (uri, credentials) = separated.expect("an address");
+            assert_eq!(credentials.as_deref(), Some(expected.as_bytes()), "{text}");
+            assert_eq!(uri.to_string(), "https://a.b/c?d");
+        }
     }
 
     #[test]

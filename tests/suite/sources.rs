@@ -141,61 +141,44 @@ fn addresses_are_read_over_tls_and_never_without_it_again() {
 const BASIC: &str = "Basic bWU6cEBzcyU=";
 
 #[test]
-fn credentials_of_an_address_stay_with_its_server() {
+fn credentials_of_an_address_are_not_sent_on() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let manifest = text(&home, "a");
     let other = Web::plain(move |_, _| Answer::text(&manifest));
-    let (elsewhere, manifest) = (other.url("/a.yaml"), text(&home, "b"));
-    let (send, absolute) = std::sync::mpsc::channel::<String>();
-    let absolute = std::sync::Mutex::new(absolute);
+    let elsewhere = other.url("/a.yaml");
     let web = Web::plain(move |path, _| match path {
-        "/relative" => Answer::redirect("deeper/../absolute"),
-        "/absolute" => Answer::redirect(
-            &absolute
-                .lock()
-                .expect("one at a time")
-                .recv()
-                .expect("an address"),
-        ),
-        "/b.yaml" => Answer::text(&manifest),
+        "/relative/b" => Answer::redirect("deeper/../absolute"),
         _ => Answer::redirect(&elsewhere),
     });
-    send.send(web.url("/b.yaml")).expect("the server waits");
-    let apply = |path: &str| {
-        let url = web.url_as("m%65:p%40ss%25", path);
-        Program::new()
-            .args(["apply", "web", "-n", &home, "-f", &url])
-            .run()
-    };
-    apply("/relative").expect(0);
-    set.assert_holds(&[config_map(&home, "b", "1")]);
-    let asked = web.asked();
-    let paths: Vec<&str> = asked.iter().map(|asked| asked.path.as_str()).collect();
-    assert_eq!(paths, ["/relative", "/absolute", "/b.yaml"]);
-    for asked in &asked {
-        assert_eq!(asked.authorization.as_deref(), Some(BASIC), "{asked:?}");
-    }
-    apply("/elsewhere").expect(0);
+    let url = web.url_as("m%65:p%40ss%25", "/relative/b");
+    let apply = Program::new().args(["apply", "web", "-n", &home, "-f", &url]);
+    apply.run().expect(0);
     set.assert_holds(&[config_map(&home, "a", "1")]);
-    let asked = other.asked().pop().expect("a request");
-    assert_eq!(asked.authorization, None);
+    let asked: Vec<(String, Option<String>)> = web
+        .asked()
+        .into_iter()
+        .chain(other.asked())
+        .map(|asked| (asked.path, asked.authorization))
+        .collect();
+    let expected = [
+        ("/relative/b", Some(BASIC)),
+        ("/relative/absolute", None),
+        ("/a.yaml", None),
+    ];
+    let expected = expected.map(|(path, basic)| (path.to_owned(), basic.map(str::to_owned)));
+    assert_eq!(asked, expected);
 }
 
 #[test]
-fn the_proxy_is_chosen_for_each_address() {
+fn the_proxy_of_an_address_is_that_of_its_redirects() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let (a, b) = (text(&home, "a"), text(&home, "b"));
-    let here = Web::plain(move |path, _| match path {
-        "/a.yaml" => Answer::text(&a),
-        _ => Answer::redirect("http://manifests.invalid/b.yaml"),
-    });
-    let direct = here.url("/a.yaml");
+    let here = Web::plain(move |_, _| Answer::text(&a));
     let behind = Web::plain(move |path, _| match path {
         "/b.yaml" => Answer::text(&b),
-        "/excepted" => Answer::redirect("http://excepted.invalid/b.yaml"),
-        _ => Answer::redirect(&direct),
+        _ => Answer::redirect("http://elsewhere.invalid/b.yaml"),
     });
     let apply = |url: &str| {
         let tunnel = Tunnel::to(&behind.host());
@@ -211,20 +194,20 @@ fn the_proxy_is_chosen_for_each_address() {
             .collect();
         (run, hosts)
     };
-    // This machine needs no proxy, wherever the way to it began.
-    let (run, hosts) = apply("http://manifests.invalid/here");
+    let (run, hosts) = apply("http://manifests.invalid/a.yaml");
     run.expect(0);
-    assert_eq!(hosts, ["manifests.invalid:80"]);
-    set.assert_holds(&[config_map(&home, "a", "1")]);
-
-    let (run, hosts) = apply(&here.url("/away"));
-    run.expect(0);
-    assert_eq!(hosts, ["manifests.invalid:80"]);
+    assert_eq!(hosts, ["manifests.invalid:80", "elsewhere.invalid:80"]);
     set.assert_holds(&[config_map(&home, "b", "1")]);
 
-    let (run, hosts) = apply("http://manifests.invalid/excepted");
+    // This machine needs no proxy.
+    let (run, hosts) = apply(&here.url("/a.yaml"));
+    run.expect(0);
+    assert_eq!(hosts, Vec::<String>::new());
+    set.assert_holds(&[config_map(&home, "a", "1")]);
+
+    let (run, hosts) = apply("http://excepted.invalid/a.yaml");
     run.expect(2);
-    assert_eq!(hosts, ["manifests.invalid:80"]);
+    assert_eq!(hosts, Vec::<String>::new());
 }
 
 #[test]
