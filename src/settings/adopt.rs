@@ -85,7 +85,7 @@ impl AdoptOptions {
                 ObjectsToAdopt::Inventory(reference, unmarked)
             }
             (None, None) => ObjectsToAdopt::Manifests(
-                read_sources(&adopt.filename, adopt.kustomize.as_deref())?,
+                read_sources(&adopt.filename, adopt.kustomize.as_deref()),
                 read_recursion(adopt.recursive),
             ),
         };

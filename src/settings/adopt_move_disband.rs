@@ -114,7 +114,7 @@ impl MoveOptions {
             Some(selector) => MembersToMove::Labels(check_selector_not_empty(selector)?),
             None if arguments.filename.is_empty() && arguments.kustomize.is_none() => MembersToMove::All,
             None => MembersToMove::Manifests(
-                read_sources(&arguments.filename, arguments.kustomize.as_deref())?,
+                read_sources(&arguments.filename, arguments.kustomize.as_deref()),
                 read_recursion(arguments.recursive),
             ),
         };

@@ -222,7 +222,7 @@ impl ApplyOptions {
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
-            sources: read_sources(&manifests.filename, manifests.kustomize.as_deref())?,
+            sources: read_sources(&manifests.filename, manifests.kustomize.as_deref()),
             recursion: read_recursion(manifests.recursive),
             policy,
             recreate_kinds,

@@ -104,7 +104,7 @@ impl DiffOptions {
 fn read_base(diff: &Diff, sources: &[Source]) -> Result<Vec<Source>, Error> {
     let base = match diff.manifests.kustomize {
         Some(_) => diff.base.iter().map(|name| Source::kustomization(name)).collect(),
-        None => read_sources(&diff.base, None)?,
+        None => read_sources(&diff.base, None),
     };
     if base.contains(&Source::StandardInput) && sources.contains(&Source::StandardInput) {
         return Err(Error::usage(

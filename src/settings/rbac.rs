@@ -48,7 +48,7 @@ impl RbacOptions {
                 },
             });
         }
-        let sources = read_sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?;
+        let sources = read_sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref());
         let (recreate, recreate_kinds) = read_recreate(&rbac.recreate)?;
         Ok(Self {
             sources,
