@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 
-use super::{EarlierAttempts, Status, TooLarge, may_be_from_proxy};
+use super::{EarlierAttempts, Status, may_be_from_proxy};
 use crate::cluster::proxy::Proxy;
 use crate::error::{Error, ErrorKind};
 use crate::model::message::Message;
@@ -70,9 +70,9 @@ pub enum ApiErrorKind {
     /// The request was not sent, because this run could not renew its lease (`write_lease`) in time.
     #[error("not sent: for five minutes, this run could not renew its entry on the set's parent: {0}")]
     LeaseLost(String),
-    /// The answer is larger than this program reads.
-    #[error("the answer of the server is too large: {0}")]
-    TooLarge(TooLarge),
+    /// The answer has more bytes than this.
+    #[error("the answer of the server is too large: more than {} MiB", .0 >> 20)]
+    TooLarge(usize),
     /// The answer is not what the API promises.
     #[error("invalid response from the server: {0}")]
     Unreadable(String),
@@ -178,9 +178,6 @@ impl ApiError {
             "run the same command again once the server answers and you may patch the set's parent".to_owned()
         },
         ApiErrorKind::Credential(_) => "log in again, then run the same command".to_owned(),
-        ApiErrorKind::TooLarge(TooLarge::WithOthers) => {
-            "check that --server is the URL of a Kubernetes API server, or lower --concurrency".to_owned()
-        }
         ApiErrorKind::TooLarge(_) | ApiErrorKind::Unreadable(_) => {
             "check that --server is the URL of a Kubernetes API server".to_owned()
         }

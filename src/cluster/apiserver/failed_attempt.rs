@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::IgnoredAny;
 
 use super::retry::{self, Retry};
-use super::{ApiErrorKind, RequestEffect, Route, Status, TooLarge, UnreachableWebhook};
+use super::{ApiErrorKind, RequestEffect, Route, Status, UnreachableWebhook};
 use crate::model::text::format_os_error;
 
 pub(super) struct FailedAttempt {
@@ -64,7 +64,7 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::Unreadable(what.to_owned()), Retry::Once)
     }
 
-    pub(super) fn for_too_large_answer(limit: TooLarge) -> Self {
+    pub(super) fn for_too_large_answer(limit: usize) -> Self {
         Self::new(ApiErrorKind::TooLarge(limit), Retry::Never)
     }
 

@@ -34,8 +34,8 @@ use tokio::sync::OnceCell;
 use tokio::sync::watch::Sender;
 use tokio::time::Instant;
 
-use answer_body::AnswerMemoryBudget;
-pub use answer_body::{Content, TooLarge};
+pub use answer_body::Content;
+use answer_body::read_within_limit;
 use answer_headers::{ServerClock, read_warning_texts};
 use api_request::RequestEffect;
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, encode_query};
@@ -76,7 +76,6 @@ pub struct ApiServer {
     local_apis: LocalApis,
     /// The name of the user, once the server was asked for it.
     user_name: Arc<OnceCell<Option<String>>>,
-    answer_memory: AnswerMemoryBudget,
     request_timeout: Duration,
     credential: Option<Credential>,
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
@@ -124,7 +123,6 @@ impl ApiServer {
             write_lease: WriteLease::default(),
             local_apis: LocalApis::default(),
             user_name: Arc::default(),
-            answer_memory: AnswerMemoryBudget::default(),
             request_timeout,
             credential: None,
             connection_opener: None,
@@ -324,7 +322,7 @@ impl ApiServer {
             if !may_be_from_proxy(head.status.as_u16()) {
                 self.clock.set_from_date_header(&head.headers);
             }
-            let reading = self.answer_memory.read_within_limits(body, request.answer).await;
+            let reading = read_within_limit(body, request.answer).await;
             let body = reading.map_err(|error| self.note_unusable_body(error, sent))?;
             Ok((head, body))
         };

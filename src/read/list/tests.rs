@@ -9,7 +9,6 @@ use kube::client::Body;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::apiserver::TooLarge;
 use crate::model::resource::Scope;
 
 #[test]
@@ -86,7 +85,7 @@ async fn a_page_that_takes_too_long_is_read_in_smaller_ones() {
 
 #[test]
 fn a_page_is_too_large_if_fewer_objects_may_fit() {
-    let long = ApiErrorKind::TooLarge(TooLarge::Values);
+    let long = ApiErrorKind::TooLarge(1);
     let slow = ApiErrorKind::Timeout {
         address: "https://one".to_owned(),
         limit: Duration::from_mins(1),
