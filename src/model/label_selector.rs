@@ -49,6 +49,11 @@ impl LabelSelector {
         }
     }
 
+    /// Returns whether the selector has no requirement, so that it matches any object.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether the labels or annotations of an object, in JSON, meet all requirements.
     pub fn matches_json(&self, labels: Option<&Value>) -> bool {
         let labels = labels.and_then(Value::as_object).into_iter().flatten();

@@ -326,7 +326,7 @@ fn a_bad_file_is_refused_before_anything_is_written() {
     for (text, expected) in [
         (
             "- paths:\n  - spec\n",
-            "ignore.yaml:2: \"spec\" is not a JSON pointer",
+            "ignore.yaml:1: \"spec\" is not a JSON pointer",
         ),
         (
             "- paths: [/metadata/name]\n",
@@ -334,7 +334,7 @@ fn a_bad_file_is_refused_before_anything_is_written() {
         ),
         (
             "- kind: A\n  jqPathExpressions: [.spec]\n",
-            "ignore.yaml:2: unknown field \"jqPathExpressions\"",
+            "ignore.yaml:1: unknown field `jqPathExpressions`",
         ),
         ("a: [\n", "ignore.yaml"),
     ] {

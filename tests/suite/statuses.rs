@@ -131,7 +131,7 @@ fn rules_of_ones_own_come_first() {
         set.command(Program::new(), &files).args(flags).run()
     };
     let run = apply("wrong.yaml", "--wait").expect(2);
-    assert!(run.stderr.contains("wrong.yaml:3: failed: "), "{}", run.stderr);
+    assert!(run.stderr.contains("wrong.yaml:2: failed: "), "{}", run.stderr);
     assert_eq!(set.live_parent(), None);
     apply("missing.yaml", "--wait").expect(2);
 

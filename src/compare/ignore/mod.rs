@@ -80,14 +80,7 @@ struct IgnoreRule {
     /// The line on which the rule begins.
     line: usize,
     target: RuleTarget,
-    paths: Vec<IgnoredField>,
-}
-
-/// A field of a rule.
-#[derive(Debug, Clone)]
-struct IgnoredField {
-    pointer: Pointer,
-    line: usize,
+    paths: Vec<Pointer>,
 }
 
 impl IgnoreRules {
@@ -121,7 +114,7 @@ impl IgnoreRules {
             usage.matches_object = true;
             let value = value.get_or_insert_with(|| object.object.value());
             for (path, is_found) in rule.paths.iter().zip(&mut usage.found_paths) {
-                let pointer = to_sent_pointer(&path.pointer, object);
+                let pointer = to_sent_pointer(path, object);
                 *is_found |= pointer.is_field_of(value);
                 if !ignored.contains(&pointer) {
                     ignored.push(pointer);
@@ -171,7 +164,7 @@ impl IgnoreRule {
             .iter()
             .zip(&usage.found_paths)
             .filter(|(_, is_found)| !**is_found)
-            .map(|(path, _)| format!("{file}:{}: no matching manifest has {}", path.line, path.pointer))
+            .map(|(path, _)| format!("{file}:{}: no matching manifest has {path}", self.line))
             .collect()
     }
 }

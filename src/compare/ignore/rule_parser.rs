@@ -1,19 +1,17 @@
 //! Reads ignore rules: Flux's `spec.ignore`, as a list, under its name, or in a Kustomization.
 
-use kubernetes_yaml::Node;
 use regex::Regex;
+use serde::Deserialize;
 
 use super::target::{RuleTarget, compile_whole_text_pattern};
-use super::{IgnoreRule, IgnoreRules, IgnoredField};
-use crate::compare::rule_file::{self, Fault, RuleFormat, error_at};
+use super::{IgnoreRule, IgnoreRules};
+use crate::compare::rule_file::{self, Fault, RuleFormat};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::label_selector::{LabelSelector, SelectorError};
 use crate::model::pointer::{Pointer, PointerError};
 
 /// A fault in a file of ignore rules, with its line.
 pub type IgnoreFileError = rule_file::RuleFileError<IgnoreFault>;
-
-type Outcome<T> = Result<T, IgnoreFileError>;
 
 /// The faults of an ignore rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,102 +42,85 @@ const FORMAT: RuleFormat = RuleFormat {
     expected: "a list, or have ignore at the top level or in spec",
 };
 
-pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
+/// A rule of Flux (`IgnoreRule` of kustomize-controller). A rule without a target is for all objects.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a mapping with paths")]
+struct RuleFields {
+    paths: Vec<String>,
+    #[serde(default)]
+    target: Option<TargetFields>,
+}
+
+/// The target of a rule. An empty condition holds for any object.
+#[derive(Default, Deserialize)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    rename_all = "camelCase",
+    expecting = "a mapping with conditions"
+)]
+struct TargetFields {
+    group: String,
+    version: String,
+    kind: String,
+    name: String,
+    namespace: String,
+    label_selector: String,
+    annotation_selector: String,
+}
+
+pub(super) fn read(text: &str) -> Result<IgnoreRules, IgnoreFileError> {
     let mut rules = Vec::new();
-    FORMAT.for_each_rule(text, |item| {
-        rules.push(read_rule(item)?);
+    FORMAT.for_each_rule(text, |line, fields: RuleFields| {
+        if fields.paths.is_empty() {
+            return Err(Fault::Field("a rule without paths".to_owned()));
+        }
+        let paths: Result<_, IgnoreFault> = fields.paths.iter().map(|path| read_path(path)).collect();
+        rules.push(IgnoreRule {
+            line,
+            target: read_target(&fields.target.unwrap_or_default())?,
+            paths: paths?,
+        });
         Ok(())
     })?;
     Ok(IgnoreRules { rules })
 }
 
-/// Reads a rule of Flux (`IgnoreRule` of kustomize-controller). A rule without a target is for all objects.
-fn read_rule(item: &Node) -> Outcome<IgnoreRule> {
-    rule_file::check_no_unknown_field(item, &["paths", "target"], "a rule has paths and target")?;
-    let target = match item.get("target") {
-        None => RuleTarget::default(),
-        Some(target) if target.is_null() => RuleTarget::default(),
-        Some(target) if target.is_mapping() => read_target(target)?,
-        Some(other) => return Err(rule_file::wrong_type(other, "target", "a mapping")),
-    };
-    read_rule_with_paths(item, target)
-}
-
-const TARGET_FIELDS: [&str; 7] = [
-    "group",
-    "version",
-    "kind",
-    "name",
-    "namespace",
-    "labelSelector",
-    "annotationSelector",
-];
-
-fn read_target(target: &Node) -> Outcome<RuleTarget> {
-    rule_file::check_no_unknown_field(
-        target,
-        &TARGET_FIELDS,
-        "a target has group, version, kind, name, namespace, labelSelector and annotationSelector",
-    )?;
-    Ok(RuleTarget {
-        group: read_pattern(target, "group")?,
-        version: read_pattern(target, "version")?,
-        kind: read_pattern(target, "kind")?,
-        name: read_pattern(target, "name")?,
-        namespace: read_pattern(target, "namespace")?,
-        labels: read_selector(target, "labelSelector")?,
-        annotations: read_selector(target, "annotationSelector")?,
-    })
-}
-
-/// Reads a label selector; `None` if it is missing or empty, so that it matches any object.
-fn read_selector(target: &Node, field: &str) -> Outcome<Option<LabelSelector>> {
-    match rule_file::read_string(target, field)? {
-        None | Some("") => Ok(None),
-        Some(text) => LabelSelector::parse(text)
-            .map(Some)
-            .map_err(|error| error_at_field(target, field, error.into())),
+fn read_path(path: &str) -> Result<Pointer, IgnoreFault> {
+    let pointer = Pointer::parse(path)?;
+    match reason_not_to_ignore(&pointer) {
+        None => Ok(pointer),
+        Some(reason) => Err(IgnoreFault::Never {
+            path: path.to_owned(),
+            reason,
+        }),
     }
+}
+
+fn read_target(target: &TargetFields) -> Result<RuleTarget, IgnoreFault> {
+    Ok(RuleTarget {
+        group: read_pattern("group", &target.group)?,
+        version: read_pattern("version", &target.version)?,
+        kind: read_pattern("kind", &target.kind)?,
+        name: read_pattern("name", &target.name)?,
+        namespace: read_pattern("namespace", &target.namespace)?,
+        labels: LabelSelector::parse(&target.label_selector)?,
+        annotations: LabelSelector::parse(&target.annotation_selector)?,
+    })
 }
 
 /// Reads a condition that is a regular expression for the whole text; `None` if any text meets it.
-fn read_pattern(target: &Node, field: &'static str) -> Outcome<Option<Regex>> {
-    let pattern = rule_file::read_string(target, field)?.filter(|pattern| !pattern.is_empty());
-    let compiled = pattern.map(|pattern| {
-        compile_whole_text_pattern(pattern).map_err(|reason| {
-            let pattern = pattern.to_owned();
-            let fault = IgnoreFault::Pattern {
-                field,
-                pattern,
-                reason,
-            };
-            error_at_field(target, field, fault)
+fn read_pattern(field: &'static str, pattern: &str) -> Result<Option<Regex>, IgnoreFault> {
+    if pattern.is_empty() {
+        return Ok(None);
+    }
+    compile_whole_text_pattern(pattern)
+        .map(Some)
+        .map_err(|reason| IgnoreFault::Pattern {
+            field,
+            pattern: pattern.to_owned(),
+            reason,
         })
-    });
-    compiled.transpose()
-}
-
-/// Reads the paths of a rule, and returns the rule.
-fn read_rule_with_paths(item: &Node, target: RuleTarget) -> Outcome<IgnoreRule> {
-    let mut paths = Vec::new();
-    for (text, node) in rule_file::read_strings(item, "paths")? {
-        let pointer =
-            Pointer::parse(text).map_err(|error| error_at(node, Fault::Rule(IgnoreFault::Pointer(error))))?;
-        if let Some(reason) = reason_not_to_ignore(&pointer) {
-            let path = text.to_owned();
-            return Err(error_at(node, Fault::Rule(IgnoreFault::Never { path, reason })));
-        }
-        let line = node.position().line();
-        paths.push(IgnoredField { pointer, line });
-    }
-    if paths.is_empty() {
-        return Err(error_at(item, Fault::Missing("paths")));
-    }
-    Ok(IgnoreRule {
-        line: item.position().line(),
-        target,
-        paths,
-    })
 }
 
 /// Returns whether a rule may ignore the field.
@@ -166,9 +147,4 @@ fn reason_not_to_ignore(pointer: &Pointer) -> Option<&'static str> {
         }
         _ => None,
     }
-}
-
-/// Returns an error about the value of a field, or about the rule if the field is missing.
-fn error_at_field(item: &Node, field: &str, fault: IgnoreFault) -> IgnoreFileError {
-    error_at(item.get(field).unwrap_or(item), Fault::Rule(fault))
 }

@@ -13,8 +13,8 @@ pub(super) struct RuleTarget {
     pub(super) kind: Option<Regex>,
     pub(super) name: Option<Regex>,
     pub(super) namespace: Option<Regex>,
-    pub(super) labels: Option<LabelSelector>,
-    pub(super) annotations: Option<LabelSelector>,
+    pub(super) labels: LabelSelector,
+    pub(super) annotations: LabelSelector,
 }
 
 impl RuleTarget {
@@ -34,16 +34,12 @@ impl RuleTarget {
     }
 
     fn selectors_match(&self, object: &DesiredObject) -> bool {
-        if self.labels.is_none() && self.annotations.is_none() {
+        if self.labels.is_empty() && self.annotations.is_empty() {
             return true;
         }
         let metadata = object.object.metadata();
-        let matches = |selector: &Option<LabelSelector>, field| {
-            selector
-                .as_ref()
-                .is_none_or(|selector| selector.matches_json(metadata.get(field)))
-        };
-        matches(&self.labels, "labels") && matches(&self.annotations, "annotations")
+        self.labels.matches_json(metadata.get("labels"))
+            && self.annotations.matches_json(metadata.get("annotations"))
     }
 }
 

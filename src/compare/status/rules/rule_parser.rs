@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use kubernetes_yaml::Node;
+use serde::Deserialize;
 
 use super::expression::ExpressionError;
 use super::{Clause, KindRule, RuleOrigin, RuleSet};
-use crate::compare::rule_file::{self, Fault, RuleFormat, error_at};
+use crate::compare::rule_file::{self, Fault, RuleFormat};
 
 /// A fault in a file of status rules, with its line.
 pub type RuleFileError = rule_file::RuleFileError<RuleFault>;
@@ -60,6 +60,25 @@ pub(super) enum Compilation {
     WhenNeeded,
 }
 
+/// A rule of Flux (`CustomHealthCheck` of kustomize-controller).
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "camelCase",
+    expecting = "a mapping with apiVersion and current"
+)]
+struct RuleFields {
+    api_version: String,
+    /// Empty if the rule is for all kinds of the group.
+    #[serde(default)]
+    kind: String,
+    current: String,
+    #[serde(default)]
+    in_progress: Option<String>,
+    #[serde(default)]
+    failed: Option<String>,
+}
+
 /// Reads a rule file. `origin` makes the origin of a rule of its line and its target (`Certificate.cert-manager.io`).
 pub(super) fn read(
     text: &str,
@@ -68,80 +87,48 @@ pub(super) fn read(
 ) -> Result<RuleSet, RuleFileError> {
     let mut rules = RuleSet::default();
     let mut lines_of_targets = BTreeMap::new();
-    FORMAT.for_each_rule(text, |item| {
-        let (group, rule) = read_rule(item, &origin, compilation)?;
-        let target = describe_target(&group, rule.kind.as_deref());
-        let line = item.position().line();
+    FORMAT.for_each_rule(text, |line, fields: RuleFields| {
+        let group = read_group(&fields.api_version)?;
+        let kind = Some(fields.kind).filter(|kind| !kind.is_empty());
+        let target = describe_target(&group, kind.as_deref());
         if let Some(line) = lines_of_targets.insert(target.clone(), line) {
-            return Err(error_at(item, Fault::Rule(RuleFault::Duplicate { target, line })));
+            return Err(RuleFault::Duplicate { target, line }.into());
         }
+        let in_progress = fields.in_progress.as_deref();
+        let failed = fields.failed.as_deref();
+        let rule = KindRule {
+            kind,
+            origin: origin(line, &target),
+            in_progress: in_progress
+                .map(|text| read_clause("inProgress", text, compilation))
+                .transpose()?,
+            failed: failed
+                .map(|text| read_clause("failed", text, compilation))
+                .transpose()?,
+            current: read_clause("current", &fields.current, compilation)?,
+        };
         rules.by_group.entry(group).or_default().push(rule);
         Ok(())
     })?;
     Ok(rules)
 }
 
-const FIELDS: [&str; 5] = ["apiVersion", "kind", "current", "inProgress", "failed"];
-
-/// Reads a rule, and returns the API group that it is for with it.
-fn read_rule(
-    item: &Node,
-    origin: &impl Fn(usize, &str) -> RuleOrigin,
-    compilation: Compilation,
-) -> Result<(String, KindRule), RuleFileError> {
-    rule_file::check_no_unknown_field(
-        item,
-        &FIELDS,
-        "a rule has apiVersion, kind, current, inProgress and failed",
-    )?;
-    let Some(api_version) = rule_file::read_string(item, "apiVersion")? else {
-        return Err(error_at(item, Fault::Missing("apiVersion")));
-    };
-    // A rule is for all versions of its group. `v1` is the core group, whose name is empty.
-    let group = match api_version.rsplit_once('/') {
-        Some((group, _)) => group.to_owned(),
-        None if api_version.starts_with('v') => String::new(),
-        None => {
-            return Err(error_at(
-                item,
-                Fault::Rule(RuleFault::NoGroup(api_version.to_owned())),
-            ));
-        }
-    };
-    let kind = rule_file::read_string(item, "kind")?.filter(|kind| !kind.is_empty());
-    let Some(current) = read_clause(item, "current", compilation)? else {
-        return Err(error_at(item, Fault::Missing("current")));
-    };
-    let target = describe_target(&group, kind);
-    let rule = KindRule {
-        kind: kind.map(str::to_owned),
-        origin: origin(item.position().line(), &target),
-        in_progress: read_clause(item, "inProgress", compilation)?,
-        failed: read_clause(item, "failed", compilation)?,
-        current,
-    };
-    Ok((group, rule))
+/// Returns the group of an API version: a rule is for all versions of its group. `v1` is the core group, whose name is
+/// empty.
+fn read_group(api_version: &str) -> Result<String, RuleFault> {
+    match api_version.rsplit_once('/') {
+        Some((group, _)) => Ok(group.to_owned()),
+        None if api_version.starts_with('v') => Ok(String::new()),
+        None => Err(RuleFault::NoGroup(api_version.to_owned())),
+    }
 }
 
-/// Reads a field that holds an expression; `None` if the rule does not have the field.
-fn read_clause(
-    item: &Node,
-    field: &'static str,
-    compilation: Compilation,
-) -> Result<Option<Clause>, RuleFileError> {
-    let Some(expression) = rule_file::read_string(item, field)? else {
-        return Ok(None);
-    };
-    if compilation == Compilation::Now
-        && let Err(error) = super::Expression::compile(expression)
-    {
-        let node = item.get(field).unwrap_or(item);
-        return Err(error_at(
-            node,
-            Fault::Rule(RuleFault::Expression { field, error }),
-        ));
+/// Reads the expression of a field.
+fn read_clause(field: &'static str, text: &str, compilation: Compilation) -> Result<Clause, RuleFault> {
+    if compilation == Compilation::Now {
+        super::Expression::compile(text).map_err(|error| RuleFault::Expression { field, error })?;
     }
-    Ok(Some(Clause::new(expression)))
+    Ok(Clause::new(text))
 }
 
 /// Returns the kind and group that a rule is for, as in `Certificate.cert-manager.io`; the group alone if the rule is

@@ -34,16 +34,16 @@ fn errors_have_their_line() {
         ("kind: Kustomization\nspec: {}".to_owned(), None, "no rules"),
         ("[]".to_owned(), None, "no rules"),
         ("healthCheckExprs: 5".to_owned(), Some(1), "not a list"),
-        ("- just text".to_owned(), Some(1), "not a mapping"),
+        ("- just text".to_owned(), Some(1), "expected a mapping"),
         (
             "- kind: Widget\n  current: 'true'".to_owned(),
             Some(1),
-            "without apiVersion",
+            "missing field `apiVersion`",
         ),
         (
             "- apiVersion: example.com/v1".to_owned(),
             Some(1),
-            "without current",
+            "missing field `current`",
         ),
         (
             "- apiVersion: widgets\n  current: 'true'".to_owned(),
@@ -52,8 +52,8 @@ fn errors_have_their_line() {
         ),
         (
             format!("- {good}\n  curent: x"),
-            Some(4),
-            "unknown field \"curent\"",
+            Some(1),
+            "unknown field `curent`",
         ),
         (
             format!("- {good}\n- {good}"),
@@ -62,13 +62,13 @@ fn errors_have_their_line() {
         ),
         (
             "- apiVersion: example.com/v1\n  current: true".to_owned(),
-            Some(2),
-            "not a string",
+            Some(1),
+            "expected a string",
         ),
-        (format!("- {good}\n  failed: 'status.'"), Some(4), "failed: "),
+        (format!("- {good}\n  failed: 'status.'"), Some(1), "failed: "),
         (
             format!("- {good}\n  inProgress: oops(status)"),
-            Some(4),
+            Some(1),
             "no such function \"oops\"",
         ),
         ("- a: [".to_owned(), None, "1:"),
