@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_unwritten_objects};
 pub use deletion::set::field_managers_not_keeping_parent;
-pub use dry_run::{AfterFailure, ParentPrediction, Prediction, RedefinedKinds};
+pub use dry_run::{AfterFailure, ParentPrediction, Prediction};
 pub use former_parent::ParentAim;
 pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
 pub use interrupt::{Interrupt, InterruptCause, Urgency};
@@ -78,8 +78,6 @@ pub struct Execution<'a> {
     pub dependencies: Option<&'a dyn WaitsForDependencies>,
     /// The notes about what writes wait for.
     pub wait_notes: &'a WaitNotes,
-    /// The kinds whose CRDs this run changes, as far as dry runs have found out.
-    pub redefined_kinds: &'a RedefinedKinds,
 }
 
 /// Receives the events of a run.

@@ -8,7 +8,6 @@ mod migration;
 mod owned_fields;
 mod owners_of_invalid_fields;
 mod replicas;
-mod stale_fields;
 mod unusable_versions;
 
 pub use applyset_metadata::add_live_applyset_metadata;
@@ -28,7 +27,6 @@ pub use owned_fields::{
 };
 pub use owners_of_invalid_fields::owners_if_only_others;
 pub use replicas::{ReplicasPath, dropped_replicas};
-pub use stale_fields::{remove_stale_fields, replace_own_entry_and_keep_former};
 pub use unusable_versions::{managed_fields_with_usable_versions, may_have_unusable_version};
 
 use crate::model::applyset::Tooling;

@@ -1,4 +1,5 @@
-//! Predicts what a server-side apply makes of an object, from the live object alone, for users who may only read.
+//! Predicts what a server-side apply makes of an object, from the live object alone: for users who may only read, and
+//! for applies of which no dry run shows the result.
 //!
 //! It follows structured-merge-diff v6 (`merge/update.go`, `Apply`): the manifest is merged into the live object;
 //! what our manager has applied before, and no manager owns any more, is removed; and a value that changes is in
@@ -6,7 +7,7 @@
 //! kinds, the definition of a custom resource, and otherwise what managedFields show.
 //!
 //! Only the server knows the rest: defaults of built-in kinds, validation, admission, and conversion between versions.
-//! So a prediction is shown, and never decides what is written.
+//! So a prediction is shown, or sent to the server as a dry run, and never decides alone what is written.
 
 mod given_up_fields;
 mod merge;
@@ -37,6 +38,8 @@ pub struct PredictedApply {
     pub conflicts: Vec<PredictedConflict>,
     /// The reason why an apply may have another result; `None` if the types and owners are known.
     pub doubt: Option<Doubt>,
+    /// True if the apply removes fields that our manager owns and the manifest lacks.
+    pub gives_up_fields: bool,
 }
 
 /// The reason why a prediction may be wrong.
@@ -104,6 +107,7 @@ pub fn predict_apply(
     PredictedApply {
         doubt: find_doubt(&metadata, manager, api_version, &merge, &removed_paths),
         conflicts: owners.conflicts(&merge.changed),
+        gives_up_fields: !removed_paths.is_empty(),
         object,
     }
 }

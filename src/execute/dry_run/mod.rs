@@ -5,17 +5,17 @@
 
 mod answer;
 mod applies;
-mod by_merge;
 mod deletions;
-mod read_only;
+mod from_live;
+mod not_sendable;
 mod recreation;
 mod request;
 pub mod run;
 
 use answer::{is_inconclusive, may_be_schema_violation, parse_object, without_managed_field_times};
 use applies::PredictedApplies;
-pub use by_merge::RedefinedKinds;
 use deletions::predict_not_pruned;
+use from_live::PredictedDefinitions;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +36,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Apply, ApplyAction, Detachment, Graph, LiveMembership, Plan, Risk};
-use crate::read::{self, Definitions};
+use crate::read;
 
 /// Prediction for one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,7 +178,7 @@ impl Execution<'_> {
         }
     }
 
-    async fn predict_apply(&self, apply: &Apply, definitions: &Definitions) -> Prediction {
+    async fn predict_apply(&self, apply: &Apply, definitions: &PredictedDefinitions) -> Prediction {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(
             &object.key,
@@ -190,15 +190,15 @@ impl Execution<'_> {
                 Prediction::failed(subject, self.terminating_error(object))
             }
             (LiveMembership::Terminating, _) => self.predict_recreation_of_terminating(object, subject).await,
-            (membership, _) if self.must_not_be_sent_yet(object) => {
-                self.predict_by_merge(object, subject, membership, None).await
-            }
-            (membership, DryRun::Client) => {
-                self.predict_from_live(object, subject, membership, definitions)
-                    .await
-            }
-            (membership, DryRun::Server | DryRun::None) => {
-                self.predict_on_server(object, subject, membership).await
+            (membership, dry_run) => {
+                let unvalidated = self.reason_not_to_send_yet(object);
+                if dry_run == DryRun::Client || unvalidated.is_some() {
+                    self.predict_from_live(object, subject, membership, definitions, unvalidated, None)
+                        .await
+                } else {
+                    self.predict_on_server(object, subject, membership, definitions)
+                        .await
+                }
             }
         };
         prediction.outcome.source = Some(object.position.clone());
@@ -217,6 +217,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         live_membership: &LiveMembership,
+        definitions: &PredictedDefinitions,
     ) -> Prediction {
         // Most objects that are not members do not exist yet, so they are read only if the dry run finds them.
         let mut live = match live_membership {
@@ -231,9 +232,15 @@ impl Execution<'_> {
         let reply = match self.dry_run_until_live_matches(&mut live, object, dry_run).await {
             Ok(reply) => reply,
             // The server validates the dry run by the former schema of a CRD that the run changes.
-            Err(error) if may_be_schema_violation(&error) && self.is_kind_redefined_by_run(object).await => {
+            Err(error)
+                if may_be_schema_violation(&error)
+                    && self
+                        .is_redefined_by_run(&object.key.group_kind, definitions)
+                        .await =>
+            {
+                let unvalidated = Some("its CustomResourceDefinition changes in the same run");
                 return self
-                    .predict_by_merge(object, subject, live_membership, live)
+                    .predict_from_live(object, subject, live_membership, definitions, unvalidated, live)
                     .await;
             }
             Err(error) => {
@@ -250,9 +257,9 @@ impl Execution<'_> {
             }
         };
         let by_apply = parse_object(&reply);
-        if let (None, Some(live), Some(applied)) = (&after_migration, &live, &by_apply) {
+        if let (None, Some(live), Some(_)) = (&after_migration, &live, &by_apply) {
             after_migration = self
-                .predict_without_stale_fields(object, live_membership, live, applied)
+                .predict_without_given_up_fields(object, live_membership, live)
                 .await;
         }
         let is_migrated = after_migration.is_some();

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::Prediction;
 use super::answer::parse_object;
-use super::by_merge::merged_with_manifest;
 use crate::cluster::apiserver::ApiError;
+use crate::compare::prediction::predict_creation;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::CANNOT_BE_DELETED;
@@ -94,12 +94,10 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the object as the server would create it; if the dry run fails or cannot be sent, the manifest merged
-    /// into the live object. UID, creation time and status are those of the live object, so that they do not show as
+    /// Returns the object as the server would create it; if the dry run fails or cannot be sent, as an apply
+    /// would leave the live object. UID, creation time and status are those of the live object, so that they do not show as
     /// differences.
     async fn predict_creation(&self, object: &DesiredObject, live: Option<&Value>) -> Value {
-        let nothing = json!({});
-        let live = live.unwrap_or(&nothing);
         let name = stand_in_name(&object.key.name);
         let mut metadata = object.object.metadata();
         metadata.insert("name".to_owned(), json!(name));
@@ -116,8 +114,13 @@ impl Execution<'_> {
             None
         };
         let Some(mut created) = reply.as_ref().and_then(parse_object) else {
-            return merged_with_manifest(live, &object.object.value());
+            return match live {
+                Some(live) => self.predict_apply_of_owned(live, object, None).object,
+                None => predict_creation(&object.object.value(), None),
+            };
         };
+        let nothing = json!({});
+        let live = live.unwrap_or(&nothing);
         let uid_of = |object: &Value| object.pointer("/metadata/uid")?.as_str().map(str::to_owned);
         replace_in_string_values(&mut created, &name, &object.key.name);
         if let (Some(new), Some(old)) = (uid_of(&created), uid_of(live)) {

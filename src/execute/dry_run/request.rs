@@ -5,13 +5,12 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::answer::{have_same_version, parse_object};
-use super::by_merge::merged_with_manifest;
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
+use crate::compare::changes::CrdVersion;
 use crate::compare::diff;
-use crate::compare::ignore::{self, BodyPurpose};
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
+use crate::compare::prediction::PredictedApply;
 use crate::execute::Execution;
-use crate::execute::members::apply_with_live_fields::with_managed_fields_migrated;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::plan::LiveMembership;
@@ -74,22 +73,29 @@ impl Execution<'_> {
     }
 
     /// Predicts the object after the run has migrated the fields of a former owner, so that its apply removes those
-    /// that the manifest does not have. `applied` is the object by a dry run of the apply alone. `None` if the
-    /// migration makes no difference.
+    /// that the manifest does not have. A dry run of the apply alone does not show that. `None` if it removes none.
     ///
     /// A removed field may have a default. The server fills it in, in a dry run of a patch that removes the fields.
-    pub(super) async fn predict_without_stale_fields(
+    pub(super) async fn predict_without_given_up_fields(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         live: &Value,
-        applied: &Value,
     ) -> Option<Value> {
         let former = self.migration_from_former_owners(live_membership);
-        let secret = object.is_secret().then_some(live);
-        let without = ownership::remove_stale_fields(applied, secret, &former)?;
-        let with_defaults = self.dry_run_patch(object, live, &without).await.ok();
-        with_defaults.as_ref().and_then(parse_object).or(Some(without))
+        let kind = &object.key.group_kind;
+        ownership::migrated_managed_fields_of_kind(kind, &live["metadata"], &former)?;
+        let predicted = self
+            .predict_apply_after_migration(object, live_membership, live)
+            .await;
+        if !predicted.gives_up_fields {
+            return None;
+        }
+        let with_defaults = self.dry_run_patch(object, live, &predicted.object).await.ok();
+        with_defaults
+            .as_ref()
+            .and_then(parse_object)
+            .or(Some(predicted.object))
     }
 
     /// Predicts an object whose apply the server has refused with `error`, if the run can apply it once it has
@@ -112,41 +118,41 @@ impl Execution<'_> {
                 .await
                 .ok()?;
         }
-        let live = live.as_ref()?;
+        let mut migrated = live.clone()?;
         if is_of_version {
-            self.managed_fields_in_usable_versions(object, &live["metadata"])
+            migrated["metadata"]["managedFields"] = self
+                .managed_fields_in_usable_versions(object, &migrated["metadata"])
                 .await
                 .ok()??;
         } else {
             ownership::migrated_managed_fields(
-                &live["metadata"],
+                &migrated["metadata"],
                 &self.migration_from_former_owners(live_membership),
             )?;
         }
-        self.predict_after_migration(object, live_membership, live).await
+        let predicted = self
+            .predict_apply_after_migration(object, live_membership, &migrated)
+            .await;
+        self.dry_run_patch(object, &migrated, &predicted.object)
+            .await
+            .ok()
     }
 
     /// Predicts an object that is applied after its managed fields are rewritten. A dry run of the apply cannot show
     /// that: the server refuses the manifest together with the fields of the former owner, such as a Service with the
-    /// former port and a new one of the same name. So the manifest is merged into the live object here, and sent as a
-    /// dry run of a patch. Lists are those of the manifest, without items that others have added. `None` if the server
-    /// refuses the patch, too.
-    async fn predict_after_migration(
+    /// former port and a new one of the same name. So the apply is predicted here. The caller sends what is predicted as
+    /// a dry run of a patch.
+    async fn predict_apply_after_migration(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         live: &Value,
-    ) -> Option<Reply> {
-        let former = self.migration_from_former_owners(live_membership);
-        let migrated = with_managed_fields_migrated(live.clone(), &former);
-        let manifest =
-            ignore::desired_body_with_live_values(object, &migrated, former.manager, BodyPurpose::Send)
-                .value();
-        let mut applied = merged_with_manifest(live, &manifest);
-        ownership::replace_own_entry_and_keep_former(&mut applied["metadata"], &former, &manifest);
-        let secret = object.is_secret().then_some(live);
-        let without = ownership::remove_stale_fields(&applied, secret, &former).unwrap_or(applied);
-        self.dry_run_patch(object, live, &without).await.ok()
+    ) -> PredictedApply {
+        let definition = self.read_definition_if_custom(&object.resource).await;
+        let definition = definition
+            .as_ref()
+            .and_then(|definition| CrdVersion::from_definition(definition, &object.resource.version));
+        self.predict_apply_over(live, object, live_membership, definition)
     }
 
     /// Returns the managers from which the run takes fields of this object: client-side apply, and for a member, the

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use super::answer::{is_inconclusive, parse_object};
-use super::by_merge::merged_with_manifest;
 use super::{AfterFailure, ParentPrediction, Prediction};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
@@ -64,17 +63,8 @@ impl Execution<'_> {
             return Ok(Some(ParentPrediction::default()));
         }
         let mut live = read::read_object(self.server, &manifest.resource, &manifest.key).await?;
-        if self.writing.dry_run == DryRun::Client {
+        if self.writing.dry_run == DryRun::Client || self.has_unknown_value(manifest) {
             return Ok(Some(self.predict_parent_from_live(manifest, live).await));
-        }
-        if self.has_unknown_value(manifest) {
-            let value = manifest.object.value();
-            let predicted = live.as_ref().map(|live| merged_with_manifest(live, &value));
-            return Ok(Some(ParentPrediction {
-                predicted: Some(predicted.unwrap_or(value)),
-                live,
-                error: None,
-            }));
         }
         let parent = self.parent_writing();
         let dry_run = async || parent.dry_run_manifest(manifest).await;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::prompt;
 use super::Base;
-use crate::execute::{Execution, Interrupt, RedefinedKinds, WaitNotes};
+use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -33,7 +33,6 @@ pub struct Prepared {
     pub base: Option<Base>,
     /// The notes about what writes wait for, which are not reported yet.
     wait_notes: WaitNotes,
-    redefined_kinds: RedefinedKinds,
     /// The server's answer whether the user is an administrator, if it was asked.
     pub user: Administrator,
 }
@@ -60,7 +59,6 @@ impl Prepared {
             manifests: Vec::new(),
             base: None,
             wait_notes: WaitNotes::default(),
-            redefined_kinds: RedefinedKinds::default(),
             user: Administrator::NotAsked,
         }
     }
@@ -92,7 +90,6 @@ impl Prepared {
             waits: None,
             dependencies: None,
             wait_notes: &self.wait_notes,
-            redefined_kinds: &self.redefined_kinds,
         }
     }
 }

@@ -7,7 +7,7 @@ use super::predict_parent;
 use crate::compare::diff::Difference;
 use crate::error::Error;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::{AfterFailure, Execution, ParentPrediction, Prediction, RedefinedKinds, Sink};
+use crate::execute::{AfterFailure, Execution, ParentPrediction, Prediction, Sink};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::plan::{Apply, Plan, Pruning, Refusal};
@@ -89,7 +89,6 @@ async fn predict_applies(
     let execution = Execution {
         desired,
         plan: &plan,
-        redefined_kinds: &RedefinedKinds::default(),
         ..prepared.execution(&interrupt)
     };
     let mut predicted = Vec::new();

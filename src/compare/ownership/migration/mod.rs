@@ -167,17 +167,6 @@ pub fn patch_to_replace_managed_fields(entries: &Value, metadata: &Value) -> Val
     ])
 }
 
-/// Returns entries with the fields of `data` that a run is about to own because they were applied as `stringData`.
-pub(super) fn string_data_entries(metadata: &Value, former: &OwnershipMigration) -> Vec<Value> {
-    entries(metadata)
-        .iter()
-        .filter(|entry| is_apply_of(entry, former.manager) || has_fields_that_move(entry, former))
-        .filter_map(|entry| entry["fieldsV1"].get(STRING_DATA))
-        .filter(|keys| keys.as_object().is_some_and(|keys| !keys.is_empty()))
-        .map(|keys| json!({"fieldsV1": {"f:data": keys}}))
-        .collect()
-}
-
 /// Turns the fields of `stringData` in an entry into fields of `data`. Returns whether the entry had `stringData`.
 fn move_string_data_in_entry(entry: &mut Value) -> bool {
     let Some(fields) = entry["fieldsV1"].as_object_mut() else {
@@ -197,7 +186,7 @@ fn move_string_data_in_entry(entry: &mut Value) -> bool {
 }
 
 /// Returns whether fields of this entry move.
-pub(super) fn has_fields_that_move(entry: &Value, former: &OwnershipMigration) -> bool {
+fn has_fields_that_move(entry: &Value, former: &OwnershipMigration) -> bool {
     let is_applied_by_tool = former
         .tool
         .is_some_and(|tool| tool != former.manager && is_apply_of(entry, tool));
@@ -245,7 +234,7 @@ fn has_something_to_move(entry: &Value) -> bool {
 
 /// Removes the fields that stay with their owner from an entry, and returns them as a field set; `None` if there are
 /// none.
-pub(super) fn take_fields_that_stay(entry: &mut Value, last_applied: LastAppliedTreatment) -> Option<Value> {
+fn take_fields_that_stay(entry: &mut Value, last_applied: LastAppliedTreatment) -> Option<Value> {
     let annotation = match last_applied {
         LastAppliedTreatment::LeftToItsOwner => {
             take_owned_pairs(entry, "annotations", |key| key == LAST_APPLIED)
