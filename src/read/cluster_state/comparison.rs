@@ -12,7 +12,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, BodyPurpose};
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration, ReplicasPath};
-use crate::compare::status::{self, OthersOfKind};
+use crate::compare::status::OthersOfKind;
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -39,14 +39,6 @@ pub(super) struct Compared {
     pub(super) current_dependencies: BTreeSet<ObjectKey>,
 }
 
-/// The status of a member, as far as objects that depend on it need it.
-struct StatusForDependents {
-    /// Whether the member is Current; `None` if no object depends on it.
-    currentness: Option<dependencies::Currentness>,
-    /// Whether the member reports a status; false if no object depends on an object of its kind.
-    reports: bool,
-}
-
 /// What members are compared with, and the settings of the comparison.
 #[derive(Clone, Copy)]
 pub(super) struct ComparisonInputs<'a> {
@@ -64,7 +56,8 @@ struct Listed {
     compared: Option<(usize, Verdict)>,
     /// The body to send if the member changed and has ignored fields.
     with_live_fields: Option<Box<WithLiveFields>>,
-    signs: StatusForDependents,
+    /// Whether the member is Current and an object of the manifests depends on it.
+    is_current_dependency: bool,
     scaled: Option<Box<DroppedReplicas>>,
 }
 
@@ -77,7 +70,6 @@ struct Comparing<'a> {
     definitions: HashMap<GroupKind, Value>,
     former: OwnershipMigration<'a>,
     depended_on: HashSet<&'a ObjectKey>,
-    depended_on_kinds: HashSet<&'a GroupKind>,
 }
 
 /// Lists the members, and compares each with its manifest while its page of the list is in memory.
@@ -94,15 +86,13 @@ pub(super) async fn list_and_compare_members(
     let numbered = desired.members.iter().enumerate();
     let wanted = numbered.map(|(index, member)| (&member.key, (index, member)));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
-    let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
     let mut comparing = Comparing {
         server,
         settings,
         wanted: wanted.collect(),
         definitions: HashMap::new(),
         former: former_owners(named, inputs),
-        depended_on_kinds: depended_on.iter().map(|key| &key.group_kind).collect(),
-        depended_on,
+        depended_on: named_dependencies.collect(),
     };
     let needed = NeededCrds::new(places, desired);
     let (definitions, listed_definitions) = needed
@@ -151,7 +141,7 @@ impl Comparing<'_> {
         Some(Listed {
             compared,
             with_live_fields,
-            signs: self.judge_status_for_dependents(&live.key, item, resource),
+            is_current_dependency: self.is_current_dependency(&live.key, item, resource),
             scaled: scaled.map(Box::new),
             live,
         })
@@ -202,37 +192,25 @@ impl Comparing<'_> {
         Some(dropped)
     }
 
-    fn judge_status_for_dependents(
-        &self,
-        key: &ObjectKey,
-        item: &Value,
-        resource: &Arc<Resource>,
-    ) -> StatusForDependents {
-        let is_depended_on = self.depended_on.contains(key);
-        let current = is_depended_on
-            .then(|| dependencies::judge_currentness(item, resource, self.server.now(), self.settings));
-        StatusForDependents {
-            currentness: current.flatten(),
-            reports: self.depended_on_kinds.contains(&key.group_kind) && status::has_status(item),
-        }
+    /// Returns whether an object of the manifests depends on this member, and it is Current. Whether others of its kind
+    /// report a status is not known before the list is complete. So one without a status does not count as Current, and
+    /// the wait for it decides.
+    fn is_current_dependency(&self, key: &ObjectKey, item: &Value, resource: &Resource) -> bool {
+        let now = self.server.now();
+        self.depended_on.contains(key)
+            && dependencies::is_current(item, resource, OthersOfKind::Report, now, self.settings)
     }
 }
 
 impl Compared {
-    /// Collects what was found out about all members. Whether another object of a kind reports a status is known only
-    /// now, when the list is complete.
+    /// Collects what was found out about all members.
     fn new(listed: Vec<Listed>, named: &NamedSet) -> Self {
         let mut all = Self::default();
-        let reporting: HashSet<GroupKind> = listed
-            .iter()
-            .filter(|listed| listed.signs.reports)
-            .map(|listed| listed.live.key.group_kind.clone())
-            .collect();
         // Collects in place, without a second copy in memory.
         let mut members: Vec<Live> = listed
             .into_iter()
             .filter(|listed| !named.set.is_parent(&listed.live))
-            .map(|listed| all.add(listed, &reporting))
+            .map(|listed| all.add(listed))
             .collect();
         members.shrink_to_fit();
         all.members = members;
@@ -240,7 +218,7 @@ impl Compared {
     }
 
     /// Notes what was found out about a member, and returns the member.
-    fn add(&mut self, listed: Listed, reporting: &HashSet<GroupKind>) -> Live {
+    fn add(&mut self, listed: Listed) -> Live {
         let key = &listed.live.key;
         self.comparisons.extend(listed.compared);
         if let Some(sent) = listed.with_live_fields {
@@ -249,13 +227,7 @@ impl Compared {
         if let Some(scaled) = listed.scaled {
             self.scaled.insert(key.clone(), *scaled);
         }
-        let others = if reporting.contains(&key.group_kind) {
-            OthersOfKind::Report
-        } else {
-            OthersOfKind::Silent
-        };
-        let currentness = listed.signs.currentness;
-        if currentness.is_some_and(|current| current.is_current_given_others(others)) {
+        if listed.is_current_dependency {
             self.current_dependencies.insert(key.clone());
         }
         listed.live

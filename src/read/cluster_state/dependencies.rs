@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::ReadSettings;
 use crate::cluster::discovery::KindLookup;
-use crate::compare::status::{self, OthersOfKind, State, Surroundings};
+use crate::compare::status::{OthersOfKind, State, Surroundings};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
@@ -113,72 +113,22 @@ async fn read_whether_current<'k>(
         .await
 }
 
-/// The status of an object that others depend on, as far as it can be judged before it is known whether other objects
-/// of its kind report a status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Currentness {
-    /// The object reports a status, which decides.
-    Reported(State),
-    /// The object reports no status.
-    Silent {
-        /// Its state if no other object of its kind reports a status.
-        alone: State,
-        /// Its state if another object of its kind reports a status.
-        among: State,
-    },
-}
-
-impl Currentness {
-    /// Returns whether the object is Current, once it is known whether others of its kind report.
-    pub(super) fn is_current_given_others(self, others: OthersOfKind) -> bool {
-        let state = match (self, others) {
-            (Self::Reported(state), _) => state,
-            (Self::Silent { alone, .. }, OthersOfKind::Silent) => alone,
-            (Self::Silent { among, .. }, OthersOfKind::Report) => among,
-        };
-        state == State::Current
-    }
-}
-
-/// Judges an object of a list; `None` if the command has no status rules, since it waits for nothing.
-pub(super) fn judge_currentness(
-    object: &Value,
-    resource: &Resource,
-    now: Timestamp,
-    settings: ReadSettings<'_>,
-) -> Option<Currentness> {
-    let alone = judge_state(object, resource, OthersOfKind::Silent, now, settings)?;
-    if status::has_status(object) {
-        return Some(Currentness::Reported(alone));
-    }
-    let among = judge_state(object, resource, OthersOfKind::Report, now, settings)?;
-    Some(Currentness::Silent { alone, among })
-}
-
-fn is_current(
+/// Returns whether an object is Current. False if the command has no status rules, since it waits for nothing.
+pub(super) fn is_current(
     object: &Value,
     resource: &Resource,
     others: OthersOfKind,
     now: Timestamp,
     settings: ReadSettings<'_>,
 ) -> bool {
-    judge_state(object, resource, others, now, settings) == Some(State::Current)
-}
-
-fn judge_state(
-    object: &Value,
-    resource: &Resource,
-    others: OthersOfKind,
-    now: Timestamp,
-    settings: ReadSettings<'_>,
-) -> Option<State> {
     let around = Surroundings {
         others,
         subresource: resource.status,
         now,
     };
-    let status_rules = settings.status?;
-    Some(status_rules.judge(object, &resource.group_kind(), around).state)
+    settings
+        .status
+        .is_some_and(|rules| rules.judge(object, &resource.group_kind(), around).state == State::Current)
 }
 
 /// Returns whether the key fits the scope of the resource: it has a namespace if the resource is namespaced, and none
