@@ -14,9 +14,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Deserializer, Map, Value};
+use serde_json::{Deserializer, Value};
 
-use super::field_paths::{format_readable_path, leaf_paths, value_at};
+use super::field_paths::{contains_or_owns_whole, format_readable_path, leaf_paths, value_at};
 use super::ownership::{apply_entry, entries, is_apply_of};
 
 /// A field that another manager has changed since the set's last apply.
@@ -101,21 +101,16 @@ fn is_written_since(entry: &Value, since: &str) -> bool {
     entry["time"].is_null() || write_time(entry) >= since
 }
 
-/// Returns whether a field set has a path, or owns as a whole a value that the path leads into.
 fn owns(fields: &Value, path: &[String]) -> bool {
-    let mut node = fields;
-    for (depth, key) in path.iter().enumerate() {
-        match node.get(key) {
-            Some(below) => node = below,
-            None => return depth > 0 && node.as_object().is_some_and(Map::is_empty),
-        }
-    }
-    true
+    let keys = path.iter().map(String::as_str);
+    fields
+        .as_object()
+        .is_some_and(|fields| contains_or_owns_whole(fields, keys))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
 

@@ -59,7 +59,7 @@ pub fn export(
         return export_live(object);
     }
     let manifest = match desired {
-        Some(desired) => manifest_to_undo_apply(object, manager, desired, definition),
+        Some(desired) => manifest_to_undo_apply(object, manager, &desired, definition),
         None => manifest_owned_by(object, manager, definition),
     };
     Exported {
@@ -84,7 +84,7 @@ pub fn export_before_deletion(
     if let Some(desired) = desired {
         add_missing(
             &mut fields,
-            manifest_to_undo_apply(object, manager, desired, definition),
+            manifest_to_undo_apply(object, manager, &desired, definition),
         );
     }
     Exported {

@@ -1,5 +1,7 @@
 //! Paths of a field set (`FieldsV1`), each as its keys: `f:spec`, `f:ports`, `k:{"port":80}`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use crate::model::pointer::push_field_name;
@@ -24,6 +26,40 @@ pub(super) fn leaf_paths(field_set: &Value) -> Vec<Vec<String>> {
         collect_leaf_paths(field_set, &mut Vec::new(), &mut paths);
     }
     paths
+}
+
+/// Returns the members of a field set, each as its keys with slashes between them. `.` at the end stands for a map,
+/// list or item itself.
+pub(super) fn member_paths(field_set: &Value) -> BTreeSet<String> {
+    fn collect(node: &Value, path: &str, paths: &mut BTreeSet<String>) {
+        for (key, below) in node.as_object().into_iter().flatten() {
+            let path = format!("{path}/{key}");
+            if below.as_object().is_none_or(Map::is_empty) {
+                paths.insert(path);
+            } else {
+                collect(below, &path, paths);
+            }
+        }
+    }
+    let mut paths = BTreeSet::new();
+    collect(field_set, "", &mut paths);
+    paths
+}
+
+/// Returns whether a field set has a path, or owns as a whole a value that the path leads into.
+pub(super) fn contains_or_owns_whole<'k>(
+    fields: &Map<String, Value>,
+    path: impl IntoIterator<Item = &'k str>,
+) -> bool {
+    let mut node = fields;
+    for key in path {
+        match node.get(key) {
+            None => return false,
+            Some(Value::Object(below)) if !below.is_empty() => node = below,
+            Some(_) => return true,
+        }
+    }
+    true
 }
 
 /// Returns whether a node has others below it: parts of its value are owned one by one. `.` stands for the value

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::Reason;
+use crate::compare::field_paths::contains_or_owns_whole;
 use crate::model::applyset::PART_OF_LABEL;
 
 /// The entries of managedFields from the point of view of one applying manager.
@@ -106,17 +107,9 @@ impl<'a> OwnAndOtherEntries<'a> {
 
     /// Returns whether another entry has this path, or a whole value that it is part of.
     pub(super) fn others_have<'k>(&self, path: &(impl Iterator<Item = &'k str> + Clone)) -> bool {
-        self.other_field_sets.iter().any(|fields| {
-            let mut node = *fields;
-            for key in path.clone() {
-                match node.get(key) {
-                    None => return false,
-                    Some(Value::Object(below)) if !below.is_empty() => node = below,
-                    Some(_) => return true,
-                }
-            }
-            true
-        })
+        self.other_field_sets
+            .iter()
+            .any(|fields| contains_or_owns_whole(fields, path.clone()))
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::CrdVersion;
 use super::atomic_or_granular::{DeclaredOrKey, Ownership, Shape};
+use crate::compare::field_paths::member_paths;
 use crate::compare::ownership::apply_entry;
 use crate::model::built_in_kinds::TypeMeta;
 
@@ -50,7 +51,7 @@ impl SchemaFieldSet {
         let (Self::Fields(old), Self::Fields(new)) = (self, new) else {
             return false;
         };
-        let Some(owned) = applied_leaf_paths(metadata, field_manager) else {
+        let Some(owned) = applied_paths(metadata, field_manager) else {
             return false;
         };
         if old.is_subset(new) {
@@ -62,27 +63,9 @@ impl SchemaFieldSet {
     }
 }
 
-/// Returns the paths of the field set that this manager has applied, except `metadata`.
-fn applied_leaf_paths(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
-    let fields = apply_entry(metadata, field_manager)?["fieldsV1"].as_object()?;
-    let mut members = BTreeSet::new();
-    for (key, below) in fields.iter().filter(|(key, _)| *key != "f:metadata") {
-        collect_leaf_paths(below, &format!("/{key}"), &mut members);
-    }
-    Some(members)
-}
-
-fn collect_leaf_paths(node: &Value, path: &str, members: &mut BTreeSet<String>) {
-    match node.as_object() {
-        Some(fields) if !fields.is_empty() => {
-            for (key, below) in fields {
-                collect_leaf_paths(below, &format!("{path}/{key}"), members);
-            }
-        }
-        _ => {
-            members.insert(path.to_owned());
-        }
-    }
+/// Returns the paths of the field set that this manager has applied.
+fn applied_paths(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
+    Some(member_paths(&apply_entry(metadata, field_manager)?["fieldsV1"]))
 }
 
 struct FieldSetBuilder<'a> {

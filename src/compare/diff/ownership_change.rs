@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::compare::field_paths::member_paths;
+use crate::compare::ownership::entries;
+
 /// The owners that lose or gain fields, each once and sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnershipChange {
@@ -80,31 +83,19 @@ fn owners_losing_fields(before: &OwnedFields, after: &OwnedFields) -> Vec<Owner>
 
 fn fields_by_owner(object: &Value) -> OwnedFields {
     let mut owned_fields = OwnedFields::new();
-    for entry in object["metadata"]["managedFields"]
-        .as_array()
-        .into_iter()
-        .flatten()
-    {
+    for entry in entries(&object["metadata"]) {
         let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
         let owner = Owner {
             manager: entry["manager"].as_str().unwrap_or("unknown").to_owned(),
             version: text("apiVersion"),
             operation: text("operation"),
         };
-        collect_paths("", &entry["fieldsV1"], owned_fields.entry(owner).or_default());
+        owned_fields
+            .entry(owner)
+            .or_default()
+            .extend(member_paths(&entry["fieldsV1"]));
     }
     owned_fields
-}
-
-fn collect_paths(path: &str, fields: &Value, paths: &mut BTreeSet<String>) {
-    for (key, child) in fields.as_object().into_iter().flatten() {
-        let path = format!("{path}/{key}");
-        if child.as_object().is_none_or(serde_json::Map::is_empty) {
-            paths.insert(path);
-        } else {
-            collect_paths(&path, child, paths);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,10 @@ use serde_json::{Map, Value, json};
 use super::{CLIENT_SIDE_APPLY, LAST_APPLIED};
 use crate::compare::field_paths::has_other_fields;
 
+/// The key of `stringData` in a field set. The server records an apply of `stringData` under this key, and not under
+/// `data`, into which it writes the values.
+pub(super) const STRING_DATA: &str = "f:stringData";
+
 /// Returns the entries that metadata has.
 pub(in crate::compare) fn entries(metadata: &Value) -> &[Value] {
     metadata["managedFields"].as_array().map_or(&[], Vec::as_slice)
@@ -168,6 +172,25 @@ pub(super) fn union(one: &Value, other: &Value) -> Value {
         merged.insert(key.clone(), merged_child);
     }
     Value::Object(merged)
+}
+
+/// Moves the keys of `stringData` in a field set below `data`, where the server stores the values. Returns whether the
+/// field set had `stringData`.
+pub(super) fn move_string_data_keys(fields: &mut Value) -> bool {
+    let Some(fields) = fields.as_object_mut() else {
+        return false;
+    };
+    let Some(string_data) = fields.remove(STRING_DATA) else {
+        return false;
+    };
+    if string_data.as_object().is_some_and(|keys| !keys.is_empty()) {
+        let data = match fields.get("f:data") {
+            Some(data) => union(data, &string_data),
+            None => string_data,
+        };
+        fields.insert("f:data".to_owned(), data);
+    }
+    true
 }
 
 #[cfg(test)]

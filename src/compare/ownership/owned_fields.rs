@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
 use super::managed_fields::{
-    apply_entry, entries, is_apply, is_apply_of, is_client_side_apply, union, unite_all,
+    apply_entry, entries, is_apply, is_apply_of, is_client_side_apply, move_string_data_keys, unite_all,
 };
 use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts_owned_separately, leaf_paths, value_at};
@@ -40,9 +40,9 @@ pub fn manifest_of_all_managers(object: &Value, definition: Option<CrdVersion<'_
 /// Returns the fields that a manifest of the chosen entries has: the union of their field sets, with `data` in place of
 /// `stringData`, and without the annotation of client-side apply. An entry is chosen if `is_included` is true.
 fn manifest_field_set(object: &Value, is_included: impl Fn(&Value) -> bool) -> Option<Value> {
-    unite_entries(&object["metadata"], is_included)
-        .map(remove_last_applied)
-        .map(move_string_data_keys)
+    let mut fields = unite_entries(&object["metadata"], is_included).map(remove_last_applied)?;
+    move_string_data_keys(&mut fields);
+    Some(fields)
 }
 
 /// Returns whether the CRD of a custom resource is needed to know which of its fields `manager` has sent: a map that
@@ -91,19 +91,6 @@ pub(super) fn manifest_from_field_set(
         }
     }
     manifest
-}
-
-/// Returns the field set with the keys of `stringData` below `data`, where the server stores the values.
-fn move_string_data_keys(mut fields: Value) -> Value {
-    let Some(string_data) = fields
-        .as_object_mut()
-        .and_then(|fields| fields.remove("f:stringData"))
-    else {
-        return fields;
-    };
-    let data = fields.get("f:data").cloned();
-    fields["f:data"] = data.map_or(string_data.clone(), |data| union(&data, &string_data));
-    fields
 }
 
 /// Returns the field set without the annotation of client-side apply, which is not part of a manifest.

@@ -8,15 +8,12 @@ use serde_json::{Map, Value, json};
 use super::LAST_APPLIED;
 use super::applyset_metadata::{take_owned_pairs, take_parent_metadata};
 use super::managed_fields::{
-    entries, is_apply_of, is_client_side_apply, is_not_of_subresource, union, unite_all,
+    STRING_DATA, entries, is_apply_of, is_client_side_apply, is_not_of_subresource, move_string_data_keys,
+    union, unite_all,
 };
 use crate::compare::field_paths::{has_other_fields, has_parts_owned_separately};
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
 use crate::model::identity::GroupKind;
-
-/// The key of `stringData` in a field set. The server records an apply of `stringData` under this key, and not under
-/// `data`, into which it writes the values.
-const STRING_DATA: &str = "f:stringData";
 
 /// The field managers that lose fields in a migration, and the manager that gets the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +148,7 @@ fn migrated_secret_managed_fields(metadata: &Value, former: &OwnershipMigration)
     let mut has_string_data = false;
     for entry in metadata["managedFields"].as_array_mut().into_iter().flatten() {
         if is_apply_of(entry, former.manager) || has_fields_that_move(entry, former) {
-            has_string_data |= move_string_data_in_entry(entry);
+            has_string_data |= move_string_data_keys(&mut entry["fieldsV1"]);
         }
     }
     migrated_managed_fields(&metadata, former)
@@ -165,24 +162,6 @@ pub fn patch_to_replace_managed_fields(entries: &Value, metadata: &Value) -> Val
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
     ])
-}
-
-/// Turns the fields of `stringData` in an entry into fields of `data`. Returns whether the entry had `stringData`.
-fn move_string_data_in_entry(entry: &mut Value) -> bool {
-    let Some(fields) = entry["fieldsV1"].as_object_mut() else {
-        return false;
-    };
-    let Some(string_data) = fields.remove(STRING_DATA) else {
-        return false;
-    };
-    if string_data.as_object().is_some_and(|keys| !keys.is_empty()) {
-        let data = match fields.get("f:data") {
-            Some(data) => union(data, &string_data),
-            None => string_data,
-        };
-        fields.insert("f:data".to_owned(), data);
-    }
-    true
 }
 
 /// Returns whether fields of this entry move.
