@@ -41,9 +41,7 @@ pub use forbidden_values::leave_out_forbidden_values;
 pub use kinds_missing_from_discovery::{KindWait, UndeterminedKindError, describe_kinds_behind_permission};
 pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 pub use list_collections::{list_collections, list_in_all_namespaces, list_labeled_objects, unique_by_uid};
-pub use list_visible::{
-    ListOptions, ListResults, ParentCandidate, list_visible, list_visible_everywhere, read_parent_candidate,
-};
+pub use list_visible::{ListOptions, ListResults, list_visible, list_visible_everywhere};
 pub use lost_members::{list_lost_members, list_objects_with_lost_label, warning_of_unlabeled};
 pub use members_to_show::{
     MemberState, add_members_and_visit_each, add_members_to_sets, add_visible_members_to_sets,

@@ -1,19 +1,19 @@
 //! Reads parents of sets, their CRDs, and the metadata of other single objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use http::StatusCode;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
 use super::single_objects::{self, unreadable};
 use crate::cluster::apiserver::{ApiError, ApiServer, Reply};
 use crate::cluster::discovery::null_is_empty;
 use crate::compare::ownership;
-use crate::model::applyset::parent::{Pairs, ParentIdentity, read_labels_and_annotations};
+use crate::model::applyset::parent::{Pairs, ParentIdentity, is_applyset_key, read_labels_and_annotations};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     IS_PARENT_TYPE_LABEL, PART_OF_LABEL,
@@ -44,33 +44,16 @@ struct Metadata {
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ObjectMetadata {
     #[serde(deserialize_with = "null_is_empty")]
-    name: String,
-    namespace: Option<String>,
-    #[serde(deserialize_with = "null_is_empty")]
     uid: String,
     #[serde(deserialize_with = "null_is_empty")]
     resource_version: String,
     deletion_timestamp: Option<String>,
     #[serde(deserialize_with = "null_is_empty")]
-    pub(super) labels: BTreeMap<String, String>,
+    labels: BTreeMap<String, String>,
     #[serde(deserialize_with = "null_is_empty")]
     annotations: BTreeMap<String, String>,
     #[serde(deserialize_with = "null_is_empty")]
     owner_references: Vec<OwnerReference>,
-}
-
-/// Reads the parent; `None` if it does not exist.
-pub async fn read_parent(
-    server: &ApiServer,
-    resource: &Arc<Resource>,
-    identity: &ParentIdentity,
-) -> Result<Option<ParentObject>, ApiError> {
-    let Some(object) = single_objects::read(server, identity, resource, METADATA).await? else {
-        return Ok(None);
-    };
-    let fields = ObjectMetadata::deserialize(&object["metadata"])
-        .map_err(|error| unreadable(resource, identity, error.to_string()))?;
-    Ok(Some(ParentObject::new(identity, fields, server.now())))
 }
 
 /// Reads the parent and its labels from the answer to a write of the parent. `now` is the time by the server's clock.
@@ -84,38 +67,88 @@ pub fn parse_parent_answer(
     Ok((ParentObject::new(identity, metadata, now), labels))
 }
 
-/// The parent with everything that its disposition depends on when its set is deleted.
+/// An object that is, claims to be, or may have been the parent of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveParent {
-    /// The ApplySet metadata of the parent.
+    /// The ApplySet metadata of the parent, as a run reads it.
     pub object: ParentObject,
     /// The parent as a live object.
     pub live: Live,
+    pub labels: Pairs,
     /// Field managers that own fields outside of its metadata.
     pub content_writers: Vec<String>,
     /// Field managers that own the recorded kinds or namespaces.
     pub record_writers: Vec<String>,
+    /// Field managers that own ApplySet metadata of the object, by any operation.
+    pub writers: BTreeSet<String>,
+    /// Field managers that own ApplySet metadata of the object by server-side apply, as tools that manage sets do.
+    pub appliers: BTreeSet<String>,
 }
 
-/// Reads the parent with everything that its disposition depends on; `None` if it does not exist.
+impl LiveParent {
+    /// Reduces an object that a GET returned, or an item of a LIST. `now` is the time by the server's clock.
+    ///
+    /// # Errors
+    ///
+    /// The reason why its metadata is not valid.
+    pub fn from_object(object: &Value, resource: &Arc<Resource>, now: Timestamp) -> Result<Self, String> {
+        let metadata = &object["metadata"];
+        let fields = ObjectMetadata::deserialize(metadata).map_err(|error| error.to_string())?;
+        let live = Live::from_object(object, resource).ok_or("it has no identity")?;
+        Ok(Self {
+            labels: fields.labels.clone(),
+            content_writers: ownership::content_writers(metadata),
+            record_writers: ownership::annotation_writers(metadata, &RECORD_ANNOTATIONS),
+            writers: find_writers_of_applyset_metadata(metadata, |_| true),
+            appliers: find_writers_of_applyset_metadata(metadata, |entry| entry["operation"] == "Apply"),
+            object: ParentObject::new(&live.key, fields, now),
+            live,
+        })
+    }
+
+    /// Returns whether the object has any ApplySet metadata of a parent.
+    pub fn has_applyset_metadata(&self) -> bool {
+        self.labels.contains_key(ID_LABEL) || self.object.annotations.keys().any(|key| is_applyset_key(key))
+    }
+}
+
+/// Returns the field managers that own the id label or an annotation of the convention, by those entries of
+/// `managedFields` that `counts` selects.
+fn find_writers_of_applyset_metadata(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+    let entries = metadata["managedFields"].as_array().into_iter().flatten();
+    entries
+        .filter(|entry| counts(entry))
+        .filter(|entry| {
+            let owned = &entry["fieldsV1"]["f:metadata"];
+            let mut annotations = owned["f:annotations"].as_object().into_iter().flat_map(Map::keys);
+            owned["f:labels"].get(format!("f:{ID_LABEL}")).is_some()
+                || annotations.any(|key| key.strip_prefix("f:").is_some_and(is_applyset_key))
+        })
+        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// Reads the parent with everything that commands need of it; `None` if it does not exist.
 pub async fn read_live_parent(
     server: &ApiServer,
     resource: &Arc<Resource>,
     identity: &ParentIdentity,
 ) -> Result<Option<LiveParent>, ApiError> {
-    let Some(object) = single_objects::read(server, identity, resource, METADATA).await? else {
-        return Ok(None);
-    };
-    let fields = ObjectMetadata::deserialize(&object["metadata"])
-        .map_err(|error| unreadable(resource, identity, error.to_string()))?;
-    let live = Live::from_object(&object, resource)
-        .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))?;
-    Ok(Some(LiveParent {
-        object: ParentObject::new(identity, fields, server.now()),
-        live,
-        content_writers: ownership::content_writers(&object["metadata"]),
-        record_writers: ownership::annotation_writers(&object["metadata"], &RECORD_ANNOTATIONS),
-    }))
+    let object = single_objects::read(server, identity, resource, METADATA).await?;
+    object
+        .map(|object| LiveParent::from_object(&object, resource, server.now()))
+        .transpose()
+        .map_err(|reason| unreadable(resource, identity, reason))
+}
+
+/// Reads the parent as plans use it; `None` if it does not exist.
+pub async fn read_parent(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    identity: &ParentIdentity,
+) -> Result<Option<ParentObject>, ApiError> {
+    let parent = read_live_parent(server, resource, identity).await?;
+    Ok(parent.map(|parent| parent.object))
 }
 
 /// Reads the whole CRD of a custom resource. Returns `None` if there is no CRD, if the user may not read it, or if the
@@ -151,16 +184,8 @@ pub async fn list_parents(
             continue;
         }
         let listed = list(server, resource, namespace, &selector, |item| {
-            let fields = ObjectMetadata::deserialize(item.get("metadata")?).ok()?;
-            let identity = ParentIdentity {
-                group_kind: resource.group_kind(),
-                namespace: fields.namespace.clone(),
-                name: fields.name.clone(),
-            };
-            Some((
-                identity.clone(),
-                ParentObject::new(&identity, fields, server.now()),
-            ))
+            let parent = LiveParent::from_object(item, resource, server.now()).ok()?;
+            Some((parent.live.key, parent.object))
         });
         found.extend(
             listed
@@ -173,14 +198,6 @@ pub async fn list_parents(
 }
 
 impl ObjectMetadata {
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
-    }
-
     fn presence(&self) -> Presence {
         match self.deletion_timestamp {
             Some(_) => Presence::Terminating,
@@ -261,12 +278,33 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::plan::fixtures::resource;
 
     #[test]
     fn metadata_with_nulls_can_be_read() {
-        let nulls = json!({"name": null, "namespace": null, "uid": null, "resourceVersion": null, "labels": null,
+        let nulls = json!({"uid": null, "resourceVersion": null, "labels": null,
             "annotations": null, "ownerReferences": null, "deletionTimestamp": null});
         let read = ObjectMetadata::deserialize(&nulls).expect("metadata");
         assert_eq!(read.to_namespace_state().owners, Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_keeps_the_books_is_read_from_field_ownership() {
+        let owns = |manager: &str, field: &str, key: &str| json!({"manager": manager, "fieldsV1": {"f:metadata": {field: {(format!("f:{key}")): {}, ".": {}}}}});
+        let mut metadata = json!({"name": "web", "uid": "1", "resourceVersion": "1", "managedFields": [
+            owns("a", "f:annotations", GROUP_KINDS_ANNOTATION),
+            owns("b", "f:labels", ID_LABEL),
+            owns("c", "f:annotations", "note"),
+            owns("d", "f:labels", PART_OF_LABEL),
+            {"manager": "e", "fieldsV1": {"f:data": {}}},
+        ]});
+        metadata["managedFields"][1]["operation"] = json!("Apply");
+        metadata["managedFields"][3]["operation"] = json!("Apply");
+        let resource = resource("Secret", Scope::Namespaced);
+        let parent =
+            LiveParent::from_object(&json!({"metadata": metadata}), &resource, Timestamp::UNIX_EPOCH);
+        let parent = parent.expect("an object");
+        assert_eq!(parent.writers, ["a", "b"].map(str::to_owned).into());
+        assert_eq!(parent.appliers, ["b".to_owned()].into());
     }
 }

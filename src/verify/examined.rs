@@ -10,13 +10,13 @@ use crate::model::applyset::parent::Reading;
 use crate::model::applyset::{Record, Tooling};
 use crate::model::live::Live;
 use crate::plan::reason_not_a_member;
-use crate::read::ParentCandidate;
+use crate::read::LiveParent;
 use crate::read::found_set::FoundSet;
 
 /// A parent, or an object that has the label or the annotations of one, with its set.
 #[derive(Debug, Clone)]
 pub struct ExaminedSet {
-    pub parent: ParentCandidate,
+    pub parent: LiveParent,
     /// Whether the convention allows objects of this kind to be parents.
     pub eligibility: ParentEligibility,
     /// The set. If the record is invalid, the set has its valid entries ([`read_leniently`]).
@@ -73,8 +73,8 @@ pub enum NewNamespaces {
 
 impl ExaminedSet {
     /// Creates a set without members; the caller lists them later.
-    pub fn new(parent: ParentCandidate, eligibility: ParentEligibility) -> Self {
-        let mut set = FoundSet::new(parent.identity.clone(), &parent.object);
+    pub fn new(parent: LiveParent, eligibility: ParentEligibility) -> Self {
+        let mut set = FoundSet::new(parent.live.key.clone(), &parent.object);
         if let (Reading::Faulty(_), Some(lenient)) = (&set.reading, read_leniently(&parent)) {
             set.reading = Reading::Parent(lenient.record);
         }

@@ -18,7 +18,7 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::resource::Scope;
 use crate::plan::fixtures::{resource, set};
-use crate::read::ParentCandidate;
+use crate::read::LiveParent;
 
 /// Returns the discovery of a server that serves `ConfigMap`, `Secret`, `Namespace` and `Deployment.apps`.
 /// `Gone.example.com` is known to be gone, and the CRD of `Dormant.example.com` to serve no version.
@@ -48,7 +48,7 @@ pub(super) fn discovery() -> Discovery {
 }
 
 /// Returns the Secret `web` in namespace `shop` with the id label and exactly these annotations.
-pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
+pub(super) fn candidate(annotations: &[(&str, &str)]) -> LiveParent {
     let mut object = parent_object();
     object["metadata"]["annotations"] = annotations
         .iter()
@@ -74,9 +74,9 @@ pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> ExaminedSet {
     ExaminedSet::new(read_candidate(&object), ParentEligibility::Permitted)
 }
 
-fn read_candidate(object: &serde_json::Value) -> ParentCandidate {
+fn read_candidate(object: &serde_json::Value) -> LiveParent {
     let secrets = resource("Secret", Scope::Namespaced);
-    ParentCandidate::from_object(object, &secrets, Timestamp::UNIX_EPOCH).expect("a whole object")
+    LiveParent::from_object(object, &secrets, Timestamp::UNIX_EPOCH).expect("a whole object")
 }
 
 fn parent_object() -> serde_json::Value {
@@ -104,7 +104,7 @@ pub(super) fn changed(
     write(&mut parent.labels, labels);
     write(&mut parent.object.annotations, annotations);
     parent.object.reading = crate::model::applyset::parent::read_labels_and_annotations(
-        &parent.identity,
+        &parent.live.key,
         &parent.labels,
         &parent.object.annotations,
     );

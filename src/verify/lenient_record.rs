@@ -14,7 +14,7 @@ use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, TOOLING_ANNOTATION,
     Tooling,
 };
-use crate::read::ParentCandidate;
+use crate::read::LiveParent;
 
 /// The valid part of the annotations of a parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) struct LenientRecord {
 }
 
 /// Reads the annotations; `None` if the parent has no list of kinds, or a list in a later format.
-pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> {
+pub(super) fn read_leniently(parent: &LiveParent) -> Option<LenientRecord> {
     let annotations = &parent.object.annotations;
     let lists = [
         GROUP_KINDS_ANNOTATION,
@@ -60,17 +60,17 @@ pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> 
 }
 
 /// Reads the valid recorded namespaces, without the parent's own, which is not an additional one.
-fn read_additional_namespaces(parent: &ParentCandidate, extent: &mut Extent) -> BTreeSet<String> {
+fn read_additional_namespaces(parent: &LiveParent, extent: &mut Extent) -> BTreeSet<String> {
     let value = parent.object.annotations.get(ADDITIONAL_NAMESPACES_ANNOTATION);
     let mut namespaces = parse_valid_entries(value.map_or("", String::as_str), parse_namespaces, extent);
-    if let Some(parent_namespace) = &parent.identity.namespace {
+    if let Some(parent_namespace) = &parent.live.key.namespace {
         namespaces.remove(parent_namespace);
     }
     namespaces
 }
 
 /// Reads the valid recorded namespaces, even if the list of kinds is missing or in a later format.
-pub(super) fn read_valid_additional_namespaces(parent: &ParentCandidate) -> BTreeSet<String> {
+pub(super) fn read_valid_additional_namespaces(parent: &LiveParent) -> BTreeSet<String> {
     read_additional_namespaces(parent, &mut Extent::Whole)
 }
 

@@ -35,13 +35,13 @@ pub(super) fn check_parent(set: &ExaminedSet) -> Vec<Finding> {
 fn check_not_terminating(set: &ExaminedSet) -> Option<Finding> {
     (set.parent.object.presence == Presence::Terminating).then(|| {
         let message = "being deleted; remaining members will have no parent";
-        Finding::new(Rule::TerminatingParent, &set.parent.identity, message)
+        Finding::new(Rule::TerminatingParent, &set.parent.live.key, message)
             .with_hint("check its finalizers with `kubectl get -o yaml`; apply the set again when it is gone")
     })
 }
 
 fn check_not_in_own_set(set: &ExaminedSet) -> Option<Finding> {
-    let identity = &set.parent.identity;
+    let identity = &set.parent.live.key;
     let part_of = set.parent.labels.get(PART_OF_LABEL)?;
     (part_of == set.found.id.as_str()).then(|| {
         let message =
@@ -59,7 +59,7 @@ fn check_annotations_size(set: &ExaminedSet) -> Option<Finding> {
     is_large.then(|| {
         let message =
             format!("its annotations have {size} bytes of the {ANNOTATIONS_LIMIT} that the server allows");
-        Finding::new(Rule::LargeAnnotations, &set.parent.identity, message)
+        Finding::new(Rule::LargeAnnotations, &set.parent.live.key, message)
             .with_hint("split the set, or remove other annotations from the parent")
     })
 }
@@ -74,7 +74,7 @@ pub(super) fn annotations_size(annotations: &Pairs) -> usize {
 
 /// Reports the faults for which a run is refused, and a missing or unfinished record.
 fn check_record_is_readable(set: &ExaminedSet) -> Vec<Finding> {
-    let identity = &set.parent.identity;
+    let identity = &set.parent.live.key;
     match &set.parent.object.reading {
         Reading::Parent(_) => Vec::new(),
         Reading::Faulty(faults) => faults.iter().map(|fault| fault_finding(set, fault)).collect(),
@@ -95,7 +95,7 @@ fn check_record_is_readable(set: &ExaminedSet) -> Vec<Finding> {
 }
 
 fn fault_finding(set: &ExaminedSet, fault: &ParentFault) -> Finding {
-    let identity = &set.parent.identity;
+    let identity = &set.parent.live.key;
     let (rule, hint) = match fault {
         ParentFault::IdMissing => (
             Rule::MissingId,
@@ -124,7 +124,7 @@ fn fault_finding(set: &ExaminedSet, fault: &ParentFault) -> Finding {
 
 /// Returns the finding about an object without a record.
 fn missing_record_finding(set: &ExaminedSet) -> Finding {
-    let identity = &set.parent.identity;
+    let identity = &set.parent.live.key;
     let count = set.found.members.len();
     if count > 0 {
         // The object was a parent, and has lost its record.
@@ -148,8 +148,8 @@ fn missing_record_finding(set: &ExaminedSet) -> Finding {
 }
 
 fn check_kind(set: &ExaminedSet) -> Option<Finding> {
-    let identity = &set.parent.identity;
-    let resource = &set.parent.resource;
+    let identity = &set.parent.live.key;
+    let resource = &set.parent.live.resource;
     match set.eligibility {
         ParentEligibility::Permitted | ParentEligibility::Unknown => None,
         ParentEligibility::Unlabeled if matches!(set.found.reading, Reading::Unrecorded(_)) => None,
@@ -179,7 +179,7 @@ fn check_no_deprecated_annotation(set: &ExaminedSet) -> Option<Finding> {
     let annotations = &set.parent.object.annotations;
     annotations.contains_key(GROUP_RESOURCES_ANNOTATION).then(|| {
         let message = format!("has the deprecated annotation {GROUP_RESOURCES_ANNOTATION}");
-        Finding::new(Rule::DeprecatedKinds, &set.parent.identity, message)
+        Finding::new(Rule::DeprecatedKinds, &set.parent.live.key, message)
             .with_hint("upgrade the tool that manages the set; it should write contains-group-kinds")
     })
 }
@@ -298,7 +298,7 @@ mod tests {
             assert_eq!(findings[0].fix_status, FixStatus::ByHand);
         }
         let mut custom = without_metadata(&examined(&[], &[]));
-        custom.parent.identity.group_kind.group = "example.com".to_owned();
+        custom.parent.live.key.group_kind.group = "example.com".to_owned();
         let findings = fixtures::findings_and_repairs(&custom, Extent::Whole).findings;
         assert_eq!(findings[0].severity, Severity::Info);
     }

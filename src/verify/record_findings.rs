@@ -331,7 +331,7 @@ mod tests {
     fn a_cluster_scoped_parent_has_to_name_namespaces() {
         let homeless = |members: &[Live]| {
             let mut parent = examined(&["ConfigMap"], &[]).parent;
-            parent.identity.namespace = None;
+            parent.live.key.namespace = None;
             with_members(
                 ExaminedSet::new(parent, super::super::ParentEligibility::Permitted),
                 members,

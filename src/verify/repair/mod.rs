@@ -67,7 +67,7 @@ impl Repair {
                 Removal::Label(key) => parent.labels.remove(*key),
             };
         }
-        object.reading = read_labels_and_annotations(&parent.identity, &parent.labels, &object.annotations);
+        object.reading = read_labels_and_annotations(&parent.live.key, &parent.labels, &object.annotations);
         let mut repaired = ExaminedSet::new(parent, set.eligibility);
         repaired.found.members.clone_from(&set.found.members);
         repaired.found.unread.clone_from(&set.found.unread);
@@ -138,11 +138,11 @@ pub(super) fn plan_repair(set: &ExaminedSet, context: CheckContext<'_>) -> Resul
     let repair = Repair {
         set: Set {
             id: set.found.id.clone(),
-            parent: parent.identity.clone(),
+            parent: parent.live.key.clone(),
             parent_uid: Some(parent.object.uid.clone()),
             tooling,
         },
-        resource: Arc::clone(&parent.resource),
+        resource: Arc::clone(&parent.live.resource),
         parent: parent.object.clone(),
         recorded,
         places: found_set::determine_scope_of_sets(slice::from_ref(&set.found), discovery),

@@ -8,7 +8,7 @@ use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::{ParentFault, Reading};
 use crate::model::applyset::record::InvalidValue;
 use crate::model::live::Presence;
-use crate::read::ParentCandidate;
+use crate::read::LiveParent;
 
 /// Checks that the parent may be repaired.
 ///
@@ -57,7 +57,7 @@ pub(super) fn check_repairable(set: &ExaminedSet, context: CheckContext<'_>) -> 
 /// Returns whether field ownership shows that the set is this program's: it has written the parent, and no other tool
 /// has applied the parent. Users may have edited it. A set that one tool has taken over from another has the field
 /// managers of both, and they do not show which tool came last, so the answer is `false` then.
-fn is_recorded_by_us_alone(parent: &ParentCandidate) -> bool {
+fn is_recorded_by_us_alone(parent: &LiveParent) -> bool {
     parent.writers.contains(PARENT_FIELD_MANAGER)
         && !parent.writers.contains(FOREIGN_PARENT_FIELD_MANAGER)
         && parent

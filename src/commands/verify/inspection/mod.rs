@@ -23,8 +23,7 @@ use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentEligibility,
-    Selector,
+    self, Cluster, ListError, ListOptions, ListResults, ListTarget, LiveParent, ParentEligibility, Selector,
 };
 use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
@@ -83,7 +82,7 @@ fn describe_runs_not_ended_by_repairs(
     sets.iter()
         .flat_map(|set| {
             let running = set.parent.object.running.iter();
-            running.map(|run| (&set.parent.identity, run))
+            running.map(|run| (&set.parent.live.key, run))
         })
         .filter(|(_, run)| !repairs.iter().any(|repair| repair.ended.contains(&run.id)))
         .map(|(parent, run)| {
@@ -120,7 +119,7 @@ impl Inspection<'_> {
             return Err(read::forbidden_parent_kind(&resource.kind));
         }
         let identity = read::parent_identity(self.cluster, &resource, &reference.name);
-        let parent = read::read_parent_candidate(&self.cluster.server, &resource, &identity)
+        let parent = read::read_live_parent(&self.cluster.server, &resource, &identity)
             .await
             .map_err(|error| error.to_error_while_reading(format_args!("the set's parent {identity}")))?;
         let mut sets: Vec<ExaminedSet> = parent
@@ -303,10 +302,12 @@ impl Inspection<'_> {
         let now = self.cluster.server.now();
         let candidates = self
             .list_candidates(&parents.kinds, None, "", |item, resource| {
-                ParentCandidate::from_object(item, resource, now).filter(|parent| {
-                    !parent.has_applyset_metadata()
-                        && wanted_ids.contains(ApplySetId::for_parent(&parent.identity).as_str())
-                })
+                LiveParent::from_object(item, resource, now)
+                    .ok()
+                    .filter(|parent| {
+                        !parent.has_applyset_metadata()
+                            && wanted_ids.contains(ApplySetId::for_parent(&parent.live.key).as_str())
+                    })
             })
             .await;
         // A parent without its metadata may be in a collection that was listed before, and cannot be listed now.

@@ -9,7 +9,7 @@ use super::{Inspection, metadata_selector};
 use crate::error::Error;
 use crate::model::applyset::{ApplySetId, ID_LABEL};
 use crate::model::resource::Resource;
-use crate::read::{self, ListOptions, ListResults, ListTargets, ParentCandidate, ParentEligibility};
+use crate::read::{self, ListOptions, ListResults, ListTargets, LiveParent, ParentEligibility};
 use crate::verify::{ExaminedSet, Extent};
 
 /// The parents that were found.
@@ -37,13 +37,13 @@ impl Inspection<'_> {
         let server = &self.cluster.server;
         let listed =
             read::list_visible_everywhere(server, &kinds, &own_namespace, options, |item, resource| {
-                ParentCandidate::from_object(item, resource, server.now())
+                LiveParent::from_object(item, resource, server.now()).ok()
             })
             .await;
         listed
             .found
             .into_iter()
-            .filter(|parent| sets.iter().all(|set| set.parent.identity != parent.identity))
+            .filter(|parent| sets.iter().all(|set| set.parent.live.key != parent.live.key))
             .map(|parent| ExaminedSet::new(parent, ParentEligibility::Permitted))
             .collect()
     }
@@ -56,7 +56,9 @@ impl Inspection<'_> {
         read::add_kinds_of_config_sync(&mut kinds, &self.cluster.discovery);
         let now = self.cluster.server.now();
         let read_parent = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::from_object(item, resource, now).filter(ParentCandidate::has_applyset_metadata)
+            LiveParent::from_object(item, resource, now)
+                .ok()
+                .filter(LiveParent::has_applyset_metadata)
         };
         let mut results = self.list_candidates(&kinds, namespace, "", read_parent).await;
         // A report without findings would mean that all sets are consistent, although none was read. `list` fails in
@@ -80,7 +82,7 @@ impl Inspection<'_> {
             others.retain(|resource| !permitted.contains(&resource.group_kind()));
             let results = self
                 .list_candidates(&others, None, ID_LABEL, |item, resource| {
-                    ParentCandidate::from_object(item, resource, now)
+                    LiveParent::from_object(item, resource, now).ok()
                 })
                 .await;
             is_complete &= results.unread.is_empty() && self.cluster.discovery.failures().is_empty();
@@ -103,12 +105,12 @@ impl Inspection<'_> {
     /// Determines whether an object with the id label is a parent, although its kind does not seem permitted for
     /// parents. It is not a parent if the id is not that of its own identity: its labels are then copied from another
     /// parent. Otherwise the CRD of its kind decides, which may have lost the label that permits parents.
-    async fn determine_parent_eligibility(&self, parent: &ParentCandidate) -> ParentEligibility {
-        let id = ApplySetId::for_parent(&parent.identity);
+    async fn determine_parent_eligibility(&self, parent: &LiveParent) -> ParentEligibility {
+        let id = ApplySetId::for_parent(&parent.live.key);
         if parent.labels.get(ID_LABEL).map(String::as_str) != Some(id.as_str()) {
             return ParentEligibility::Forbidden;
         }
-        let kind = read::determine_parent_eligibility(self.cluster, &parent.resource).await;
+        let kind = read::determine_parent_eligibility(self.cluster, &parent.live.resource).await;
         // If the CRD cannot be read, the other sets can still be verified.
         kind.unwrap_or(ParentEligibility::Unknown)
     }
@@ -119,8 +121,8 @@ impl Inspection<'_> {
         kinds: &[Arc<Resource>],
         namespace: Option<&str>,
         selector: &str,
-        reduce: impl Fn(&Value, &Arc<Resource>) -> Option<ParentCandidate>,
-    ) -> ListResults<ParentCandidate> {
+        reduce: impl Fn(&Value, &Arc<Resource>) -> Option<LiveParent>,
+    ) -> ListResults<LiveParent> {
         let selector = metadata_selector(selector);
         let options = ListOptions {
             selector: &selector,
