@@ -242,8 +242,8 @@ fn a_dry_run_reads_a_definition_that_grows_once_for_all_its_objects() {
         sent.iter().filter(is_it).count()
     };
     assert_eq!(count(Method::PATCH, "/customresourcedefinitions/"), 1);
-    // For its own prediction, and once for the predictions of all objects.
-    assert_eq!(count(Method::GET, "/customresourcedefinitions/"), 2);
+    // For the comparison, for its own prediction, and once for the predictions of all objects.
+    assert_eq!(count(Method::GET, "/customresourcedefinitions/"), 3);
     assert_eq!(count(Method::GET, "/widgets/one-"), 40);
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::autoscalers::{DroppedReplicas, ScaledMembers};
-use super::definitions_to_compare::NeededCrds;
+use super::definitions_to_compare::read_definitions_to_compare;
 use super::{ReadSettings, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
@@ -15,7 +15,7 @@ use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration, 
 use crate::compare::status::OthersOfKind;
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::object::Object;
@@ -23,7 +23,7 @@ use crate::model::resource::{Resource, Subresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::list_collections::list_collections;
-use crate::read::{NamedSet, unique_by_uid};
+use crate::read::{Definitions, NamedSet, unique_by_uid};
 
 /// The members, and what was found out about them while their pages were in memory.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ struct Comparing<'a> {
     settings: ReadSettings<'a>,
     /// The objects of the manifests, each with its index.
     wanted: HashMap<&'a ObjectKey, (usize, &'a DesiredObject)>,
-    definitions: HashMap<GroupKind, Value>,
+    definitions: Definitions,
     former: OwnershipMigration<'a>,
     depended_on: HashSet<&'a ObjectKey>,
 }
@@ -86,32 +86,22 @@ pub(super) async fn list_and_compare_members(
     let numbered = desired.members.iter().enumerate();
     let wanted = numbered.map(|(index, member)| (&member.key, (index, member)));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
-    let mut comparing = Comparing {
+    let comparing = Comparing {
         server,
         settings,
         wanted: wanted.collect(),
-        definitions: HashMap::new(),
+        definitions: read_definitions_to_compare(server, places, desired, settings.concurrency).await?,
         former: former_owners(named, inputs),
         depended_on: named_dependencies.collect(),
     };
-    let needed = NeededCrds::new(places, desired);
-    let (definitions, listed_definitions) = needed
-        .read_and_list_member_crds(server, &selector, settings.concurrency, |item, resource| {
-            comparing.reduce_and_compare_member(item, resource)
-        })
-        .await?;
-    comparing.definitions = definitions;
-    let rest = needed.member_places_left_to_list();
-    // The short list of definitions is added to the long one, which is not copied.
     let mut listed = list_collections(
         server,
-        &rest,
+        places,
         &selector,
         settings.concurrency,
         |item, resource| comparing.reduce_and_compare_member(item, resource),
     )
     .await?;
-    listed.extend(listed_definitions);
     unique_by_uid(
         &mut listed,
         |listed| &listed.live,
