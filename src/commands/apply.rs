@@ -11,17 +11,15 @@ use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, WaitsOfRun};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::recreate_flag;
-use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{LiveMembership, Proposal, Recreate, permissions};
-use crate::read::NamedSet;
 use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file_text};
 use crate::session;
 use crate::session::command_run::CommandRun;
 use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
-use crate::session::plan_and_write::Script;
+use crate::session::plan_and_write::{Script, SetToWrite};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::waits::{DependencyWait, RunWait, WaitLimits, WrittenObjects};
@@ -137,8 +135,12 @@ impl Script for ApplyScript<'_> {
         Ok(Some(prepared))
     }
 
-    fn sets<'p>(&self, prepared: &'p Prepared) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
-        vec![(&prepared.named, prepared.state.parent_object())]
+    fn sets<'p>(&'p self, prepared: &'p Prepared) -> Vec<SetToWrite<'p>> {
+        vec![SetToWrite {
+            key: &prepared.named.set.parent,
+            resource: &prepared.named.resource,
+            parent: prepared.state.parent_object(),
+        }]
     }
 
     fn proposal(&self, prepared: &Prepared) -> Proposal {

@@ -10,7 +10,6 @@ use crate::execute::{Execution, RunOnParent, TerminatingObjects, field_managers_
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::expiry::{format_expiry, read_expiry};
-use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
@@ -21,7 +20,7 @@ use crate::read::{
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::Script;
+use crate::session::plan_and_write::{Script, SetToWrite};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
 use crate::session::waits::{self, DependencyWait, WaitLimits};
@@ -99,8 +98,12 @@ impl Script for DeleteScript<'_> {
         )))
     }
 
-    fn sets<'p>(&self, prepared: &'p Prepared) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
-        vec![(&prepared.named, prepared.state.parent_object())]
+    fn sets<'p>(&'p self, prepared: &'p Prepared) -> Vec<SetToWrite<'p>> {
+        vec![SetToWrite {
+            key: &prepared.named.set.parent,
+            resource: &prepared.named.resource,
+            parent: prepared.state.parent_object(),
+        }]
     }
 
     /// Returns what the user has to agree to: that the set is deleted, and each loss of data.

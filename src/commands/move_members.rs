@@ -5,50 +5,37 @@ use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Move};
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Operation};
-use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
+use crate::event::Operation;
+use crate::execute::{Interrupt, JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
 use crate::model::expiry::expiry_text;
-use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::permission::Permission;
 use crate::model::resource::Scope;
 use crate::model::set::{ParentObject, Set};
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::plan::permissions;
-use crate::plan::{self, MembershipKeepReason, MembershipPlan, MembershipSkip, Proposal};
-use crate::read::{Cluster, NamedSet, list_objects_with_lost_label, no_set_to_move, resolve_named_set};
-use crate::report::{PlanOutline, SetDocument};
-use crate::session::adopt_move_disband::{self, SetRead};
+use crate::plan::{self, MembershipKeepReason, MembershipPlan, MembershipSkip};
+use crate::read::{Cluster, Goal, NamedSet, list_objects_with_lost_label, no_set_to_move, resolve_named_set};
+use crate::report::SetDocument;
+use crate::session::adopt_move_disband::{self, MembershipCommand, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::Script;
-use crate::session::prompt;
 use crate::settings::{MembersToMove, MoveOptions};
 
 /// Runs `move`. The report is about the set that members join.
 pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
     let (membership, manifests) = (&options.membership, options.selection.manifests());
-    let script = MoveScript {
+    let command = MoveCommand {
         options: &options,
         shared,
     };
-    adopt_move_disband::run(
-        Operation::Move,
-        &options.new,
-        membership,
-        manifests,
-        shared,
-        script,
-    )
-    .await
+    adopt_move_disband::run(command, &options.new, membership, manifests, shared).await
 }
 
-struct MoveScript<'a> {
+struct MoveCommand<'a> {
     options: &'a MoveOptions,
     shared: &'a GlobalFlags,
 }
@@ -63,8 +50,6 @@ struct PlannedMove {
     former: ParentObject,
     /// The new set, which the members join.
     into: SetRead,
-    /// All members of the old set before the move.
-    old_members: Vec<Live>,
     /// The number of members of the new set before the move.
     members_before: usize,
     plan: MembershipPlan,
@@ -76,14 +61,15 @@ struct PlannedMove {
     obstacles: Obstacles,
 }
 
-impl Script for MoveScript<'_> {
+impl MembershipCommand for MoveCommand<'_> {
+    const OPERATION: Operation = Operation::Move;
     type Planned = PlannedMove;
 
     async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<PlannedMove>,
-    ) -> Result<Option<PlannedMove>, Error> {
+    ) -> Result<PlannedMove, Error> {
         let (cluster, manifests) = adopt_move_disband::discover_and_read_manifests_once(
             run,
             self.shared,
@@ -93,120 +79,51 @@ impl Script for MoveScript<'_> {
             outdated.map(|outdated| (outdated.cluster, outdated.manifests)),
         )
         .await?;
-        read_and_plan(run, cluster, manifests, self.options)
-            .await
-            .map(Some)
+        read_and_plan(run, cluster, manifests, self.options).await
     }
 
-    fn sets<'p>(&self, planned: &'p PlannedMove) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
-        [&planned.from, &planned.into]
-            .map(|read| (&read.named, read.parent()))
-            .into()
-    }
-
-    fn proposal(&self, planned: &PlannedMove) -> Proposal {
-        planned.into.proposal(&planned.plan)
-    }
-
-    fn outline(&self, planned: &PlannedMove) -> PlanOutline {
-        prompt::outline_of_labels(&planned.plan)
-    }
-
-    async fn report_and_check_permissions(
-        &mut self,
-        run: &mut CommandRun,
-        planned: &mut PlannedMove,
-    ) -> Result<(), Error> {
-        let membership = &self.options.membership;
-        let concurrency = membership.writing.concurrency;
-        let PlannedMove {
-            cluster,
-            from,
-            into,
-            old_members,
-            plan,
+    fn execution<'p>(
+        &'p self,
+        planned: &'p PlannedMove,
+        interrupt: &'p Interrupt,
+    ) -> MembershipExecution<'p> {
+        let MoveOptions {
+            membership,
+            selection,
             ..
+        } = self.options;
+        let PlannedMove {
+            cluster, from, into, ..
         } = planned;
-        let members_of_new_set = into
-            .list_members(cluster, None, &BTreeSet::new(), concurrency)
-            .await?;
-        let remaining = find_remaining(&from.named.set, old_members, plan, &membership.appliers);
-        if remaining.is_empty() {
-            // The old parent may be deleted. Objects that have lost the label would then be in the scope of no record.
-            let places = &from.state.places;
-            let unlabeled = list_objects_with_lost_label(&cluster.server, places, concurrency).await;
-            from.state
-                .warn_and_keep_unlabeled_in_record(&unlabeled?, &from.named);
-            run.report_new_warnings(&from.state.warnings);
+        MembershipExecution {
+            joined: Some(JoinedSet {
+                parent: into.parent_writing(cluster, membership, interrupt),
+                state: &into.state,
+                record: &planned.record,
+            }),
+            left: Some(LeftSet {
+                parent: from.parent_writing(cluster, membership, interrupt),
+                former: &planned.former,
+                state: &from.state,
+                appliers: &membership.appliers,
+                aim: planned.aim,
+                obstacles: &planned.obstacles,
+            }),
+            plan: &planned.plan,
+            selector: selection.labels(),
+            judge: Box::new(|_, live| {
+                plan::judge_move(live, &from.named.set, &into.named.set, &membership.appliers)
+            }),
         }
-        let obstacles = Obstacles {
-            unlisted: from.state.observed.record_to_keep.clone(),
-            owned: find_object_owned_by_old_parent(&from.named.set, &members_of_new_set, into),
-            members: remaining,
-        };
-        // The time belongs to the set for which somebody gave it.
-        let expires = |read: &SetRead| {
-            read.parent()
-                .is_some_and(|parent| expiry_text(&parent.annotations).is_some())
-        };
-        if expires(from) && !expires(into) {
-            run.report_new_notes(vec![format!(
-                "{} does not expire; `apply --expires` sets a time",
-                into.named.set.parent
-            )]);
-        }
-        planned.members_before = members_of_new_set.len();
-        (planned.aim, planned.obstacles) = decide_old_parent_aim(obstacles, &self.options.selection);
-        adopt_move_disband::check_permissions(&planned.cluster, list_needed_permissions(planned), membership)
-            .await
     }
 
-    async fn execute(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
-        execute_move(run, planned, self.options).await
-    }
-}
-
-async fn execute_move(
-    run: &mut CommandRun,
-    planned: &PlannedMove,
-    options: &MoveOptions,
-) -> Result<Ending, Error> {
-    let [from, into] = [&planned.from, &planned.into].map(|read| &read.named.set);
-    let writing = |set| SetRead::parent_writing(set, &planned.cluster, &options.membership, &run.interrupt);
-    let execution = MembershipExecution {
-        operation: RunOperation::Move,
-        joined: Some(JoinedSet {
-            parent: writing(&planned.into),
-            state: &planned.into.state,
-            record: &planned.record,
-        }),
-        left: Some(LeftSet {
-            parent: writing(&planned.from),
-            former: &planned.former,
-            state: &planned.from.state,
-            appliers: &options.membership.appliers,
-            aim: planned.aim,
-            obstacles: &planned.obstacles,
-        }),
-        plan: &planned.plan,
-        selector: match &options.selection {
-            MembersToMove::Labels(labels) => Some(labels),
-            MembersToMove::All | MembersToMove::Manifests(..) => None,
-        },
-        judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
-    };
-    let mut sink = |event| run.reporter.take_event(event);
-    let ending = run
-        .interrupt
-        .run_command_until_stop_at_once(execution.run(&mut sink))
-        .await?;
-    if ending == Ending::Done {
+    fn report_done(&self, run: &mut CommandRun, planned: &PlannedMove) {
+        let [from, into] = [&planned.from, &planned.into].map(|read| &read.named.set);
         let namespace = note_on_manifests_without_namespace(from, into, &planned.plan)
-            .filter(|_| options.membership.writing.dry_run == DryRun::None);
+            .filter(|_| self.options.membership.writing.dry_run == DryRun::None);
         let merged = note_on_manifests_to_merge(into, planned.members_before, &planned.plan);
         run.report_new_notes(namespace.into_iter().chain(merged).collect());
     }
-    Ok(ending)
 }
 
 /// Returns the note that manifests without a namespace now get the namespace of the new parent. `None` if the namespace
@@ -238,6 +155,17 @@ fn note_on_manifests_to_merge(into: &Set, members_before: usize, plan: &Membersh
     })
 }
 
+/// Returns the note that the new set does not expire, although the old one does: the time belongs to the set for which
+/// somebody gave it.
+fn note_on_expiry(from: &SetRead, into: &SetRead) -> Option<String> {
+    let [old_expires, new_expires] = [from, into].map(|read| {
+        let annotations = read.parent().map(|parent| &parent.annotations);
+        annotations.and_then(expiry_text).is_some()
+    });
+    let text = "does not expire; `apply --expires` sets a time";
+    (old_expires && !new_expires).then(|| format!("{} {text}", into.named.set.parent))
+}
+
 async fn read_and_plan(
     run: &mut CommandRun,
     mut cluster: Cluster,
@@ -249,20 +177,18 @@ async fn read_and_plan(
     let new = resolve_named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
     check_target_of_move(&old, &new, options)?;
-    let from = adopt_move_disband::read_set_to_leave(&mut cluster, old, Operation::Move, membership).await?;
+    let leaving = Goal::Leave(Operation::Move);
+    let mut from = adopt_move_disband::read_set(&mut cluster, old, leaving, membership).await?;
     let Some(former) = from.parent().cloned() else {
         return Err(no_set_to_move(&from.named.set.parent));
     };
-    let into =
-        adopt_move_disband::read_set_to_join(&mut cluster, &options.new, membership, Operation::Move).await?;
+    let joining = Goal::Join(Operation::Move);
+    let into = adopt_move_disband::read_set(&mut cluster, new, joining, membership).await?;
     run.report_new_warnings(&from.state.warnings);
     run.report_new_warnings(&into.state.warnings);
 
     let requested = resolve_requested_objects(&cluster, &into, manifests.clone(), &options.selection)?;
-    let labels = match &options.selection {
-        MembersToMove::Labels(labels) => Some(labels.as_str()),
-        MembersToMove::All | MembersToMove::Manifests(..) => None,
-    };
+    let labels = options.selection.labels();
     let concurrency = membership.writing.concurrency;
     let (members, old_members) = list_movable_and_old_members(
         &cluster,
@@ -274,27 +200,47 @@ async fn read_and_plan(
     .await?;
     let [old_set, new_set] = [&from, &into].map(|read| &read.named.set);
     let mut plan = plan::plan_move(old_set, new_set, &members, requested, &membership.appliers);
-    if plan.count_reported_objects() == 0 && labels.is_some() {
+    if let Some(labels) = labels
+        && plan.count_reported_objects() == 0
+    {
         return Err(Error::usage(
-            format!("no member has the labels {:?}", labels.unwrap_or_default()),
+            format!("no member has the labels {labels:?}"),
             "list the members with `kubectl applyset view SET`",
         ));
     }
     let (record, too_large) = into.widened_record_and_refusal(&plan.build_record_of_members(new_set));
     plan.refusals.extend(too_large);
+
+    let members_of_new_set = into
+        .list_members(&cluster, None, &BTreeSet::new(), concurrency)
+        .await?;
+    let remaining = find_remaining(&from.named.set, &old_members, &plan, &membership.appliers);
+    if remaining.is_empty() {
+        // The old parent may be deleted. Objects that have lost the label would then be in the scope of no record.
+        let places = &from.state.places;
+        let unlabeled = list_objects_with_lost_label(&cluster.server, places, concurrency).await?;
+        from.state
+            .warn_and_keep_unlabeled_in_record(&unlabeled, &from.named);
+        run.report_new_warnings(&from.state.warnings);
+    }
+    let obstacles = Obstacles {
+        unlisted: from.state.observed.record_to_keep.clone(),
+        owned: find_object_owned_by_old_parent(&from.named.set, &members_of_new_set, &into),
+        members: remaining,
+    };
+    run.report_new_notes(note_on_expiry(&from, &into).into_iter().collect());
+    let (aim, obstacles) = decide_old_parent_aim(obstacles, &options.selection);
     Ok(PlannedMove {
         cluster,
         manifests,
         from,
         former,
         into,
-        old_members,
+        members_before: members_of_new_set.len(),
         plan,
         record,
-        // `check` determines the following before the plan is carried out.
-        members_before: 0,
-        aim: ParentAim::Narrow,
-        obstacles: Obstacles::default(),
+        aim,
+        obstacles,
     })
 }
 
@@ -345,39 +291,6 @@ async fn list_movable_and_old_members(
         members.extend(into.list_members(cluster, labels, &keys, concurrency).await?);
     }
     Ok((members, old_members))
-}
-
-/// Returns the permissions that the move needs.
-fn list_needed_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
-    let PlannedMove {
-        from,
-        into,
-        plan,
-        record,
-        aim,
-        ..
-    } = planned;
-    let NamedSet { set, resource, .. } = &from.named;
-    let mut needed = permissions::needed_to_relabel(&plan.changes);
-    if plan.has_member_after_run() {
-        let target = &into.named;
-        needed.extend(permissions::needed_to_record(
-            &target.set,
-            &target.resource,
-            into.parent(),
-            record,
-            &plan.changes,
-        ));
-    }
-    if !plan.takes_none() {
-        needed.extend(match aim {
-            ParentAim::Narrow | ParentAim::RemoveRecord => {
-                vec![permissions::needed_to_patch_parent(set, resource)]
-            }
-            ParentAim::Delete => permissions::needed_to_end_set(set, resource).into(),
-        });
-    }
-    needed
 }
 
 /// Decides what becomes of the old parent. It is deleted if no member is left and nothing else keeps it. If the

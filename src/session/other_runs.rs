@@ -7,14 +7,14 @@ use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::command_run::CommandRun;
+use super::plan_and_write::SetToWrite;
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::execute::refusal_of_run_under_way;
 use crate::model::history_annotation::Run;
-use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
 use crate::plan::Refusal;
-use crate::read::{self, NamedSet};
+use crate::read;
 
 /// The most times that a run plans again because another run began first. Then the run fails with that error: without a
 /// limit, two pipelines could keep each other planning.
@@ -34,17 +34,21 @@ pub enum OtherRuns {
 
 impl CommandRun {
     /// Reports the other runs of the set that are under way. With `--exclusive`, waits until there are none instead, at
-    /// most for the time of that flag since this run began. `parent` is the parent as the plan saw it.
+    /// most for the time of that flag since this run began.
     ///
     /// # Errors
     ///
     /// Another run is still under way after that time, or the parent cannot be read.
     pub(super) async fn report_or_await_other_runs(
         &mut self,
-        named: &NamedSet,
-        parent: Option<&ParentObject>,
+        set: SetToWrite<'_>,
         exclusive: Exclusive,
     ) -> Result<OtherRuns, Error> {
+        let SetToWrite {
+            key,
+            resource,
+            parent,
+        } = set;
         let Some(server) = self.server.clone() else {
             // Without a connection nothing was read, so no other run is known.
             return Ok(OtherRuns::NotAwaited);
@@ -59,7 +63,6 @@ impl CommandRun {
         let mut other_runs = OtherRuns::NotAwaited;
         let mut current = parent.cloned();
         while let Some(other) = current.as_ref().and_then(|parent| parent.running.first()) {
-            let key = &named.set.parent;
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Refusal::error(&[refusal_of_run_under_way(
@@ -76,7 +79,7 @@ impl CommandRun {
             }
             other_runs = OtherRuns::Ended;
             sleep(READ_INTERVAL.min(left)).await;
-            let found = read::read_parent(&server, &named.resource, key).await;
+            let found = read::read_parent(&server, resource, key).await;
             current = found.map_err(|error| error.to_error_while_reading(key))?;
         }
         Ok(other_runs)

@@ -1,14 +1,27 @@
 //! The steps of all commands that write: read, plan, ask, write, report.
 
+use std::sync::Arc;
+
 use super::command_run::{Agreed, CommandRun};
 use super::other_runs::OtherRuns;
 use crate::error::Error;
 use crate::event::Ending;
+use crate::model::identity::ObjectKey;
+use crate::model::resource::Resource;
 use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
 use crate::plan::{Consent, Proposal};
-use crate::read::NamedSet;
 use crate::report::PlanOutline;
+
+/// A set that a plan writes.
+pub struct SetToWrite<'a> {
+    /// The key of its parent.
+    pub key: &'a ObjectKey,
+    /// The resource of its parent.
+    pub resource: &'a Arc<Resource>,
+    /// Its parent as the plan saw it; `None` if it did not exist.
+    pub parent: Option<&'a ParentObject>,
+}
 
 /// The steps of a command that writes, for [`CommandRun::plan_and_write`].
 pub trait Script {
@@ -23,9 +36,8 @@ pub trait Script {
         outdated: Option<Self::Planned>,
     ) -> Result<Option<Self::Planned>, Error>;
 
-    /// Returns the sets that the plan writes, with their parents as they were read; `None` for a parent that does not
-    /// exist.
-    fn sets<'p>(&self, planned: &'p Self::Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)>;
+    /// Returns the sets that the plan writes.
+    fn sets<'p>(&'p self, planned: &'p Self::Planned) -> Vec<SetToWrite<'p>>;
 
     /// Returns what the user has to agree to before the plan is executed.
     fn proposal(&self, planned: &Self::Planned) -> Proposal;
@@ -89,10 +101,10 @@ impl CommandRun {
                 return Ok(None);
             };
             let mut other_runs = OtherRuns::NotAwaited;
-            for (named, parent) in script.sets(&planned) {
+            for set in script.sets(&planned) {
                 // After a wait, the plan is outdated anyway, and the next round looks at the parents of all sets again.
                 if other_runs == OtherRuns::NotAwaited {
-                    other_runs = self.report_or_await_other_runs(named, parent, exclusive).await?;
+                    other_runs = self.report_or_await_other_runs(set, exclusive).await?;
                 }
             }
             if other_runs == OtherRuns::NotAwaited {

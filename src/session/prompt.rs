@@ -8,9 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::manifest::Source;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
-use crate::plan::{
-    Apply, Consent, LiveMembership, MembershipPlan, Observed, Plan, Policy, Proposal, ReasonToKeep, Refusal,
-};
+use crate::plan::{Apply, Consent, LiveMembership, Observed, Plan, Policy, Proposal, ReasonToKeep, Refusal};
 use crate::report::{self, PlanOutline, Question, Style};
 
 /// How the user agreed to a plan.
@@ -129,14 +127,6 @@ fn kept_objects(plan: &Plan) -> Vec<(ObjectKey, ReasonToKeep)> {
         .filter(|skip| !matches!(skip.reason, ReasonToKeep::OwnedCopy(_)))
         .map(|skip| (skip.live.key.clone(), skip.reason.clone()))
         .collect()
-}
-
-/// Returns the outline that a prompt of `adopt`, `disband` or `move` shows: the objects that join or leave a set.
-pub fn outline_of_labels(plan: &MembershipPlan) -> PlanOutline {
-    PlanOutline {
-        relabeled: Some(plan.changes.iter().map(|live| live.key.clone()).collect()),
-        ..PlanOutline::default()
-    }
 }
 
 #[cfg(test)]

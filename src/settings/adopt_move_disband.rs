@@ -62,6 +62,14 @@ impl MembersToMove {
             Self::All | Self::Labels(_) => None,
         }
     }
+
+    /// Returns the label selector, if one chooses the members.
+    pub fn labels(&self) -> Option<&str> {
+        match self {
+            Self::Labels(labels) => Some(labels),
+            Self::All | Self::Manifests(..) => None,
+        }
+    }
 }
 
 impl MembershipOptions {

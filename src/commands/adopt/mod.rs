@@ -11,25 +11,19 @@ use self::object_selection::ObjectSelection;
 use crate::cli::{Adopt, GlobalFlags};
 use crate::compare::ownership::Creator;
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Event, Operation};
-use crate::execute::{JoinedSet, MembershipExecution};
+use crate::event::{Event, Operation};
+use crate::execute::{Interrupt, JoinedSet, MembershipExecution};
 use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
-use crate::model::history_annotation::RunOperation;
 use crate::model::list_targets::Reach;
 use crate::model::live::Tracking;
-use crate::model::set::{ParentObject, Set};
+use crate::model::set::Set;
 use crate::model::write_settings::{DryRun, Hooks};
-use crate::plan::permissions;
-use crate::plan::{
-    self, Candidate, FoundBy, MembershipPlan, MembershipSkip, Proposal, ReasonToKeep, Refusal,
-};
-use crate::read::{Cluster, NamedSet, find_parents_of_sets, resolve_named_set};
-use crate::report::{PlanOutline, SetDocument};
-use crate::session::adopt_move_disband::{self, SetRead};
+use crate::plan::{self, Candidate, FoundBy, MembershipPlan, MembershipSkip, ReasonToKeep, Refusal};
+use crate::read::{Cluster, Goal, find_parents_of_sets, resolve_named_set};
+use crate::report::SetDocument;
+use crate::session::adopt_move_disband::{self, MembershipCommand, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::Script;
-use crate::session::prompt;
 use crate::settings::{AdoptOptions, ObjectsToAdopt};
 
 /// The note that a search by labels without `--kinds` lists only some kinds.
@@ -39,22 +33,14 @@ const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` w
 pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = AdoptOptions::new(arguments, shared)?;
     let (membership, manifests) = (&options.membership, options.choice.manifests());
-    let script = AdoptScript {
+    let command = AdoptCommand {
         options: &options,
         shared,
     };
-    adopt_move_disband::run(
-        Operation::Adopt,
-        &membership.set,
-        membership,
-        manifests,
-        shared,
-        script,
-    )
-    .await
+    adopt_move_disband::run(command, &membership.set, membership, manifests, shared).await
 }
 
-struct AdoptScript<'a> {
+struct AdoptCommand<'a> {
     options: &'a AdoptOptions,
     shared: &'a GlobalFlags,
 }
@@ -84,14 +70,15 @@ struct FoundObjects {
     selection: ObjectSelection,
 }
 
-impl Script for AdoptScript<'_> {
+impl MembershipCommand for AdoptCommand<'_> {
+    const OPERATION: Operation = Operation::Adopt;
     type Planned = PlannedAdopt;
 
     async fn read_and_plan(
         &mut self,
         run: &mut CommandRun,
         outdated: Option<PlannedAdopt>,
-    ) -> Result<Option<PlannedAdopt>, Error> {
+    ) -> Result<PlannedAdopt, Error> {
         let options = self.options;
         let (mut cluster, manifests) = adopt_move_disband::discover_and_read_manifests_once(
             run,
@@ -108,97 +95,64 @@ impl Script for AdoptScript<'_> {
         if plan.count_reported_objects() == 0 && plan.refusals.is_empty() {
             return Err(nothing_found_error(&options.choice));
         }
-        Ok(Some(PlannedAdopt {
+        if matches!(&options.choice, ObjectsToAdopt::Labels { kinds, .. } if kinds.is_empty()) {
+            run.report_new_notes(vec![DEFAULT_KINDS.to_owned()]);
+        }
+        run.report_new_warnings(&never_pruned_warnings(
+            &found.candidates,
+            &read.named.set,
+            &options.membership.appliers,
+        ));
+        Ok(PlannedAdopt {
             cluster,
             manifests,
             read,
             found,
             plan,
             record,
-        }))
+        })
     }
 
-    fn sets<'p>(&self, planned: &'p PlannedAdopt) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
-        vec![(&planned.read.named, planned.read.parent())]
-    }
-
-    fn proposal(&self, planned: &PlannedAdopt) -> Proposal {
-        planned.read.proposal(&planned.plan)
-    }
-
-    fn outline(&self, planned: &PlannedAdopt) -> PlanOutline {
-        prompt::outline_of_labels(&planned.plan)
-    }
-
-    async fn report_and_check_permissions(
-        &mut self,
-        run: &mut CommandRun,
-        planned: &mut PlannedAdopt,
-    ) -> Result<(), Error> {
-        let membership = &self.options.membership;
-        let (read, plan) = (&planned.read, &planned.plan);
-        let set = &read.named.set;
-        if matches!(&self.options.choice, ObjectsToAdopt::Labels { kinds, .. } if kinds.is_empty()) {
-            run.reporter.take_event(Event::Note(DEFAULT_KINDS.to_owned()));
-        }
-        run.report_new_warnings(&never_pruned_warnings(
-            &planned.found.candidates,
-            set,
-            &membership.appliers,
-        ));
-        let mut needed = permissions::needed_to_relabel(&plan.changes);
-        if plan.has_member_after_run() {
-            let (resource, record) = (&read.named.resource, &planned.record);
-            needed.extend(permissions::needed_to_record(
-                set,
-                resource,
-                read.parent(),
-                record,
-                &plan.changes,
-            ));
-        }
-        adopt_move_disband::check_permissions(&planned.cluster, needed, membership).await
-    }
-
-    async fn execute(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<Ending, Error> {
-        let set = &planned.read.named.set;
-        let selection = &planned.found.selection;
-        let membership = &self.options.membership;
-        let read = &planned.read;
-        let execution = MembershipExecution {
-            operation: RunOperation::Adopt,
+    fn execution<'p>(
+        &'p self,
+        planned: &'p PlannedAdopt,
+        interrupt: &'p Interrupt,
+    ) -> MembershipExecution<'p> {
+        let AdoptOptions {
+            membership, choice, ..
+        } = self.options;
+        let PlannedAdopt { read, found, .. } = planned;
+        MembershipExecution {
             joined: Some(JoinedSet {
-                parent: read.parent_writing(&planned.cluster, membership, &run.interrupt),
+                parent: read.parent_writing(&planned.cluster, membership, interrupt),
                 state: &read.state,
                 record: &planned.record,
             }),
             left: None,
             plan: &planned.plan,
-            selector: match &self.options.choice {
+            selector: match choice {
                 ObjectsToAdopt::Labels { selector, .. } => Some(selector),
                 ObjectsToAdopt::Manifests(..) | ObjectsToAdopt::Inventory(..) => None,
             },
-            judge: &|object, live| {
-                let candidate = selection.to_candidate(object, live.clone());
-                plan::judge_adoption(&candidate, set, self.options.take_ownership)
-            },
-        };
-        let mut sink = |event| run.reporter.take_event(event);
-        let ending = run
-            .interrupt
-            .run_command_until_stop_at_once(execution.run(&mut sink))
-            .await?;
-        // The advice is to remove the other tool's inventory. If something failed, only that inventory lists the
-        // objects that are not adopted yet.
-        if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
-            run.report_new_warnings(planned.build_advice_about_tool_of_inventory().as_slice());
-            if let ObjectsToAdopt::Inventory(reference, _) = &self.options.choice
-                && let Some(hint) = reference.tool.hint_before_first_apply()
-            {
-                run.reporter.take_event(Event::Hint(hint.to_owned()));
-            }
+            judge: Box::new(|object, live| {
+                let candidate = found.selection.to_candidate(object, live.clone());
+                plan::judge_adoption(&candidate, &read.named.set, self.options.take_ownership)
+            }),
         }
-        Ok(ending)
+    }
+
+    /// Reports the advice to remove the other tool's inventory. If something failed, there is none: only that inventory
+    /// lists the objects that are not adopted yet.
+    fn report_done(&self, run: &mut CommandRun, planned: &PlannedAdopt) {
+        if self.options.membership.writing.dry_run != DryRun::None {
+            return;
+        }
+        run.report_new_warnings(planned.build_advice_about_tool_of_inventory().as_slice());
+        if let ObjectsToAdopt::Inventory(reference, _) = &self.options.choice
+            && let Some(hint) = reference.tool.hint_before_first_apply()
+        {
+            run.reporter.take_event(Event::Hint(hint.to_owned()));
+        }
     }
 }
 
@@ -228,8 +182,8 @@ async fn read_and_plan(
     let membership = &options.membership;
     let named = resolve_named_set(cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&named.set);
-    let read =
-        adopt_move_disband::read_set_to_join(cluster, &membership.set, membership, Operation::Adopt).await?;
+    let goal = Goal::Join(Operation::Adopt);
+    let read = adopt_move_disband::read_set(cluster, named, goal, membership).await?;
     let mut found = find::find_objects(cluster, &read, manifests, options).await?;
     run.report_new_warnings(&read.state.warnings);
     run.report_new_warnings(&found.warnings);

@@ -27,9 +27,11 @@ use crate::model::write_settings::DryRun;
 use crate::plan::{MembershipChange, MembershipPlan, MembershipSkip};
 use crate::read::{ClusterState, ListError, ListTargets, METADATA_LIST, list_labeled_objects};
 
+/// A judgement of an object, as it is in the cluster now.
+pub type Judge<'a> = dyn Fn(&Value, &Live) -> MembershipChange + 'a;
+
 /// Context for carrying out a plan of `adopt`, `move` or `disband`.
 pub struct MembershipExecution<'a> {
-    pub operation: RunOperation,
     /// The set that the objects join; `None` in `disband`, which releases them.
     pub joined: Option<JoinedSet<'a>>,
     /// The set that the objects leave; `None` in `adopt`, which takes objects that are in no set.
@@ -38,7 +40,7 @@ pub struct MembershipExecution<'a> {
     /// The label selector by which the user selected the objects, if the user gave one.
     pub selector: Option<&'a str>,
     /// Judges an object that has changed since it was read, by the rules of the plan.
-    pub judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
+    pub judge: Box<Judge<'a>>,
 }
 
 /// The set that objects join.
@@ -140,6 +142,14 @@ impl MembershipExecution<'_> {
         Ok(Ending::Incomplete)
     }
 
+    fn operation(&self) -> RunOperation {
+        match (&self.joined, &self.left) {
+            (None, _) => RunOperation::Disband,
+            (Some(_), None) => RunOperation::Adopt,
+            (Some(_), Some(_)) => RunOperation::Move,
+        }
+    }
+
     /// Announces the parents and the objects of the plan, each object with the outcome that it has if the run ends
     /// before it reaches the object.
     fn announce_parents_and_objects(&self, sink: &mut Sink<'_>) {
@@ -154,7 +164,7 @@ impl MembershipExecution<'_> {
 
     /// Returns the parent of the set that the objects join, if they join one, and that of the set that they leave, if they
     /// leave one.
-    fn parents(&self) -> impl Iterator<Item = &ParentWriting<'_>> {
+    pub fn parents(&self) -> impl Iterator<Item = &ParentWriting<'_>> {
         let joined = self.joined.iter().map(|joined| &joined.parent);
         joined.chain(self.left.iter().map(|left| &left.parent))
     }
@@ -169,7 +179,7 @@ impl MembershipExecution<'_> {
         let known = if self.plan.changes.is_empty() {
             KnownParent::from_read_to_take_out(former)
         } else {
-            let operation = self.operation.clone();
+            let operation = self.operation();
             left.parent
                 .try_to_begin_taking_out(former, recorded, operation, sink)
                 .await?
@@ -202,7 +212,7 @@ impl MembershipExecution<'_> {
             return Ok(Ending::Interrupted);
         }
         let begun = if parent.writing.dry_run == DryRun::None && self.has_to_write_joined_parent(joined) {
-            let run = history::new_running_entry(parent.server, self.operation.clone()).await;
+            let run = history::new_running_entry(parent.server, self.operation()).await;
             let current = joined.state.parent_object().cloned();
             match parent
                 .begin_unless_stopped(current, joined.record, run, sink)
@@ -254,7 +264,7 @@ impl MembershipExecution<'_> {
             moved_fields: &self.plan.moved_fields,
             done,
             selector: self.selector,
-            judge: self.judge,
+            judge: &*self.judge,
         };
         let failed = writer.write_all_and_count_failed(&self.plan.changes, sink).await;
         match failed + self.plan.count_not_found() {

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::Judge;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, UnreachableWebhook};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
@@ -48,7 +49,7 @@ pub struct LabelWriter<'a> {
     /// still match it.
     pub selector: Option<&'a str>,
     /// Judges an object that has changed since it was read, by the rules of the plan.
-    pub judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
+    pub judge: &'a Judge<'a>,
 }
 
 impl LabelWriter<'_> {

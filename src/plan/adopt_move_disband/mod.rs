@@ -204,20 +204,6 @@ impl MembershipPlan {
         !self.has_member_after_run() && !self.skips.is_empty()
     }
 
-    /// Refuses a disband, until the user confirms it; `None` if the disband releases no object. An object whose label
-    /// is a copy does not count as a member.
-    pub fn refuse_unconfirmed_disband(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
-        let (members, copies): (Vec<&Live>, Vec<&Live>) = self
-            .changes
-            .iter()
-            .partition(|live| live.has_part_of_label_written_by(appliers));
-        (!self.changes.is_empty()).then(|| Refusal::DisbandsSet {
-            parent: set.parent.clone(),
-            members: members.len(),
-            copies: copies.into_iter().map(|live| live.key.clone()).collect(),
-        })
-    }
-
     fn add(&mut self, live: &Live, change: MembershipChange, parents: &OtherParents) {
         match change {
             MembershipChange::Write(fields) => {
@@ -381,7 +367,7 @@ pub fn plan_move(
     plan
 }
 
-/// Decides which objects are released: all objects with the set's label.
+/// Decides which objects are released: all objects with the set's label. If there are any, the user has to confirm it.
 ///
 /// An object whose label is a copy comes last: it may be deleted together with the object that the label was copied
 /// from.
@@ -391,7 +377,21 @@ pub fn plan_disband(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
         .filter(|live| judge_disband(live, set) != MembershipChange::Settled)
         .collect();
     changes.sort_by_key(|live| (!live.has_part_of_label_written_by(appliers), live.key.clone()));
+    let copies = changes
+        .iter()
+        .filter(|live| !live.has_part_of_label_written_by(appliers));
+    let copies: Vec<ObjectKey> = copies.map(|live| live.key.clone()).collect();
+    let disbands = Refusal::DisbandsSet {
+        parent: set.parent.clone(),
+        members: changes.len() - copies.len(),
+        copies,
+    };
     MembershipPlan {
+        refusals: if changes.is_empty() {
+            Vec::new()
+        } else {
+            vec![disbands]
+        },
         changes,
         ..MembershipPlan::default()
     }

@@ -226,16 +226,15 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
     let members = vec![copy.clone(), own.clone(), stranger];
     let plan = plan_disband(&set(), members, &policy().appliers);
     assert_eq!(plan.changes, [own, copy]);
-    let forgets = plan
-        .refuse_unconfirmed_disband(&set(), &policy().appliers)
-        .expect("a refusal");
     assert_eq!(
-        forgets.to_string().split_once("; ").expect("two parts").1,
+        plan.refusals[0]
+            .to_string()
+            .split_once("; ")
+            .expect("two parts")
+            .1,
         "1 object kept; the label is also removed from 1 object that is not a member: \
          configmap/a in namespace shop"
     );
-    assert_eq!(
-        MembershipPlan::default().refuse_unconfirmed_disband(&set(), &policy().appliers),
-        None
-    );
+    let of_empty_set = plan_disband(&set(), Vec::new(), &policy().appliers);
+    assert_eq!(of_empty_set, MembershipPlan::default());
 }

@@ -1,61 +1,27 @@
-//! Runs `adopt`, `disband` and `move`, and reads their sets before members join or leave.
+//! Reads the sets of `adopt`, `disband` and `move` before members join or leave.
 
 use std::collections::BTreeSet;
 
-use super::command_run::CommandRun;
-use super::connect::{discover, discover_and_read_manifests};
-use super::permissions;
-use super::plan_and_write::Script;
-use super::prompt::Questions;
 use crate::cli::GlobalFlags;
-use crate::error::{Error, Exit};
-use crate::event::Operation;
+use crate::error::Error;
 use crate::execute::{Interrupt, ParentWriting};
 use crate::manifest::{Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::permission::{NeededPermissions, Permission};
 use crate::model::set::ParentObject;
-use crate::model::write_settings::SetReference;
-use crate::plan::{self, MembershipPlan, Proposal, Refusal};
-use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, read_cluster_state,
-    resolve_named_set,
-};
-use crate::report::SetDocument;
-use crate::settings::{self, MembershipOptions};
+use crate::plan::{self, Refusal};
+use crate::read::{Cluster, ClusterState, Goal, NamedSet, ReadSettings, Wanted, read_cluster_state};
+use crate::session::command_run::CommandRun;
+use crate::session::connect::{discover, discover_and_read_manifests};
+use crate::settings::MembershipOptions;
 
 /// A set as it was read, with what writing its parent needs.
 pub struct SetRead {
     pub named: NamedSet,
     /// The state of the set without members: [`SetRead::list_members`] lists those.
     pub state: ClusterState,
-}
-
-/// Plans and writes with this script, in a run whose report is about `set`. `manifests` are the sources that the
-/// command reads: if standard input is one of them, the user cannot answer a question there.
-pub async fn run(
-    operation: Operation,
-    set: &SetReference,
-    options: &MembershipOptions,
-    manifests: Option<(&[Source], Recursion)>,
-    shared: &GlobalFlags,
-    mut script: impl Script,
-) -> Result<Exit, Error> {
-    let sources = manifests.map_or(&[][..], |(sources, _)| sources);
-    let mut run = CommandRun::begin(
-        operation,
-        SetDocument::from_name(&set.name),
-        settings::read_style(shared),
-        options.writing.dry_run,
-        Questions::at_terminal(options.is_interactive, sources),
-    );
-    let outcome = run
-        .plan_and_write(&mut script, &options.consent, options.writing.exclusive)
-        .await;
-    run.finish(outcome)
 }
 
 /// Connects, discovers the server, and reads the manifests that name the objects of the command; `None` if no flag
@@ -81,28 +47,8 @@ pub async fn discover_and_read_manifests_once(
     discover_and_read_manifests(connection, sources.to_vec(), recursion, waits, divide, None).await
 }
 
-/// Reads the set that members leave; fails if the set does not exist.
-pub async fn read_set_to_leave(
-    cluster: &mut Cluster,
-    named: NamedSet,
-    operation: Operation,
-    options: &MembershipOptions,
-) -> Result<SetRead, Error> {
-    read_set(cluster, named, Goal::Leave(operation), options).await
-}
-
-/// Reads the set that members join. The run creates the set if it does not exist.
-pub async fn read_set_to_join(
-    cluster: &mut Cluster,
-    reference: &SetReference,
-    options: &MembershipOptions,
-    operation: Operation,
-) -> Result<SetRead, Error> {
-    let named = resolve_named_set(cluster, reference, options.tooling.clone(), &[]).await?;
-    read_set(cluster, named, Goal::Join(operation), options).await
-}
-
-async fn read_set(
+/// Reads a set, without its members, for this goal.
+pub async fn read_set(
     cluster: &mut Cluster,
     mut named: NamedSet,
     goal: Goal<'_>,
@@ -123,12 +69,6 @@ impl SetRead {
     /// The parent, if it exists.
     pub fn parent(&self) -> Option<&ParentObject> {
         self.state.parent_object()
-    }
-
-    /// Returns what the user has to agree to before the labels of this plan are written.
-    pub fn proposal(&self, plan: &MembershipPlan) -> Proposal {
-        let refusals = self.state.take_over.iter().chain(&plan.refusals).cloned();
-        Proposal::new(refusals.collect(), &plan.changes).with_parent_of(&self.named.set)
     }
 
     /// Lists the objects that carry the set's label and match the label selector `label_selector`. If an object is
@@ -178,27 +118,4 @@ impl SetRead {
             interrupt,
         }
     }
-}
-
-/// Checks that the user has all permissions of the run.
-///
-/// # Errors
-///
-/// The error names the missing permissions.
-pub async fn check_permissions(
-    cluster: &Cluster,
-    rights: BTreeSet<Permission>,
-    options: &MembershipOptions,
-) -> Result<(), Error> {
-    let needed = NeededPermissions {
-        rights,
-        ..NeededPermissions::default()
-    };
-    permissions::check_to_write(
-        &cluster.server,
-        Administrator::NotAsked,
-        &needed,
-        &options.writing,
-    )
-    .await
 }
