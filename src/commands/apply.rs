@@ -1,6 +1,5 @@
 //! `apply`: manifests → discovery → cluster state → plan → execute → report.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::mem;
 use std::path::Path;
@@ -8,7 +7,7 @@ use std::path::Path;
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
-use crate::execute::{Execution, WaitsOfRun};
+use crate::execute::{Execution, RunWaits, WaitSettings};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::recreate_flag;
 use crate::model::write_settings::DryRun;
@@ -22,7 +21,6 @@ use crate::session::manifest_files;
 use crate::session::plan_and_write::{Script, SetToWrite};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
-use crate::session::waits::{DependencyWait, RunWait, WaitLimits, WrittenObjects};
 use crate::settings::{self, ApplyOptions};
 
 /// Runs `apply`.
@@ -295,32 +293,31 @@ async fn execute_plan(
     let reporter = &mut run.reporter;
     reporter.set_accepted_data_losses(&prepared.plan.accepted);
     let patience = options.waiting.patience.filter(|_| !is_dry);
-    let written = RefCell::new(WrittenObjects::default());
-    let limits = |patience| WaitLimits {
-        patience,
-        failures: options.failures,
-    };
-    let wait = patience.map(|patience| {
-        let limits = limits(patience);
-        RunWait::new(prepared, &options.status_rules, &interrupt, limits, &written)
-    });
-    let dependencies = DependencyWait {
+    let dependencies = WaitSettings {
         server: &prepared.cluster.server,
         id: &prepared.named.set.id,
         rules: &options.status_rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        limits: limits(options.waiting.dependency_patience()),
+        failures: options.failures,
+        patience: options.waiting.dependency_patience(),
     };
+    let waits = patience.map(|patience| {
+        let settings = WaitSettings {
+            patience,
+            ..dependencies
+        };
+        RunWaits::new(settings, &prepared.desired, &prepared.plan)
+    });
     let execution = Execution {
-        waits: wait.as_ref().map(|wait| wait as &dyn WaitsOfRun),
-        dependencies: Some(&dependencies),
+        waits: waits.as_ref(),
+        dependencies: Some(dependencies),
         ..prepared.execution(&interrupt)
     };
     let work = async {
         let mut sink = |event| {
-            if wait.is_some() {
-                written.borrow_mut().add_from_event(&event);
+            if let Some(waits) = &waits {
+                waits.take_note(&event);
             }
             reporter.take_event(event);
         };

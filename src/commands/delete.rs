@@ -6,7 +6,10 @@ use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{Execution, RunOnParent, TerminatingObjects, field_managers_not_keeping_parent};
+use crate::execute::{
+    Execution, RunOnParent, TerminatingObjects, WaitSettings, WrittenObjects,
+    field_managers_not_keeping_parent,
+};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::expiry::{format_expiry, read_expiry};
@@ -23,9 +26,8 @@ use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::{Script, SetToWrite};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
-use crate::session::waits::{self, DependencyWait, WaitLimits};
 use crate::settings::{self, DeleteOptions};
-use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, Waiting};
+use crate::wait::{AfterFailure, Lookup, Target};
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -172,20 +174,18 @@ async fn execute_deletion(
     let interrupt = run.interrupt.clone();
     // The run waits until deleted objects are gone, so their status does not matter.
     let rules = StatusRules::default();
-    let dependencies = DependencyWait {
+    let settings = WaitSettings {
         server: &prepared.cluster.server,
         id: &prepared.named.set.id,
         rules: &rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        limits: WaitLimits {
-            patience: options.waiting.dependency_patience(),
-            failures: None,
-        },
+        failures: None,
+        patience: options.waiting.dependency_patience(),
     };
     let deletion = Execution {
         take_over: &[],
-        dependencies: Some(&dependencies),
+        dependencies: Some(settings),
         ..prepared.execution(&interrupt)
     };
     let is_dry = options.writing.dry_run != DryRun::None;
@@ -199,7 +199,8 @@ async fn execute_deletion(
             .begin_deletion(&mut |event| run.reporter.take_event(event))
             .await?;
         if let Some(patience) = options.waiting.patience {
-            let waiting = delete_and_wait(run, prepared, (&deletion, &mut deletion_run), patience);
+            let settings = WaitSettings { patience, ..settings };
+            let waiting = delete_and_wait(run, prepared, (&deletion, &mut deletion_run), settings);
             return Ok::<_, Error>(waiting.await);
         }
         let mut sink = |event| run.reporter.take_event(event);
@@ -240,10 +241,10 @@ async fn delete_and_wait(
     run: &mut CommandRun,
     prepared: &Prepared,
     (deletion, deletion_run): (&Execution<'_>, &mut RunOnParent<'_>),
-    patience: Patience,
+    settings: WaitSettings<'_>,
 ) -> Ending {
     let reporter = &mut run.reporter;
-    let mut written = waits::WrittenObjects::default();
+    let mut written = WrittenObjects::default();
     let mut sink = |event| {
         written.add_from_event(&event);
         reporter.take_event(event);
@@ -254,28 +255,17 @@ async fn delete_and_wait(
     if members.ending != Ending::Done {
         return deletion_run.end(None, members.ending, &mut sink).await;
     }
-    // The run waits until deleted objects are gone, so their status does not matter.
-    let rules = StatusRules::default();
-    let mut waiting = Waiting {
-        server: deletion.server,
-        id: &deletion.set.id,
-        rules: &rules,
-        deadline: Deadline::new(patience),
-        interrupt: deletion.interrupt,
-        concurrency: deletion.writing.concurrency,
-        after_failure: AfterFailure::Stop,
-        failures: None,
-        done_before: "members were deleted or are being deleted; the set's parent still exists",
-    };
+    let done_before = "members were deleted or are being deleted; the set's parent still exists";
+    let mut waiting = settings.begin(AfterFailure::Stop, done_before);
     let terminating = deletion
         .members_to_be_gone_before_parent()
         .filter(|live| written.is_being_deleted(live));
     let targets = terminating.map(|live| written.deletion_target(live)).collect();
     let mut report = |event| reporter.take_event(event);
     let awaited = waiting.run(targets, &mut report);
-    let outcome = deletion_run.work_while_renewing(awaited).await;
-    if outcome == Outcome::Interrupted {
-        return deletion_run.end(None, Ending::Interrupted, &mut report).await;
+    let waited = deletion_run.work_while_renewing(awaited).await;
+    if waited == Ending::Interrupted {
+        return deletion_run.end(None, waited, &mut report).await;
     }
     // If members are left after the wait, `delete_parent_or_narrow_record` keeps the parent, and narrows its record to
     // these members.
@@ -290,11 +280,11 @@ async fn delete_and_wait(
             },
         )
         .await;
-    if ending != Ending::Done || outcome == Outcome::Missed {
-        return waits::ending_after_wait(outcome, ending);
+    if ending != Ending::Done || waited != Ending::Done {
+        return ending.max(waited);
     }
     let found = prepared.state.parent.iter();
-    let parent = found.map(|parent| waits::deletion_target(&parent.live, Lookup::Name));
+    let parent = found.map(|parent| Target::gone(&parent.live, Lookup::Name));
     let parent_containers = deletion
         .parent_containers_to_delete()
         .map(|live| written.deletion_target(live));
@@ -302,10 +292,9 @@ async fn delete_and_wait(
     let last = parent
         .chain(parent_containers)
         .filter(|target| written.has_deleted(target));
-    let outcome = waiting
+    waiting
         .run(last.collect(), &mut |event| reporter.take_event(event))
-        .await;
-    waits::ending_after_wait(outcome, ending)
+        .await
 }
 
 async fn read_state(

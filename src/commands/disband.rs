@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::cli::{Disband, GlobalFlags};
 use crate::error::{Error, Exit};
-use crate::event::Operation;
-use crate::execute::{Interrupt, LeftSet, MembershipExecution, Obstacles, ParentAim};
+use crate::event::{Interrupt, Operation};
+use crate::execute::{LeftSet, MembershipExecution, Obstacles, ParentAim};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::set::ParentObject;

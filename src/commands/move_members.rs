@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Move};
 use crate::error::{Error, Exit};
-use crate::event::Operation;
-use crate::execute::{Interrupt, JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
+use crate::event::{Interrupt, Operation};
+use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 use crate::cli::{GlobalFlags, View};
 use crate::compare::status::State;
 use crate::error::{Error, ErrorKind, Exit};
-use crate::event::{Event, Operation};
-use crate::execute::Interrupt;
+use crate::event::{Ending, Event, Interrupt, Operation};
+use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::read::found_set::{FoundSet, Visibility};
@@ -18,10 +18,9 @@ use crate::read::{MemberState, add_members_and_visit_each};
 use crate::report::{self, Reporter, ViewDocument};
 use crate::session::set_to_show::{ExistingSet, SetAndPlace, read_existing_set};
 use crate::session::signals::{listen, run_unless_interrupted};
-use crate::session::waits::list_targets_without_manifests;
 use crate::settings::{self, ViewOptions};
 use crate::verify::describe_record_inconsistencies_of_sets;
-use crate::wait::{AfterFailure, Deadline, LAST_READ, Outcome, Patience, Waiting};
+use crate::wait::{AfterFailure, Deadline, Goal, LAST_READ, Lookup, Patience, Target, Waiting};
 
 /// The most waits of one command. Each ends with all its members Current, but by then others may have joined the set, or
 /// some may have changed again: without a limit, these could keep the command waiting after its time is over.
@@ -115,14 +114,14 @@ async fn wait_until_all_are_current(
         };
         let targets = list_targets_without_manifests(&shown.set.members);
         let mut sink = |event: Event| reporter.take_event(event);
-        let outcome = interrupt
+        let ending = interrupt
             .run_until_stop_at_once(waiting.run(targets, &mut sink))
             .await
-            .unwrap_or(Outcome::Interrupted);
-        if outcome == Outcome::Interrupted {
+            .unwrap_or(Ending::Interrupted);
+        if ending == Ending::Interrupted {
             return Err(Error::interrupted());
         }
-        if outcome == Outcome::Missed {
+        if ending == Ending::Incomplete {
             // The time is over, so a server that does not answer must not hold up what is known.
             let read = run_unless_interrupted(interrupt, async {
                 Ok::<_, Error>(timeout(LAST_READ, shown.read_again(options)).await)
@@ -147,6 +146,19 @@ async fn wait_until_all_are_current(
         "stopped waiting: {MAX_WAITS} times, members had changed or joined the set when the others were Current"
     )));
     Ok(shown)
+}
+
+/// Lists the members of a set as targets of a wait that knows no manifests. A member that loses the set's label is no
+/// longer waited for.
+fn list_targets_without_manifests(members: &[Live]) -> Vec<Target> {
+    let targets = members.iter().map(|live| Target {
+        key: live.key.clone(),
+        resource: live.resource.clone(),
+        uid: Some(live.uid.clone()),
+        goal: Goal::ReadyOrGone,
+        lookup: Lookup::Label,
+    });
+    targets.collect()
 }
 
 /// The set with the states of its members, as they were last read.

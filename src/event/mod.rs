@@ -1,7 +1,8 @@
-//! Events of a run, outcomes of objects, and the end of a run.
+//! Events of a run, outcomes of objects, the request to stop a run, and its end.
 //!
 //! `execute` and `wait` send events, and `report` makes all output from them: lines, documents and progress.
 
+mod interrupt;
 mod outcome;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,11 @@ use serde::Serialize;
 use crate::compare::status::State;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
+pub use interrupt::{Interrupt, InterruptCause, Urgency};
 pub use outcome::{Claims, ObjectOutcome, StateAfterDelete, Subject};
+
+/// Receives the events of a run.
+pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::compare::status::WriteOutcome;
-use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
+use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, Sink, WaitStatus};
 use crate::execute::kinds::NewAndChangedKinds;
 use crate::execute::kinds::await_served::NotServed;
 use crate::execute::kinds::schema_change::ChangedCrd;
@@ -16,8 +16,7 @@ use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
-use crate::execute::waits_of_run::{Dependency, Membership};
-use crate::execute::{Applied, Execution, RunState, Sink};
+use crate::execute::{Applied, Execution, RunState};
 use crate::model::identity::ObjectKey;
 use crate::plan::{ActionId, Apply, ApplyAction, Graph};
 
@@ -64,32 +63,29 @@ impl Execution<'_> {
             ApplyAction::AwaitCurrent(key) => key,
         }
     }
-    /// Returns the dependencies with these keys, each with the resource through which it is read and its relation to
-    /// the set.
-    fn find_dependencies_by_key(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
-        let members = self
-            .desired
-            .members
-            .iter()
-            .map(|member| (&member.key, &member.resource, Membership::Member));
-        let others = self
-            .plan
-            .edges
-            .known
-            .outside
-            .iter()
-            .map(|(key, resource)| (key, resource, Membership::Outside));
+
+    /// Returns the targets of a wait until the objects with these keys are Current.
+    fn find_dependencies_by_key(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Target> {
+        let members = self.desired.members.iter();
+        let members = members.map(|member| (&member.key, &member.resource, Lookup::Label));
+        // An object outside of the set does not have the set's label.
+        let others = self.plan.edges.known.outside.iter();
+        let others = others.map(|(key, resource)| (key, resource, Lookup::Name));
         members
             .chain(others)
             .filter(|(key, ..)| keys.contains(key))
-            .map(|(key, resource, membership)| Dependency {
+            .map(|(key, resource, lookup)| Target {
                 key: key.clone(),
                 resource: Arc::clone(resource),
-                membership,
+                uid: None,
+                goal: Goal::Ready,
+                lookup,
             })
             .collect()
     }
 }
+
+use crate::wait::{Goal, Lookup, Target};
 
 /// The work of the graph of applies.
 struct Applies<'r, 'a> {
@@ -292,8 +288,13 @@ impl Applies<'_, '_> {
             return;
         }
         let resource = &outcome.subject.resource;
-        let waits = self.execution.dependencies;
-        if waits.is_some_and(|waits| waits.is_current_once_written(resource, written)) {
+        let is_current_once_written = self.execution.dependencies.is_some_and(|settings| {
+            let group_kind = resource.group_kind();
+            settings
+                .rules
+                .are_current_once_written(&group_kind, resource.status, written)
+        });
+        if is_current_once_written {
             applied.current.insert(key);
         } else {
             applied.current.remove(&key);
@@ -326,9 +327,12 @@ impl Applies<'_, '_> {
         };
         let keys: BTreeSet<&ObjectKey> = ids.keys().copied().collect();
         let not_current = match self.execution.dependencies {
-            Some(waits) => {
-                let dependencies = self.execution.find_dependencies_by_key(&keys);
-                waits.wait_and_list_not_current(dependencies, &mut noting).await
+            Some(settings) => {
+                let targets = self.execution.find_dependencies_by_key(&keys);
+                let done_before = "other objects depend on them, and were not written";
+                settings
+                    .wait_and_list_missed(targets, done_before, &mut noting)
+                    .await
             }
             // A run without waits writes nothing, so nothing becomes Current.
             None => keys.iter().copied().cloned().collect(),

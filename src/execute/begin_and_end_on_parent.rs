@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::parent_record::RunOnParent;
 use super::parent_record::begin::KnownParent;
-use super::{Execution, ParentWriteError, RunState, Sink};
+use super::{Execution, ParentWriteError, RunState};
 use crate::error::{Error, ErrorKind};
-use crate::event::{Ending, Event};
+use crate::event::{Ending, Event, Sink};
 use crate::model::applyset::Record;
 use crate::model::message::Message;
 use crate::model::set::ParentObject;

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::{Execution, Sink};
+use super::Execution;
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Action, ActionCounts, Ending, Event};
+use crate::event::{Action, ActionCounts, Ending, Event, Sink};
 use crate::manifest::desired;
 use crate::model::history_annotation::{self, Counts, Run, RunOperation, RunResult};
 use crate::read;

@@ -10,7 +10,6 @@ mod deletion;
 mod dry_run;
 mod former_parent;
 mod history;
-mod interrupt;
 mod kinds;
 mod label_in_answer;
 mod members;
@@ -23,7 +22,7 @@ mod starting_webhooks;
 mod unusable_versions;
 mod wait_notes;
 mod wait_until_gone;
-mod waits_of_run;
+mod waits;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -33,7 +32,6 @@ pub use deletion::set::field_managers_not_keeping_parent;
 pub use dry_run::{AfterFailure, ParentPrediction, Prediction};
 pub use former_parent::ParentAim;
 pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
-pub use interrupt::{Interrupt, InterruptCause, Urgency};
 use kinds::NewAndChangedKinds;
 pub use parent_record::RunOnParent;
 pub use parent_record::begin::refusal_of_run_under_way;
@@ -42,10 +40,10 @@ pub use parent_record::requests::{ParentWriteError, ParentWriting};
 pub use schedule::concurrency_limit::estimate_concurrent_writes_at_start;
 use schedule::drive::Driver;
 pub use wait_notes::WaitNotes;
-pub use waits_of_run::{Dependency, EndOfWait, Membership, WaitsForDependencies, WaitsOfRun};
+pub use waits::{RunWaits, WaitSettings, WrittenObjects};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Ending, Event, ObjectOutcome, Phase};
+use crate::event::{Ending, Event, Interrupt, ObjectOutcome, Phase, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
@@ -73,15 +71,12 @@ pub struct Execution<'a> {
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
     /// The waits between the writes and after them; `None` if the run does not wait.
-    pub waits: Option<&'a dyn WaitsOfRun>,
+    pub waits: Option<&'a RunWaits<'a>>,
     /// The waits for objects that others depend on; `None` in a run that writes nothing.
-    pub dependencies: Option<&'a dyn WaitsForDependencies>,
+    pub dependencies: Option<WaitSettings<'a>>,
     /// The notes about what writes wait for.
     pub wait_notes: &'a WaitNotes,
 }
-
-/// Receives the events of a run.
-pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
 /// The results of the applies of a run so far.
 #[derive(Debug, Default)]
@@ -260,13 +255,9 @@ impl Execution<'_> {
 
     /// Waits for everything that was written, if the run waits at its end and has not ended early.
     async fn wait_at_end_unless_ended_early(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
-        let Some(waits) = self.waits.filter(|_| ending == Ending::Done) else {
-            return ending;
-        };
-        match waits.wait_at_end_unless_waited_before(sink).await {
-            EndOfWait::Reached => Ending::Done,
-            EndOfWait::NotReached => Ending::Incomplete,
-            EndOfWait::Interrupted => Ending::Interrupted,
+        match self.waits {
+            Some(waits) if ending == Ending::Done => waits.wait_at_end_unless_waited_before(sink).await,
+            _ => ending,
         }
     }
 

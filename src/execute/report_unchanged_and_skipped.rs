@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::deletion::{delete, remove_owner_references};
 use crate::execute::parent_record::begin::KnownParent;
-use crate::execute::{Applied, Execution, Sink};
+use crate::execute::{Applied, Execution};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
 use crate::plan::{Apply, ReasonToKeep};

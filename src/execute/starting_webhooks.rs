@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::cluster::apiserver::{
     ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply, UnreachableWebhook,
 };
-use crate::execute::Interrupt;
+use crate::event::Interrupt;
 use crate::execute::wait_notes::WaitNotes;
 use crate::model::write_settings::{DryRun, WriteSettings};
 

@@ -5,8 +5,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::time::Duration;
 
-use crate::event::Event;
-use crate::execute::Sink;
+use crate::event::{Event, Sink};
 
 /// The time that an action or a wait takes before the run reports it as slow.
 pub(super) const SLOW: Duration = Duration::from_secs(2);

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::Execution;
 use super::wait_notes::SLOW;
-use super::{Execution, Interrupt};
+use crate::event::Interrupt;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;

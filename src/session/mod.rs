@@ -16,4 +16,3 @@ pub mod prompt;
 pub mod set_to_show;
 pub mod signals;
 pub mod time_limit;
-pub mod waits;

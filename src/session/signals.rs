@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::error::{Error, Exit};
-use crate::execute::{Interrupt, Urgency};
+use crate::event::{Interrupt, Urgency};
 use crate::report;
 
 /// Listens for SIGINT, SIGTERM, SIGQUIT and SIGHUP. The first signal stops the run after the requests in flight, the

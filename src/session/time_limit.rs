@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::execute::{Interrupt, Urgency};
+use crate::event::{Interrupt, Urgency};
 use crate::wait::wait_until_time_or_forever;
 
 /// The time that the requests in flight have to finish once the time of the run is over.
@@ -77,7 +77,7 @@ async fn wait_until_reached(watched: &mut watch::Receiver<Option<Instant>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execute::InterruptCause;
+    use crate::event::InterruptCause;
 
     #[tokio::test(start_paused = true)]
     async fn time_at_a_question_does_not_count_and_all_other_time_does() {

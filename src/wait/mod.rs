@@ -24,10 +24,10 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{OthersOfKind, StatusRules};
-use crate::event::{Event, Phase, Subject, WaitStatus};
-use crate::execute::{Interrupt, Sink};
+use crate::event::{Ending, Event, Interrupt, Phase, Sink, Subject, WaitStatus};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::resource::Resource;
 use crate::model::text::{counted, format_duration};
@@ -60,6 +60,17 @@ pub struct Target {
 }
 
 impl Target {
+    /// Returns the target of a wait until the object is gone.
+    pub fn gone(live: &Live, lookup: Lookup) -> Self {
+        Self {
+            key: live.key.clone(),
+            resource: live.resource.clone(),
+            uid: Some(live.uid.clone()),
+            goal: Goal::Gone,
+            lookup,
+        }
+    }
+
     fn subject(&self) -> Subject {
         Subject::new(&self.key, &self.resource, self.uid.as_deref())
     }
@@ -207,17 +218,6 @@ pub async fn wait_until_time_or_forever(time: Option<Instant>) {
     }
 }
 
-/// The outcome of a wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Every object has reached its goal.
-    Arrived,
-    /// An object has failed, or has not reached its goal in time.
-    Missed,
-    /// The user stopped the wait.
-    Interrupted,
-}
-
 /// The reason why a wait ended before every object has reached its goal.
 enum Stop {
     /// An object has failed.
@@ -229,8 +229,9 @@ enum Stop {
 }
 
 impl Waiting<'_> {
-    /// Waits for all of these objects, and reports each that has not reached its goal in the end.
-    pub async fn run(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> Outcome {
+    /// Waits for all of these objects, and reports each that has not reached its goal in the end. `Incomplete` if there
+    /// is one.
+    pub async fn run(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Waiting,
             total: targets.len(),
@@ -242,7 +243,7 @@ impl Waiting<'_> {
         let mut tracker = WaitTracker::new(targets);
         let mut reasons = Reasons::new(self);
         let Some(stop) = self.follow(&mut tracker, &mut reasons, sink).await else {
-            return Outcome::Arrived;
+            return Ending::Done;
         };
         let pending = tracker.pending().into_iter();
         // `unseen` are the objects that were not observed before the wait ended.
@@ -258,7 +259,7 @@ impl Waiting<'_> {
                 "stopped waiting{what}; {}",
                 self.done_before
             )));
-            return Outcome::Interrupted;
+            return Ending::Interrupted;
         }
         match stop {
             // The server does not answer, so looking up reasons would take until its time limit and find none.
@@ -274,7 +275,7 @@ impl Waiting<'_> {
                 self.deadline.time_limit_suffix()
             )),
         }));
-        Outcome::Missed
+        Ending::Incomplete
     }
 
     /// Follows the targets until the wait ends. Returns `None` if every object has reached its goal.

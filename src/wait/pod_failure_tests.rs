@@ -89,7 +89,7 @@ struct Stage {
 }
 
 /// Waits for the Deployment at most ten minutes. Returns the outcome, the seconds, the lists of Pods, and the events.
-async fn wait_on(stage: Stage, failures: u32) -> (Outcome, u64, usize, Vec<(WaitStatus, String)>) {
+async fn wait_on(stage: Stage, failures: u32) -> (Ending, u64, usize, Vec<(WaitStatus, String)>) {
     let lists = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&lists);
     let (others, stopped_at) = (stage.others, stage.stopped_at);
@@ -232,7 +232,7 @@ async fn pods_that_do_not_recover_end_the_wait() {
     for (stage, failures, expected) in table {
         let pods = json!(stage.pods);
         let (outcome, seconds, lists, events) = wait_on(stage, failures).await;
-        assert_eq!(outcome, Outcome::Missed);
+        assert_eq!(outcome, Ending::Incomplete);
         assert_eq!(seconds, expected.unwrap_or(600), "{failures} {pods}");
         let missed = events.last().expect("an event");
         assert_eq!(missed.0, WaitStatus::Missed);
@@ -261,7 +261,7 @@ async fn a_deployment_that_recovers_has_not_failed() {
         ..Stage::default()
     };
     let (outcome, ..) = wait_on(stage, 5).await;
-    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(outcome, Ending::Done);
 }
 
 #[tokio::test(start_paused = true)]
@@ -354,5 +354,5 @@ async fn a_user_who_stops_the_run_does_not_wait_for_reasons() {
         ..Stage::default()
     };
     let (outcome, seconds, ..) = wait_on(stage, 5).await;
-    assert_eq!((outcome, seconds), (Outcome::Interrupted, 4));
+    assert_eq!((outcome, seconds), (Ending::Interrupted, 4));
 }

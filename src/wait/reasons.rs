@@ -6,8 +6,7 @@ use super::explain::{Explainer, Explanation, MAX_OBJECTS};
 use super::tracker::WaitTracker;
 use super::{AfterFailure, Waiting};
 use crate::compare::status::PodFailureRule;
-use crate::event::{Awaited, Event, WaitStatus};
-use crate::execute::{Interrupt, Sink};
+use crate::event::{Awaited, Event, Interrupt, Sink, WaitStatus};
 
 /// Limit of objects that are reported as slow.
 const SLOW_OBJECTS: usize = 5;

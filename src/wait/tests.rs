@@ -119,7 +119,7 @@ fn target(namespace: &str, name: &str) -> Target {
 }
 
 /// Waits for the targets, and returns the outcome with the last reason of each object that was missed.
-async fn wait(server: &ApiServer, targets: Vec<Target>, patience: Patience) -> (Outcome, Vec<String>) {
+async fn wait(server: &ApiServer, targets: Vec<Target>, patience: Patience) -> (Ending, Vec<String>) {
     let mut missed = Vec::new();
     let mut sink = |event: Event| {
         if let Event::Awaited(awaited) = event
@@ -137,7 +137,7 @@ async fn wait_with(
     targets: Vec<Target>,
     patience: Patience,
     sink: &mut Sink<'_>,
-) -> Outcome {
+) -> Ending {
     let id = id();
     let rules = StatusRules::default();
     let waiting = Waiting {
@@ -159,7 +159,7 @@ async fn a_kind_is_listed_until_its_objects_are_ready() {
     let reads = Reads::default();
     let server = reads.build_server(|_, _, before| Some(list(&[widget("a", "one", &ready(before >= 2))])));
     let (outcome, _) = wait(&server, vec![target("a", "one")], Patience::Unlimited).await;
-    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(outcome, Ending::Done);
     assert_eq!((reads.count(Read::List), reads.count(Read::Get)), (3, 0));
 }
 
@@ -185,7 +185,7 @@ async fn an_object_stays_ready_while_one_in_another_namespace_is_not() {
     let patience = Patience::Limited(Duration::from_mins(1));
     assert_eq!(
         wait_with(&server, targets, patience, &mut sink).await,
-        Outcome::Arrived
+        Ending::Done
     );
     changes.retain(|(name, status)| name == "one" && *status != WaitStatus::Arrived);
     assert_eq!(changes, []);
@@ -213,7 +213,7 @@ async fn a_wait_ends_when_all_are_ready_at_the_same_time() {
     };
     let targets = vec![target("a", "one"), by_name];
     let outcome = wait_with(&server, targets, Patience::Unlimited, &mut sink).await;
-    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(outcome, Ending::Done);
     changes.retain(|(name, _)| name == "one");
     let (arrived, changed) = (WaitStatus::Arrived, WaitStatus::Changed);
     let of_one = [arrived, changed, arrived].map(|status| ("one".to_owned(), status));
@@ -245,7 +245,7 @@ async fn a_list_that_takes_long_is_asked_for_less_often() {
     let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
     let begun = Instant::now();
     let (outcome, _) = wait(&server, vec![target("a", "one")], Patience::Unlimited).await;
-    assert_eq!((outcome, lists.load(Ordering::SeqCst)), (Outcome::Arrived, 3));
+    assert_eq!((outcome, lists.load(Ordering::SeqCst)), (Ending::Done, 3));
     // Three lists of a second, and two pauses of ten.
     assert_eq!(begun.elapsed().as_secs(), 23);
 }
@@ -257,10 +257,10 @@ async fn what_is_pending_at_the_deadline_is_read_once_more() {
         widget
     };
     for (last_read, expected) in [
-        (widget("a", "one", &ready(true)), Outcome::Arrived),
-        (widget("a", "one", &ready(false)), Outcome::Missed),
+        (widget("a", "one", &ready(true)), Ending::Done),
+        (widget("a", "one", &ready(false)), Ending::Incomplete),
         // An object that has left the set counts as absent, as in the list.
-        (no_labels(widget("a", "one", &ready(true))), Outcome::Missed),
+        (no_labels(widget("a", "one", &ready(true))), Ending::Incomplete),
     ] {
         let reads = Reads::default();
         let server = reads.build_server(move |read, _, _| {
@@ -276,7 +276,7 @@ async fn what_is_pending_at_the_deadline_is_read_once_more() {
         let patience = Patience::Limited(Duration::from_secs(1));
         let (outcome, missed) = wait(&server, targets, patience).await;
         assert_eq!(outcome, expected);
-        if expected == Outcome::Arrived {
+        if expected == Ending::Done {
             assert_eq!((reads.count(Read::Get), missed), (1, vec![]));
         } else {
             assert_eq!(missed.len(), 1);
@@ -295,7 +295,7 @@ async fn a_server_that_no_longer_answers_is_not_asked_for_reasons() {
     });
     let patience = Patience::Limited(Duration::from_secs(1));
     let (outcome, missed) = wait(&server, vec![target("a", "one")], patience).await;
-    assert_eq!((outcome, missed.len()), (Outcome::Missed, 1));
+    assert_eq!((outcome, missed.len()), (Ending::Incomplete, 1));
     assert_eq!(reads.count(Read::Get), 1);
 }
 
@@ -313,12 +313,12 @@ async fn an_object_without_status_waits_for_the_lists_of_all_namespaces() {
     let targets = vec![target("a", "one"), target("b", "two")];
     let patience = Patience::Limited(Duration::from_secs(1));
     let (outcome, missed) = wait(&server, targets, patience).await;
-    assert_eq!(outcome, Outcome::Missed);
+    assert_eq!(outcome, Ending::Incomplete);
     assert_eq!(missed, ["it has no status yet, as others of its kind have"]);
     // Without such an object, the other object is Current: no controller of its kind reports a status.
     let alone = reads.build_server(|_, _, _| Some(list(&[widget("a", "one", &Value::Null)])));
     let (outcome, _) = wait(&alone, vec![target("a", "one")], Patience::Unlimited).await;
-    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(outcome, Ending::Done);
 }
 
 #[tokio::test]
@@ -352,7 +352,7 @@ async fn a_failure_leaves_time_for_the_others_if_it_may() {
             }
         };
         let targets = vec![target("a", "one"), target("a", "two")];
-        assert_eq!(waiting.run(targets, &mut sink).await, Outcome::Missed);
+        assert_eq!(waiting.run(targets, &mut sink).await, Ending::Incomplete);
         assert_eq!(missed, expected, "{after_failure:?}");
     }
 }
@@ -386,7 +386,7 @@ async fn what_was_not_looked_at_when_another_object_fails_is_not_an_error() {
     ));
     let targets = vec![target("a", "one"), other];
     let outcome = wait_with(&server, targets, Patience::Unlimited, &mut sink).await;
-    assert_eq!(outcome, Outcome::Missed);
+    assert_eq!(outcome, Ending::Incomplete);
     let ends: Vec<_> = ends
         .iter()
         .map(|(name, status)| (name.as_str(), *status))
@@ -423,7 +423,7 @@ async fn an_answer_without_the_object_does_not_prove_that_it_is_gone() {
         })
     });
     let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited).await;
-    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(outcome, Ending::Done);
     assert_eq!(reads.count(Read::Get), 3);
 }
 
@@ -457,6 +457,6 @@ async fn an_object_that_lost_its_label_is_found_in_the_version_that_is_served_no
     let client = kube::Client::new(service, "default");
     let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
     let (outcome, _) = wait(&server, vec![going()], Patience::Unlimited).await;
-    assert_eq!(outcome, Outcome::Arrived);
+    assert_eq!(outcome, Ending::Done);
     assert_eq!(lists.load(Ordering::SeqCst), 2);
 }

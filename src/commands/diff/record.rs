@@ -1,8 +1,8 @@
 //! The record of the set as `diff` shows it: before the run, and as the run would leave it.
 
 use crate::error::Error;
-use crate::event::Action;
-use crate::execute::{Interrupt, Prediction};
+use crate::event::{Action, Interrupt};
+use crate::execute::Prediction;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::report::{RecordChange, RecordDocument};

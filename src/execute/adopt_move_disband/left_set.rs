@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{JoinedSet, MembershipExecution};
-use crate::event::{Ending, Event};
-use crate::execute::Sink;
+use crate::event::{Ending, Event, Sink};
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report_parent_and_remains::{
     fail_if_kinds_unlisted, join_names, predict_disposition,

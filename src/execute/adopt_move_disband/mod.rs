@@ -12,12 +12,12 @@ pub use left_set::{LeftSet, Obstacles};
 use relabel::LabelWriter;
 use serde_json::Value;
 
-use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Sink, Subject};
 use crate::execute::deletion::delete::skipped_outcome_without_reason;
+use crate::execute::history;
 use crate::execute::parent_record::RunOnParent;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
-use crate::execute::{Sink, history};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;

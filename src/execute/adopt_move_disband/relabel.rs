@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 use super::Judge;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, UnreachableWebhook};
-use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::event::{Action, Event, Interrupt, ObjectOutcome, Sink, Subject};
+use crate::execute::WaitNotes;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
 use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type};
 use crate::execute::schedule::drive::Driver;
 use crate::execute::unusable_versions::managed_fields_without_unusable_versions;
-use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::label_selector::LabelSelector;
 use crate::model::live::{Live, Tracking};

@@ -13,17 +13,18 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
-use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
+use crate::event::{Action, Event, NotDone, ObjectOutcome, Sink, Subject};
+use crate::execute::Execution;
 use crate::execute::deletion::delete::{ObjectsKeptInsteadOfDeleted, skipped_outcome_without_reason};
 use crate::execute::deletion::reread_dependents::{Freshness, OwnerReferencesUnread};
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
-use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::plan::{ActionId, DeleteAction, Dependents, Graph, Judge};
+use crate::wait::{Lookup, Target};
 
 /// Objects to delete, wave by wave.
 pub struct Waves<'l> {
@@ -412,11 +413,15 @@ impl Deletes<'_, '_> {
             _ => None,
         });
         let awaited: Vec<(ActionId, &Live)> = waits.collect();
-        let objects = awaited.iter().map(|(_, live)| *live).collect();
+        let targets = awaited
+            .iter()
+            .map(|(_, live)| Target::gone(live, Lookup::LabelThenName));
+        let done_before = "what they depend on was not deleted";
         let not_gone = match self.execution.dependencies {
-            Some(waits) => {
-                waits
-                    .wait_and_list_not_gone(objects, &mut |event| (sink.borrow_mut())(event))
+            Some(settings) => {
+                let mut sink = |event| (sink.borrow_mut())(event);
+                settings
+                    .wait_and_list_missed(targets.collect(), done_before, &mut sink)
                     .await
             }
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cluster::apiserver::ApiError;
-use crate::event::{Event, NotDone, ObjectOutcome};
+use crate::event::{Event, NotDone, ObjectOutcome, Sink};
 use crate::execute::deletion::delete;
 use crate::execute::deletion::deletes::{DeleteResults, Stopped};
 use crate::execute::members::apply::OVERTAKEN;
-use crate::execute::{Applied, Execution, Sink};
+use crate::execute::{Applied, Execution};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::user_annotations::PruneOrder;

@@ -1,8 +1,8 @@
 //! Prunes objects that are no longer in the manifests, once all others are applied, or once all others are Current.
 
-use crate::event::{Action, Ending, Event, NotDone, Phase};
+use crate::event::{Action, Ending, Event, NotDone, Phase, Sink};
 use crate::execute::deletion::deletes::{DeleteResults, Stopped, Waves};
-use crate::execute::{EndOfWait, Execution, RunState, Sink};
+use crate::execute::{Execution, RunState};
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::user_annotations::PruneOrder;
@@ -45,7 +45,7 @@ impl Execution<'_> {
             if !has_waited && execution.waits_before(order) {
                 has_waited = true;
                 let waited = execution.wait_until_ready(sink).await;
-                if waited != EndOfWait::Reached {
+                if waited != Ending::Done {
                     return execution.end_without_prune(waited, order, run_state, sink);
                 }
             }
@@ -76,14 +76,9 @@ impl Execution<'_> {
         if pruned.failed > 0 {
             return Ending::Incomplete;
         }
-        let waited = match self.waits {
+        match self.waits {
             Some(waits) if has_waited => waits.wait_until_pruned_are_gone(sink).await,
-            _ => EndOfWait::Reached,
-        };
-        match waited {
-            EndOfWait::Reached => Ending::Done,
-            EndOfWait::NotReached => Ending::Incomplete,
-            EndOfWait::Interrupted => Ending::Interrupted,
+            _ => Ending::Done,
         }
     }
 
@@ -109,7 +104,7 @@ impl Execution<'_> {
             return true;
         }
         let may_begin = match self.waits {
-            Some(waits) => waits.wait_until_pruned_are_gone(sink).await == EndOfWait::Reached,
+            Some(waits) => waits.wait_until_pruned_are_gone(sink).await == Ending::Done,
             None => true,
         };
         // The run fails if the last prunes may not begin.
@@ -126,24 +121,24 @@ impl Execution<'_> {
         }
     }
 
-    async fn wait_until_ready(&self, sink: &mut Sink<'_>) -> EndOfWait {
+    async fn wait_until_ready(&self, sink: &mut Sink<'_>) -> Ending {
         match self.waits {
             Some(waits) => waits.wait_until_ready(sink).await,
             // A run that does not wait does not know whether the objects are Current, so it does not prune.
-            None => EndOfWait::NotReached,
+            None => Ending::Incomplete,
         }
     }
 
     /// Ends a run that has applied everything and does not prune, because the objects did not become Current.
     fn end_without_prune(
         &self,
-        waited: EndOfWait,
+        waited: Ending,
         order: PruneOrder,
         run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         run_state.applied.report_held(sink);
-        if waited == EndOfWait::Interrupted {
+        if waited == Ending::Interrupted {
             return Ending::Interrupted;
         }
         let (what, not_pruned) = match order {

@@ -13,12 +13,12 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiRequest, Patch, UnreachableWebhook};
-use crate::event::Event;
+use crate::event::{Event, Sink};
+use crate::execute::Execution;
 use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_answer_about_uid, reread};
 use crate::execute::schedule::drive::{Driver, WriteAnswer};
-use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
 use crate::model::message::Message;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
-use crate::execute::Sink;
+use crate::event::{Action, Ending, Event, ObjectOutcome, Sink, Subject};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;

@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
-use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Sink};
+use crate::execute::Execution;
 use crate::execute::deletion::delete::skipped_outcome_without_reason;
 use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::remove_owner_references::warn_of_detached_objects;
@@ -16,7 +17,6 @@ use crate::execute::dry_run::Prediction;
 use crate::execute::parent_record::RunOnParent;
 use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriteError;
-use crate::execute::{Execution, Sink};
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::text::counted;

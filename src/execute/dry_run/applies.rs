@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use super::Prediction;
 use super::from_live::PredictedDefinitions;
-use crate::event::{Event, NotDone, ObjectOutcome};
+use crate::event::{Event, NotDone, ObjectOutcome, Sink};
+use crate::execute::Execution;
 use crate::execute::schedule::drive::Work;
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
-use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::plan::{Apply, ApplyAction, Graph};

@@ -25,12 +25,12 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::error::ErrorKind;
-use crate::event::{Action, Ending, ObjectOutcome, Subject};
+use crate::event::{Action, Ending, ObjectOutcome, Sink, Subject};
+use crate::execute::Execution;
 use crate::execute::label_in_answer::{label_error, read_part_of_label};
 use crate::execute::members::apply::TERMINATING;
 use crate::execute::members::conflict::failed_apply_message;
 use crate::execute::schedule::drive::WriteAnswer;
-use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;

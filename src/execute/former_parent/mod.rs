@@ -12,7 +12,7 @@ pub mod wait_until_members_are_gone;
 use std::collections::BTreeSet;
 
 use crate::cluster::apiserver::ApiError;
-use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report_parent_and_remains::outcome_event;
@@ -24,7 +24,7 @@ use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::remove::DeletedParent;
 use crate::execute::reread::{GONE_ALREADY, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{ParentWriteError, ParentWriting, Sink, WaitNotes};
+use crate::execute::{ParentWriteError, ParentWriting, WaitNotes};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;

@@ -2,12 +2,12 @@
 
 use super::wait_until_members_are_gone::RemainingList;
 use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
-use crate::event::Action;
+use crate::event::{Action, Sink};
+use crate::execute::ParentWriting;
 use crate::execute::deletion::report_parent_and_remains::{
     CREATED_AGAIN, describe_unlisted_kinds, describe_what_is_left,
 };
 use crate::execute::reread::GONE_ALREADY;
-use crate::execute::{ParentWriting, Sink};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;

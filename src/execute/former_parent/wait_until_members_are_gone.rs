@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Ending, Event};
+use crate::event::{Ending, Event, Interrupt, Sink};
 use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, describe_why_it_still_exists, waiting_note};
-use crate::execute::{Interrupt, Sink};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::first_names_and_more;

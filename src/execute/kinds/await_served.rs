@@ -13,8 +13,8 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::event::{Interrupt, InterruptCause};
 use crate::execute::wait_notes::{SLOW, WaitNotes};
-use crate::execute::{Interrupt, InterruptCause};
 use crate::model::resource::Resource;
 
 /// The time for which a run waits until the server serves a new kind, or uses a changed CRD. That usually takes

@@ -13,10 +13,11 @@ use http::StatusCode;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, Reply};
+use crate::event::Interrupt;
+use crate::execute::Execution;
 use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served};
 use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
-use crate::execute::{Execution, Interrupt};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::plan::{LiveMembership, Seen, is_not_yet_served};

@@ -6,8 +6,9 @@ use std::iter;
 use std::time::Duration;
 
 use super::requests::ParentWriteError;
+use crate::event::Sink;
+use crate::execute::Execution;
 use crate::execute::reread::reread;
-use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;

@@ -4,8 +4,7 @@
 use futures_util::future::try_join;
 
 use super::requests::{ParentWriteError, ParentWriting};
-use crate::event::Event;
-use crate::execute::Sink;
+use crate::event::{Event, Sink};
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::read::{self, ListError, ListTarget, ListTargets};

@@ -42,8 +42,7 @@ use begin::KnownParent;
 use end::FinalRecord;
 use requests::ParentWriting;
 
-use crate::event::Ending;
-use crate::execute::Sink;
+use crate::event::{Ending, Sink};
 use crate::execute::history::ChangeCounter;
 use crate::model::applyset::Record;
 

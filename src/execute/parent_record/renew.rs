@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
     use crate::cluster::apiserver::{ApiErrorKind, ApiRequest, ApiServer, Patch};
-    use crate::execute::Interrupt;
+    use crate::event::Interrupt;
     use crate::execute::history::new_running_entry;
     use crate::model::applyset::Record;
     use crate::model::history_annotation::{HISTORY_ANNOTATION, History, RunOperation};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
-use crate::execute::Sink;
+use crate::event::Sink;
 use crate::execute::parent_record::begin::history_with_abandoned_marked;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting, RecordAndHistory, Written};
 use crate::read::METADATA;

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply, UnreachableWebhook};
 use crate::compare::ownership::parent_field_manager;
-use crate::event::{Event, Subject};
+use crate::event::{Event, Interrupt, Sink, Subject};
+use crate::execute::WaitNotes;
 use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served};
 use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::parse_answer_to_write;
 use crate::execute::members::apply_as_read::with_version_of_no_object;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, TOOLING_ANNOTATION};

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::cli::GlobalFlags;
 use crate::error::Error;
-use crate::execute::{Interrupt, ParentWriting};
+use crate::event::Interrupt;
+use crate::execute::ParentWriting;
 use crate::manifest::{Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::super::prompt;
 use super::Base;
-use crate::execute::{Execution, Interrupt, WaitNotes};
+use crate::event::Interrupt;
+use crate::execute::{Execution, WaitNotes};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;

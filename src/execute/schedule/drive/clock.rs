@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::event::Event;
-use crate::execute::Sink;
+use crate::event::{Event, Sink};
 use crate::execute::schedule::Lane;
 use crate::execute::wait_notes::SLOW;
 use crate::model::identity::ObjectKey;

@@ -18,14 +18,13 @@ use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
 use crate::cluster::apiserver::{ApiServer, UnreachableWebhook};
-use crate::event::Event;
+use crate::event::{Event, Interrupt, Sink};
 use crate::execute::members::reply::MemberReply;
 use crate::execute::schedule::concurrency_limit::ConcurrencyLimit;
 use crate::execute::schedule::postponed::Postponed;
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wait_notes::WaitNotes;
-use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::plan::{ActionId, Graph};
 

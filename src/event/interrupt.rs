@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::event::Ending;
+use super::Ending;
 
 /// A request to stop, whose urgency only rises. Clones share the urgency; tasks can raise it, read it and wait for it.
 #[derive(Debug, Clone)]
