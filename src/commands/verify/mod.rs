@@ -4,7 +4,7 @@
 mod inspection;
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use inspection::Inspected;
 
@@ -45,7 +45,6 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         questions: Questions::at_terminal(options.is_interactive, &[]),
         consent: options.consent.clone(),
         place: ContextAndServer::default(),
-        paused: Duration::ZERO,
         findings_are_printed: false,
     };
     let outcome = run.verify().await;
@@ -87,6 +86,7 @@ struct VerifyRun<'a> {
     options: &'a VerifyOptions,
     shared: &'a GlobalFlags,
     style: Style,
+    /// The time at which the run began, moved by the time that the user took for answers.
     started: Instant,
     /// The result of the last inspection.
     inspected: Inspected,
@@ -98,37 +98,16 @@ struct VerifyRun<'a> {
     questions: Questions,
     consent: Consent,
     place: ContextAndServer,
-    /// How long the user took for the answers, which is not part of the time of the run.
-    paused: Duration,
     /// True if the findings were printed above the question.
     findings_are_printed: bool,
 }
 
 impl VerifyRun<'_> {
-    /// Connects, inspects the cluster, and with `--fix` asks the user and repairs.
+    /// Inspects the cluster, and with `--fix` asks the user and repairs.
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
-        let connection = run_unless_interrupted(&interrupt, connect::connect(self.shared)).await?;
-        self.place = connect::context_and_server(&connection);
-        let cluster = run_unless_interrupted(
-            &interrupt,
-            connect::discover(
-                connection,
-                connect::unlimited_kind_waits(self.style),
-                Wanted::Nothing,
-            ),
-        )
-        .await?;
-        self.cluster = Some(cluster);
-        run_unless_interrupted(&interrupt, self.inspect()).await?;
-        for text in &self.inspected.runs_under_way {
-            report::print_note(text, self.style);
-        }
-        if !self.options.fix {
-            return Ok(());
-        }
-        run_unless_interrupted(&interrupt, self.ensure_agreement_to_repairs()).await?;
-        if self.inspected.repairs.is_empty() {
+        run_unless_interrupted(&interrupt, self.inspect_and_agree()).await?;
+        if !self.options.fix || self.inspected.repairs.is_empty() {
             return Ok(());
         }
         let found = self.inspected.findings.clone();
@@ -139,6 +118,22 @@ impl VerifyRun<'_> {
             self.inspected.findings = found;
         }
         fixed
+    }
+
+    /// Connects and inspects the cluster. With `--fix`, returns once the user has agreed to the repairs.
+    async fn inspect_and_agree(&mut self) -> Result<(), Error> {
+        let connection = connect::connect(self.shared).await?;
+        self.place = connect::context_and_server(&connection);
+        let waits = connect::unlimited_kind_waits(self.style);
+        self.cluster = Some(connect::discover(connection, waits, Wanted::Nothing).await?);
+        self.inspect().await?;
+        for text in &self.inspected.runs_under_way {
+            report::print_note(text, self.style);
+        }
+        if self.options.fix {
+            self.ensure_agreement_to_repairs().await?;
+        }
+        Ok(())
     }
 
     /// Inspects the cluster.
@@ -164,12 +159,32 @@ impl VerifyRun<'_> {
     /// If the repairs are still covered by the answer, this returns, and otherwise it asks again.
     async fn ensure_agreement_to_repairs(&mut self) -> Result<(), Error> {
         while !self.inspected.repairs.is_empty() {
+            let style = self.style;
             let proposal = build_proposal(&self.inspected.repairs);
-            if self.asks_about(&proposal) {
-                self.findings_are_printed =
-                    report::print_findings_in_line_formats(&self.inspected.findings, self.style);
-            }
-            if self.ask_unless_covered(proposal).await? == Agreed::WithoutQuestion {
+            let agreed = prompt::ensure_agreement(
+                self.questions,
+                &mut self.consent,
+                proposal,
+                style,
+                async |refusals| {
+                    self.findings_are_printed =
+                        report::print_findings_in_line_formats(&self.inspected.findings, style);
+                    let asked = Instant::now();
+                    let is_confirmed = ask_user(Question {
+                        set: None,
+                        place: self.place.clone(),
+                        refusals,
+                        outline: None,
+                        device: style.messages,
+                        colors: style.colors,
+                    })
+                    .await;
+                    self.started += asked.elapsed();
+                    is_confirmed
+                },
+            )
+            .await?;
+            if agreed == Agreed::WithoutQuestion {
                 break;
             }
             // The report prints the findings again, each with its result.
@@ -177,41 +192,6 @@ impl VerifyRun<'_> {
             self.discover_and_inspect_again().await?;
         }
         Ok(())
-    }
-
-    /// Returns whether the user will be asked about these repairs.
-    fn asks_about(&self, proposal: &Proposal) -> bool {
-        self.questions == Questions::Possible && !self.consent.covers(proposal)
-    }
-
-    /// Asks the user to agree to the repairs, unless the consent so far covers them. Returns whether a question was
-    /// needed.
-    async fn ask_unless_covered(&mut self, proposal: Proposal) -> Result<Agreed, Error> {
-        let (place, style) = (&self.place, self.style);
-        let mut paused = Duration::ZERO;
-        let asking = prompt::ensure_agreement(
-            self.questions,
-            &mut self.consent,
-            proposal,
-            style,
-            async |refusals| {
-                let asked = Instant::now();
-                let is_confirmed = ask_user(Question {
-                    set: None,
-                    place: place.clone(),
-                    refusals,
-                    outline: None,
-                    device: style.messages,
-                    colors: style.colors,
-                })
-                .await;
-                paused = asked.elapsed();
-                is_confirmed
-            },
-        );
-        let agreed = asking.await;
-        self.paused += paused;
-        agreed
     }
 
     /// Repairs what the user has confirmed, and inspects the cluster again. Marks the findings that are gone after the
@@ -265,11 +245,8 @@ impl VerifyRun<'_> {
             for change in repair.changes.iter().filter(|_| !is_shown) {
                 report::print_note(&format!("{}: {change}", repair.set.parent), self.style);
             }
-            if interrupt.is_requested() {
-                return Err(Error::interrupted().with_hint(Resume::SameCommand.to_string()));
-            }
             let write = results.write_parent_or_keep_failure(cluster, &repair, self.shared);
-            if interrupt.run_until_stop_at_once(write).await.is_none() {
+            if interrupt.is_requested() || interrupt.run_until_stop_at_once(write).await.is_none() {
                 return Err(Error::interrupted().with_hint(Resume::SameCommand.to_string()));
             }
         }
@@ -290,7 +267,7 @@ impl VerifyRun<'_> {
             error,
             RequestsAndSeconds {
                 requests: server.map_or(0, crate::cluster::apiserver::ApiServer::request_count),
-                seconds: self.started.elapsed().saturating_sub(self.paused).as_secs_f64(),
+                seconds: self.started.elapsed().as_secs_f64(),
             },
         )
     }
