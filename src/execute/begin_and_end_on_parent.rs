@@ -70,21 +70,15 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns whether the run has to write the parent before anything else: because it may write a member, because the
-    /// record lacks something, because the time at which the set expires changes (a `delete --expired` must not delete
-    /// the set while this run waits), or because it applies the parent's manifest with `--exclusive`. (The write with
-    /// which a run begins fails if another run has begun since the plan was made.) A run that only narrows the record
-    /// need not begin.
+    /// Returns whether the run has to write the parent before anything else: for what the plan needs, or because it
+    /// applies the parent's manifest with `--exclusive`. (The write with which a run begins fails if another run has
+    /// begun since the plan was made.) A run that only narrows the record need not begin.
     pub(super) fn has_to_write_parent_first(&self, parent: &ParentObject) -> bool {
-        let may_write_members = self.plan.count_applies() + self.plan.count_prunes() > 0;
         let is_exclusive = self.writing.exclusive != Exclusive::No;
-        may_write_members
-            || (is_exclusive && self.desired.parent.is_some())
+        (is_exclusive && self.desired.parent.is_some())
             || self
-                .writing
-                .expiry
-                .is_to_be_written(&parent.annotations, self.server.now())
-            || !parent.has_tooling_and_record(&self.set.tooling, &self.plan.record_during)
+                .plan
+                .has_to_begin_on(parent, self.set, self.writing, self.server.now())
     }
 
     /// Applies the parent's own manifest. A failure is only reported, because the record is written already. But if the

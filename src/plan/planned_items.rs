@@ -1,11 +1,15 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
+use k8s_openapi::jiff::Timestamp;
+
 use super::refusal::describe_losses;
 use super::{DependencyEdges, Dependents, Preconditions, ReasonToKeep, Refusal};
 use crate::compare::changes::Reason;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::live::Live;
+use crate::model::set::{ParentObject, Set};
+use crate::model::write_settings::WriteSettings;
 
 /// Everything that one run does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -151,6 +155,22 @@ impl Plan {
     /// Returns the number of members to apply.
     pub fn count_applies(&self) -> usize {
         self.all_applies().count()
+    }
+
+    /// Returns whether a run has to write its set's existing parent before anything else: because it may write a member
+    /// (it records its entry in the history), because the record lacks something, or because the time at which the set
+    /// expires changes (a `delete --expired` must not delete the set while this run waits). `now` is the time by the
+    /// clock of the server.
+    pub fn has_to_begin_on(
+        &self,
+        parent: &ParentObject,
+        set: &Set,
+        writing: &WriteSettings,
+        now: Timestamp,
+    ) -> bool {
+        self.count_applies() + self.count_prunes() > 0
+            || writing.expiry.is_to_be_written(&parent.annotations, now)
+            || !parent.has_tooling_and_record(&set.tooling, &self.record_during)
     }
 
     /// Returns the number of objects that a run reports.

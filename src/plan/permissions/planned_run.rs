@@ -178,21 +178,13 @@ fn verbs_on_parent(
     writing: &WriteSettings,
     now: Timestamp,
 ) -> BTreeSet<Verb> {
-    let mut verbs = BTreeSet::new();
-    if parent.is_none() {
-        verbs.insert(Verb::Create);
-    }
-    // A run that writes or deletes a member also writes the history of runs into the parent.
-    let writes_members = plan.count_applies() + plan.count_prunes() > 0;
-    let widens =
-        parent.is_some_and(|parent| !parent.has_tooling_and_record(&set.tooling, &plan.record_during));
+    // The end of a run that has begun on the parent is a PATCH.
+    let is_begun_on = parent.is_none_or(|parent| plan.has_to_begin_on(parent, set, writing, now));
     let narrows = plan.record_during != plan.record_after;
-    let changes_expiry =
-        parent.is_some_and(|parent| writing.expiry.is_to_be_written(&parent.annotations, now));
-    if desired.parent.is_some() || writes_members || widens || narrows || changes_expiry {
-        verbs.insert(Verb::Patch);
-    }
-    verbs
+    let is_patched = desired.parent.is_some() || is_begun_on || narrows;
+    let created = parent.is_none().then_some(Verb::Create);
+    let patched = is_patched.then_some(Verb::Patch);
+    created.into_iter().chain(patched).collect()
 }
 
 fn is_rbac(object: &DesiredObject) -> bool {

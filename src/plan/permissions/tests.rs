@@ -170,6 +170,14 @@ fn a_first_run_creates_the_parent_and_perhaps_its_members() {
     let create = right(Verb::Create, "ConfigMap", Some("shop"), Some("a"));
     let path = "/api/v1/namespaces/shop/configmaps/a".to_owned();
     assert_eq!(needed.unless_present, BTreeMap::from([(create, path)]));
+    let parent_alone = now(&Desired::default(), Vec::new(), None);
+    assert_eq!(
+        texts(&parent_alone.rights),
+        [
+            "create secrets in namespace shop",
+            "patch secrets/web in namespace shop",
+        ]
+    );
 }
 
 #[test]
