@@ -1,5 +1,7 @@
 //! `delete`: cluster state → plan for a set without any desired objects → execute → report.
 
+use std::cell::RefCell;
+
 use k8s_openapi::jiff::Timestamp;
 
 use crate::cli::{Delete, GlobalFlags};
@@ -7,8 +9,7 @@ use crate::compare::status::StatusRules;
 use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{
-    Execution, RunOnParent, TerminatingObjects, WaitSettings, WrittenObjects,
-    field_managers_not_keeping_parent,
+    Execution, TerminatingObjects, WaitSettings, WrittenObjects, field_managers_not_keeping_parent,
 };
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
@@ -195,32 +196,9 @@ async fn execute_deletion(
                 .report_predicted_set_deletion(&mut |event| run.reporter.take_event(event))
                 .await);
         }
-        let mut deletion_run = deletion
-            .begin_deletion(&mut |event| run.reporter.take_event(event))
-            .await?;
-        if let Some(patience) = options.waiting.patience {
-            let settings = WaitSettings { patience, ..settings };
-            let waiting = delete_and_wait(run, prepared, (&deletion, &mut deletion_run), settings);
-            return Ok::<_, Error>(waiting.await);
-        }
-        let mut sink = |event| run.reporter.take_event(event);
-        let members = deletion
-            .delete_members_while_renewing_entry(&mut deletion_run, &mut sink)
-            .await;
-        Ok(match members.ending {
-            Ending::Done => {
-                let terminating_objects = TerminatingObjects::Awaited;
-                deletion
-                    .delete_parent_or_narrow_record(
-                        &mut deletion_run,
-                        members.deleted,
-                        terminating_objects,
-                        &mut sink,
-                    )
-                    .await
-            }
-            stopped => deletion_run.end(None, stopped, &mut sink).await,
-        })
+        let waits = options.waiting.patience;
+        let waits = waits.map(|patience| WaitSettings { patience, ..settings });
+        delete_members_and_parent(run, prepared, &deletion, waits).await
     };
     let ending = interrupt.run_command_until_stop_at_once(Box::pin(work)).await?;
     // Objects that the user may list, but not delete, and that are probably members.
@@ -235,66 +213,62 @@ async fn execute_deletion(
     Ok(ending)
 }
 
-/// Deletes the members and waits until they are gone. Then deletes the parent and its namespace or CRD, and waits until
-/// these are gone.
-async fn delete_and_wait(
+/// Deletes the members, and then the parent and its namespace or CRD. With `waits`, waits after both until what was
+/// deleted is gone.
+async fn delete_members_and_parent(
     run: &mut CommandRun,
     prepared: &Prepared,
-    (deletion, deletion_run): (&Execution<'_>, &mut RunOnParent<'_>),
-    settings: WaitSettings<'_>,
-) -> Ending {
-    let reporter = &mut run.reporter;
-    let mut written = WrittenObjects::default();
+    deletion: &Execution<'_>,
+    waits: Option<WaitSettings<'_>>,
+) -> Result<Ending, Error> {
+    let written = RefCell::new(WrittenObjects::default());
     let mut sink = |event| {
-        written.add_from_event(&event);
-        reporter.take_event(event);
+        written.borrow_mut().add_from_event(&event);
+        run.reporter.take_event(event);
     };
+    let mut deletion_run = deletion.begin_deletion(&mut sink).await?;
     let members = deletion
-        .delete_members_while_renewing_entry(deletion_run, &mut sink)
+        .delete_members_while_renewing_entry(&mut deletion_run, &mut sink)
         .await;
     if members.ending != Ending::Done {
-        return deletion_run.end(None, members.ending, &mut sink).await;
+        return Ok(deletion_run.end(None, members.ending, &mut sink).await);
     }
     let done_before = "members were deleted or are being deleted; the set's parent still exists";
-    let mut waiting = settings.begin(AfterFailure::Stop, done_before);
-    let terminating = deletion
-        .members_to_be_gone_before_parent()
-        .filter(|live| written.is_being_deleted(live));
-    let targets = terminating.map(|live| written.deletion_target(live)).collect();
-    let mut report = |event| reporter.take_event(event);
-    let awaited = waiting.run(targets, &mut report);
-    let waited = deletion_run.work_while_renewing(awaited).await;
-    if waited == Ending::Interrupted {
-        return deletion_run.end(None, waited, &mut report).await;
+    let mut waiting = waits.map(|settings| settings.begin(AfterFailure::Stop, done_before));
+    let mut waited = Ending::Done;
+    let mut terminating_objects = TerminatingObjects::Awaited;
+    if let Some(waiting) = &waiting {
+        let targets = deletion
+            .members_to_be_gone_before_parent()
+            .filter(|live| written.borrow().is_being_deleted(live))
+            .map(|live| written.borrow().deletion_target(live))
+            .collect();
+        waited = deletion_run
+            .work_while_renewing(waiting.run(targets, &mut sink))
+            .await;
+        if waited == Ending::Interrupted {
+            return Ok(deletion_run.end(None, waited, &mut sink).await);
+        }
+        terminating_objects = TerminatingObjects::Reported;
     }
-    // If members are left after the wait, `delete_parent_or_narrow_record` keeps the parent, and narrows its record to
-    // these members.
+    // If members are left after the wait, this keeps the parent, and narrows its record to these members.
     let ending = deletion
-        .delete_parent_or_narrow_record(
-            deletion_run,
-            members.deleted,
-            TerminatingObjects::Reported,
-            &mut |event| {
-                written.add_from_event(&event);
-                reporter.take_event(event);
-            },
-        )
+        .delete_parent_or_narrow_record(&mut deletion_run, members.deleted, terminating_objects, &mut sink)
         .await;
-    if ending != Ending::Done || waited != Ending::Done {
-        return ending.max(waited);
-    }
+    let (Some(waiting), Ending::Done) = (&mut waiting, ending.max(waited)) else {
+        return Ok(ending.max(waited));
+    };
     let found = prepared.state.parent.iter();
     let parent = found.map(|parent| Target::gone(&parent.live, Lookup::Name));
     let parent_containers = deletion
         .parent_containers_to_delete()
-        .map(|live| written.deletion_target(live));
+        .map(|live| written.borrow().deletion_target(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent
         .chain(parent_containers)
-        .filter(|target| written.has_deleted(target));
-    waiting
-        .run(last.collect(), &mut |event| reporter.take_event(event))
-        .await
+        .filter(|target| written.borrow().has_deleted(target))
+        .collect();
+    Ok(waiting.run(last, &mut sink).await)
 }
 
 async fn read_state(
