@@ -282,14 +282,14 @@ fn a_time_limit_beyond_all_clocks_never_runs_out() {
     let set = Set::secret(&home, "web");
     let one = config_map(&home, "one", "1");
     for flag in ["--timeout", "--wait", "--request-timeout"] {
-        let flag = format!("{flag}=3000000000000000h");
+        let flag = format!("{flag}=2000000000000000h");
         set.apply_with(
             std::slice::from_ref(&one),
             &["--wait", &flag][usize::from(flag.starts_with("--wait"))..],
         )
         .expect(0);
     }
-    set.delete_with(Program::new(), &["--timeout=3000000000000000h", "--wait"])
+    set.delete_with(Program::new(), &["--timeout=2000000000000000h", "--wait"])
         .expect(0);
 }
 
