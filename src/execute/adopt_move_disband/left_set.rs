@@ -155,9 +155,6 @@ impl LeftSet<'_> {
                 "{parent}: the old parent is still being deleted: {}",
                 describe_why_it_still_exists(&live)
             ),
-            (ParentOutcome::Gone, ParentAim::RemoveRecord) => {
-                format!("{parent}: the record could not be removed: the parent was deleted during the run")
-            }
             (ParentOutcome::Replaced, ParentAim::RemoveRecord) => {
                 format!("{parent}: {CHANGED_BY_ANOTHER}")
             }

@@ -11,9 +11,6 @@ use crate::model::text::first_names_and_more;
 use crate::plan::{ParentDisposition, decide_parent_disposition};
 use crate::read::LiveParent;
 
-/// The reason to report for a parent that another client deleted during the run, while its set still had members.
-pub const CREATED_AGAIN: &str = "it was deleted during the run, and created again to record what is left";
-
 /// Describes what is left of a set: `objects`, and the kinds of `unlisted`, whose members a list may not show.
 pub fn describe_what_is_left<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
     let kinds = unlisted

@@ -142,7 +142,7 @@ impl ParentRelease<'_> {
     async fn determine_narrower_record(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let uid = self.known.parent.uid.clone();
         let parent = match self.writing.read().await? {
-            None => return self.recreate_parent_if_anything_left(sink).await,
+            None => return Err(self.forget_lost_parent()),
             Some(parent) if parent.uid != uid || parent.reading == Reading::NoRecord => {
                 return self.record_on_object_in_parents_place(parent, sink).await;
             }
@@ -212,7 +212,7 @@ impl ParentRelease<'_> {
             ..
         } = self.writing;
         let Some(parent) = read::read_live_parent(server, resource, &set.parent).await? else {
-            return self.recreate_parent_if_anything_left(sink).await.map(Some);
+            return Err(self.forget_lost_parent());
         };
         self.known.replace_and_note_other_runs(parent.object.clone());
         if parent.live.uid != uid
@@ -277,6 +277,13 @@ impl ParentRelease<'_> {
             self.known.forget_entry();
         }
         Ok(written)
+    }
+
+    /// Returns the error of a run whose parent another client has deleted. What it recorded last is not known, so neither
+    /// is what is left of the set. The run creates no parent: as long as there is none, the next run searches all kinds.
+    fn forget_lost_parent(&mut self) -> ReleaseError {
+        self.known.forget_entry();
+        ReleaseError::Parent(ParentWriteError::Gone)
     }
 
     /// Refuses to end a set to which another run may still add members.

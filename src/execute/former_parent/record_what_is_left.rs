@@ -1,13 +1,10 @@
-//! Records what is left of a set whose parent cannot go: in the parent that is kept, or in one that is created again.
+//! Records what is left of a set whose parent cannot go: in the parent that is kept, or in the one that is in its place.
 
 use super::wait_until_members_are_gone::RemainingList;
 use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::event::{Action, Sink};
 use crate::execute::ParentWriting;
-use crate::execute::deletion::report_parent_and_remains::{
-    CREATED_AGAIN, describe_unlisted_kinds, describe_what_is_left,
-};
-use crate::execute::reread::GONE_ALREADY;
+use crate::execute::deletion::report_parent_and_remains::{describe_unlisted_kinds, describe_what_is_left};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
@@ -16,29 +13,6 @@ use crate::model::text::counted;
 use crate::plan::{ParentDisposition, Remains};
 
 impl ParentRelease<'_> {
-    /// Ends a run that finds no parent: creates it again if anything is left of its set. Without a record, no later run
-    /// would find what is left.
-    pub(super) async fn recreate_parent_if_anything_left(
-        &mut self,
-        sink: &mut Sink<'_>,
-    ) -> Result<ParentOutcome, ReleaseError> {
-        self.known.forget_entry();
-        let found = self.list_remaining_after_parent_is_gone(sink).await?;
-        if !self.has_anything_left(&found) {
-            if self.aim == ParentAim::Delete {
-                self.report_parent(Action::Deleted, GONE_ALREADY, sink);
-            }
-            return Ok(ParentOutcome::Gone);
-        }
-        // Also after an interrupt: nothing else would lead to what is left.
-        self.widen_record(None, &found, sink).await?;
-        self.report_parent(Action::Skipped, CREATED_AGAIN, sink);
-        if self.writing.interrupt.is_requested() {
-            return Ok(ParentOutcome::Untouched);
-        }
-        Ok(self.build_kept_outcome(found, None, None))
-    }
-
     /// Ends a run that finds an ordinary object in the parent's place, or the parent of another set of this name: what
     /// is left is recorded on it, if it may be a parent. An ordinary object is not taken over.
     pub(super) async fn record_on_object_in_parents_place(
@@ -60,7 +34,7 @@ impl ParentRelease<'_> {
         self.remaining.parent_containers.clear();
         let found = self.list_remaining_after_parent_is_gone(sink).await?;
         if self.has_anything_left(&found) {
-            self.widen_record(Some(object), &found, sink).await?;
+            self.widen_record(object, &found, sink).await?;
             if is_ordinary {
                 return Ok(self.build_kept_outcome(found, None, None));
             }
@@ -89,7 +63,7 @@ impl ParentRelease<'_> {
 
     async fn widen_record(
         &self,
-        current: Option<ParentObject>,
+        current: ParentObject,
         found: &RemainingList,
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
@@ -98,20 +72,16 @@ impl ParentRelease<'_> {
             manifest: None,
             ..self.writing
         };
-        match writing
-            .widen_record_or_create_parent(current, &self.build_record_of_everything_left(found), sink)
-            .await
-        {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                let parent_containers = self.remaining.parent_containers.iter().copied();
-                let left = found.remains.all().chain(parent_containers);
-                Err(ReleaseError::Unrecorded {
-                    left: describe_what_is_left(left, &self.unlisted),
-                    error,
-                })
+        let left = self.build_record_of_everything_left(found);
+        let widened = writing.widen_record(current, &left, sink).await;
+        widened.map_err(|error| {
+            let parent_containers = self.remaining.parent_containers.iter().copied();
+            let left = found.remains.all().chain(parent_containers);
+            ReleaseError::Unrecorded {
+                left: describe_what_is_left(left, &self.unlisted),
+                error,
             }
-        }
+        })
     }
 
     /// Determines what the parent has to record, which is kept. If it was to be deleted and is kept because of what is

@@ -37,9 +37,20 @@ pub struct KnownParent {
 pub(super) struct WritingRun<'a> {
     /// The id of the run's entry; empty if the run has no entry.
     pub(super) id: &'a str,
-    /// The UID of the only parent that the run may write; `None` if the run may write any parent of the set, or create
-    /// one.
-    pub(super) only_uid: Option<&'a str>,
+    pub(super) target: WriteTarget<'a>,
+}
+
+/// The parent that a run may write.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum WriteTarget<'a> {
+    /// Any parent of the set; if there is none, it is created. The run begins, and what it has read is covered.
+    ExistingOrNew,
+    /// Any parent of the set. The run has begun, so another client has deleted a parent that is missing now. Nobody knows
+    /// what other runs have recorded there since: a new one with a record of what this run knows would hide all else
+    /// from later runs, which look for members in all kinds as long as there is none.
+    Existing,
+    /// The parent with this UID.
+    Uid(&'a str),
 }
 
 /// The state of the parent on which a write of the parent is decided.
@@ -77,7 +88,11 @@ impl KnownParent {
     pub(super) fn as_writer(&self) -> WritingRun<'_> {
         WritingRun {
             id: self.entry_id(),
-            only_uid: self.takes_out.then_some(&self.parent.uid),
+            target: if self.takes_out {
+                WriteTarget::Uid(&self.parent.uid)
+            } else {
+                WriteTarget::Existing
+            },
         }
     }
 
@@ -208,7 +223,10 @@ impl ParentWriting<'_> {
         let uid = parent.as_ref().map(|parent| parent.uid.clone());
         let writer = WritingRun {
             id: &run.id,
-            only_uid: uid.as_deref().filter(|_| run.takes_out),
+            target: match &uid {
+                Some(uid) if run.takes_out => WriteTarget::Uid(uid),
+                _ => WriteTarget::ExistingOrNew,
+            },
         };
         let written = self.decide_and_write_with_retries(parent, is_shared, &writer, sink, |read| {
             let mut history = read.history;
@@ -252,12 +270,16 @@ impl ParentWriting<'_> {
         decide: impl Fn(ParentRead) -> Result<RecordAndHistory, ParentWriteError>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
         for attempt in 0..ATTEMPTS {
-            let judged = match (&parent, writer.only_uid) {
-                (Some(parent), Some(only_uid)) if parent.uid == only_uid => {
+            let judged = match (&parent, writer.target) {
+                (Some(parent), WriteTarget::Uid(uid)) if parent.uid == uid => {
                     plan::judge_parent_for_deletion(self.set, parent)
                 }
-                (_, Some(_)) => return Err(ParentWriteError::Gone),
-                (parent, None) => plan::judge_parent(self.set, parent.as_ref()),
+                (_, WriteTarget::Uid(_)) | (None, WriteTarget::Existing) => {
+                    return Err(ParentWriteError::Gone);
+                }
+                (parent, WriteTarget::Existing | WriteTarget::ExistingOrNew) => {
+                    plan::judge_parent(self.set, parent.as_ref())
+                }
             };
             let status = judged
                 .and_then(|judged| judged.into_status_if_accepted(self.accepted))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::NOT_NARROWED;
-use super::begin::{KnownParent, WritingRun};
+use super::begin::{KnownParent, WriteTarget, WritingRun};
 use super::requests::{ParentWriteError, ParentWriting, RecordAndHistory};
 use crate::event::{Ending, Event, Sink};
 use crate::execute::history::ChangeCounter;
@@ -112,8 +112,8 @@ impl ParentWriting<'_> {
             };
             if History::from_annotations(&parent.annotations).is_running(id) {
                 let uid = parent.uid.clone();
-                let only_uid = Some(uid.as_str());
-                let writer = WritingRun { id, only_uid };
+                let target = WriteTarget::Uid(&uid);
+                let writer = WritingRun { id, target };
                 let written =
                     self.decide_and_write_with_retries(Some(parent), false, &writer, sink, |read| {
                         Ok(RecordAndHistory {
@@ -127,19 +127,19 @@ impl ParentWriting<'_> {
         let _ = timeout(WITHDRAWAL_LIMIT, withdrawing).await;
     }
 
-    /// Widens the record to cover `needed`, the members that are left after another client has deleted or replaced the
-    /// parent of this run. `parent` is the parent that is there now; if there is none, creates one.
-    pub async fn widen_record_or_create_parent(
+    /// Widens the record of `parent`, which another client has put in the place of this run's parent, to cover `needed`:
+    /// the members that are left.
+    pub async fn widen_record(
         &self,
-        parent: Option<ParentObject>,
+        parent: ParentObject,
         needed: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let writer = WritingRun {
             id: "",
-            only_uid: None,
+            target: WriteTarget::Existing,
         };
-        let written = self.decide_and_write_with_retries(parent, false, &writer, sink, |read| {
+        let written = self.decide_and_write_with_retries(Some(parent), false, &writer, sink, |read| {
             Ok(RecordAndHistory {
                 record: read.record.union(needed),
                 history: read.history,

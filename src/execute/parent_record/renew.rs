@@ -50,7 +50,7 @@ impl ParentWriting<'_> {
             }
             match timeout(RENEWAL_LIMIT, renewing.renew(known)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error @ ParentWriteError::EntryLost)) => {
+                Ok(Err(error @ (ParentWriteError::EntryLost | ParentWriteError::Gone))) => {
                     // Other runs may narrow the record as if this run had ended, so this run must not add members any
                     // more. A run that takes objects out has no lease to lose.
                     if !known.takes_out {

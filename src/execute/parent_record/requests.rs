@@ -76,8 +76,8 @@ pub enum ParentWriteError {
         "the set's parent was deleted during the run; its manifest was not applied; run the same command again"
     )]
     Replaced,
-    /// The parent of a run that takes objects out of the set was deleted. Another parent may be in its place.
-    #[error("the set's parent was deleted during the run")]
+    /// The parent was deleted. If the run takes objects out of the set, another parent may be in its place.
+    #[error("the set's parent was deleted during the run; run the same command again")]
     Gone,
     /// The parent has no longer an entry of this run with the result `running`: this run was suspended, or could not
     /// reach the server, for so long that another run has listed it as abandoned.

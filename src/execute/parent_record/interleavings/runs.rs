@@ -237,12 +237,11 @@ impl Run<'_> {
         wide: &Record,
     ) -> Result<(), ParentWriteError> {
         let left = record_of(&self.list(wide).await?);
-        if left.is_empty() {
-            return Ok(());
+        match other {
+            _ if left.is_empty() => Ok(()),
+            None => Err(ParentWriteError::Gone),
+            Some(other) => self.parent.widen_record(other, &left, &mut ignore).await,
         }
-        self.parent
-            .widen_record_or_create_parent(other, &left, &mut ignore)
-            .await
     }
 
     async fn disband(&self) -> Result<(), ParentWriteError> {
