@@ -122,12 +122,13 @@ impl<'a> RunWaits<'a> {
         self.wait(targets, "everything was written", sink).await
     }
 
-    /// Waits until everything that was pruned is gone.
+    /// Waits until everything that was pruned is gone. Members may have needed it, so they are looked at again.
     pub(super) async fn wait_until_pruned_are_gone(&self, sink: &mut Sink<'_>) -> Ending {
-        let targets = self.deletion_targets();
+        let mut targets = self.deletion_targets();
         if targets.is_empty() {
             return Ending::Done;
         }
+        targets.extend(self.member_targets());
         let mut last_prunes = self.plan.last_prunes.iter().flatten();
         let done_before = if last_prunes.any(|live| !self.written.borrow().is_being_deleted(live)) {
             APPLIED_BUT_NOT_ALL_PRUNED

@@ -105,6 +105,13 @@ impl Follow<'_> {
         }
     }
 
+    /// Looks once at the targets of a group, and reports their statuses. A target without a status counts as one whose
+    /// controller reports statuses, so it does not count as Current.
+    pub(super) async fn look_for_the_last_time(&self, mut group: Group) {
+        group.has_status.set(true);
+        self.look(&mut group).await;
+    }
+
     /// Looks once at the targets of a group, and reports their statuses.
     async fn look(&self, group: &mut Group) {
         let listed = match group.lookup {
@@ -187,10 +194,11 @@ impl Follow<'_> {
     }
 }
 
-/// Returns whether all objects were seen at their goals at the same time. What has arrived may leave again while another
-/// group is followed.
+/// Returns whether all objects were seen at their goals at the same time. What has arrived may leave again while others
+/// are followed; only a list shows all objects of a group at once.
 pub(super) fn have_arrived_together(groups: &[Group]) -> bool {
-    groups.len() == 1 || groups.iter().all(|group| group.has_arrived_at_once)
+    let is_one_list = groups.len() == 1 && groups[0].lookup == Lookup::Label;
+    is_one_list || groups.iter().all(|group| group.has_arrived_at_once)
 }
 
 impl Group {

@@ -18,12 +18,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, FuturesUnordered};
+use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::status::{OthersOfKind, StatusRules};
+use crate::compare::status::StatusRules;
 use crate::event::{Ending, Event, Interrupt, Phase, Sink, Subject, WaitStatus};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
@@ -307,7 +308,7 @@ impl Waiting<'_> {
                 biased;
                 () = self.interrupt.wait_until_requested() => return Some(Stop::Interrupted),
                 () = &mut deadline => {
-                    return self.read_pending_once_more(&follow, tracker, sink).await;
+                    return self.look_once_more(&follow, &mut observed, tracker, sink).await;
                 }
                 Some((index, status)) = observed.recv() => {
                     if let Some(awaited) = tracker.record_status(index, status) {
@@ -343,28 +344,21 @@ impl Waiting<'_> {
         None
     }
 
-    /// When the time is over, reads once more each object that has not reached its goal: it may have changed since the
-    /// last look. Returns `None` if every object has reached its goal now.
-    async fn read_pending_once_more(
+    /// When the time is over, looks once more at all objects: those that have not reached their goals may have changed
+    /// since the last look, and so may the others. Returns `None` if every object has reached its goal now.
+    async fn look_once_more(
         &self,
         follow: &follow::Follow<'_>,
+        observed: &mut mpsc::UnboundedReceiver<(usize, ObservedStatus)>,
         tracker: &mut WaitTracker,
         sink: &mut Sink<'_>,
     ) -> Option<Stop> {
-        let pending: Vec<(usize, Target)> = tracker
-            .pending()
-            .into_iter()
-            .map(|index| (index, tracker.targets()[index].clone()))
-            .collect();
-        // An object without a status is read as one whose controller reports statuses (`Others::Report`), so it does
-        // not count as Current.
-        let reads = pending
-            .iter()
-            .map(async |(index, target)| (*index, follow.read_object(target, OthersOfKind::Report).await));
-        let mut reads = stream::iter(reads).buffer_unordered(self.concurrency);
-        let until = Instant::now() + LAST_READ;
+        let groups = follow::group_targets(tracker.targets()).into_iter();
+        let looks = join_all(groups.map(|group| follow.look_for_the_last_time(group)));
+        // What was seen of the kinds that were listed in time counts.
+        let _ = timeout(LAST_READ, looks).await;
         let mut stop = Stop::TimedOutUnread;
-        while let Ok(Some((index, status))) = timeout_at(until, reads.next()).await {
+        while let Ok((index, status)) = observed.try_recv() {
             // A failed read does not replace an earlier observation.
             if let ObservedStatus::Unread(_) = status {
                 continue;

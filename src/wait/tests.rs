@@ -251,52 +251,48 @@ async fn a_list_that_takes_long_is_asked_for_less_often() {
 }
 
 #[tokio::test]
-async fn what_is_pending_at_the_deadline_is_read_once_more() {
-    let no_labels = |mut widget: Value| {
-        widget["metadata"]["labels"].take();
-        widget
-    };
-    for (last_read, expected) in [
-        (widget("a", "one", &ready(true)), Ending::Done),
-        (widget("a", "one", &ready(false)), Ending::Incomplete),
-        // An object that has left the set counts as absent, as in the list.
-        (no_labels(widget("a", "one", &ready(true))), Ending::Incomplete),
+async fn all_objects_are_looked_at_once_more_at_the_deadline() {
+    for (last_read, is_two_ready, expected) in [
+        (widget("a", "one", &ready(true)), true, Ending::Done),
+        (widget("a", "one", &ready(false)), true, Ending::Incomplete),
+        (widget("a", "one", &ready(true)), false, Ending::Incomplete),
     ] {
         let reads = Reads::default();
-        let server = reads.build_server(move |read, _, _| {
-            Some(match read {
-                Read::List => list(&[
-                    widget("a", "one", &ready(false)),
-                    widget("a", "two", &ready(true)),
-                ]),
-                Read::Get => last_read.clone(),
-            })
+        let server = reads.build_server(move |_, _, before| {
+            // The fourth look is the last one.
+            let one = if before < 3 {
+                widget("a", "one", &ready(false))
+            } else {
+                last_read.clone()
+            };
+            Some(list(&[
+                one,
+                widget("a", "two", &ready(is_two_ready || before < 3)),
+            ]))
         });
         let targets = vec![target("a", "one"), target("a", "two")];
         let patience = Patience::Limited(Duration::from_secs(1));
         let (outcome, missed) = wait(&server, targets, patience).await;
         assert_eq!(outcome, expected);
-        if expected == Ending::Done {
-            assert_eq!((reads.count(Read::Get), missed), (1, vec![]));
-        } else {
-            assert_eq!(missed.len(), 1);
-        }
+        assert_eq!(missed.len(), usize::from(expected != Ending::Done));
+        assert_eq!(reads.count(Read::List), 4);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_no_longer_answers_is_not_asked_for_reasons() {
     let reads = Reads::default();
-    let server = reads.build_server(|read, _, _| {
-        Some(match read {
-            Read::List => list(&[widget("a", "one", &ready(false))]),
-            Read::Get => Value::Null,
+    let server = reads.build_server(|_, _, before| {
+        Some(if before < 3 {
+            list(&[widget("a", "one", &ready(false))])
+        } else {
+            Value::Null
         })
     });
     let patience = Patience::Limited(Duration::from_secs(1));
     let (outcome, missed) = wait(&server, vec![target("a", "one")], patience).await;
     assert_eq!((outcome, missed.len()), (Ending::Incomplete, 1));
-    assert_eq!(reads.count(Read::Get), 1);
+    assert_eq!((reads.count(Read::List), reads.count(Read::Get)), (4, 0));
 }
 
 #[tokio::test]
