@@ -8,33 +8,43 @@ use crate::model::identity::GroupKind;
 
 /// Returns whether the new object adopts the Pods of the live one, if the live one is deleted without its Pods. A
 /// `StatefulSet` adopts the Pods that its selector matches: they keep running, and their claims stay.
+///
+/// The live template does not tell: Pods of an earlier template may lack its labels. But all Pods match the live
+/// selector.
 fn adopts_pods(object: &DesiredObject, live: &Value) -> bool {
     object.key.group_kind == GroupKind::new("apps", "StatefulSet")
-        && matches_labels(
+        && implies(
+            &live["spec"]["selector"],
             &object.object.value()["spec"]["selector"],
-            &live["spec"]["template"]["metadata"]["labels"],
         )
 }
 
-/// Returns whether a selector matches these labels (`LabelSelectorAsSelector` in
-/// `k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go`).
-fn matches_labels(selector: &Value, labels: &Value) -> bool {
-    let mut pairs = selector["matchLabels"].as_object().into_iter().flatten();
-    let mut requirements = selector["matchExpressions"].as_array().into_iter().flatten();
+/// Returns whether everything that one selector matches is known to match the other.
+fn implies(selector: &Value, other: &Value) -> bool {
+    let labels = &selector["matchLabels"];
+    let requirements = selector["matchExpressions"].as_array();
+    let mut pairs = other["matchLabels"].as_object().into_iter().flatten();
+    let mut other_requirements = other["matchExpressions"].as_array().into_iter().flatten();
     pairs.all(|(key, value)| labels.get(key) == Some(value))
-        && requirements.all(|requirement| meets_requirement(labels, requirement))
+        && other_requirements.all(|requirement| {
+            requirements.is_some_and(|requirements| requirements.contains(requirement))
+                || is_met_by_label(labels, requirement)
+        })
 }
 
-fn meets_requirement(labels: &Value, requirement: &Value) -> bool {
-    let value = requirement["key"].as_str().and_then(|key| labels.get(key));
-    let values = requirement["values"].as_array();
-    let is_listed = values.is_some_and(|values| value.is_some_and(|value| values.contains(value)));
+/// Returns whether these labels, which an object has among others, meet a requirement.
+fn is_met_by_label(labels: &Value, requirement: &Value) -> bool {
+    let Some(value) = requirement["key"].as_str().and_then(|key| labels.get(key)) else {
+        return false;
+    };
+    let is_listed = requirement["values"]
+        .as_array()
+        .is_some_and(|values| values.contains(value));
     match requirement["operator"].as_str() {
         Some("In") => is_listed,
         Some("NotIn") => !is_listed,
-        Some("Exists") => value.is_some(),
-        Some("DoesNotExist") => value.is_none(),
-        // The server refuses a selector with any other operator.
+        Some("Exists") => true,
+        // The server refuses a selector with any other operator than these and `DoesNotExist`.
         _ => false,
     }
 }
@@ -72,31 +82,34 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_selector_that_is_written_in_another_way_selects_the_same() {
+    fn pods_are_adopted_if_their_selector_implies_the_new_one() {
         let expression = |key, operator, values| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        let live = json!({
+            "matchLabels": {"app": "db"},
+            "matchExpressions": [{"key": "old", "operator": "DoesNotExist"}],
+        });
         for (selector, expected) in [
             (json!({"matchLabels": {"app": "db"}}), true),
             (
                 json!({"matchLabels": {"app": "db"}, "matchExpressions": []}),
                 true,
             ),
+            (live.clone(), true),
             (json!({"matchLabels": {"app": "other"}}), false),
+            // The template may have had this label for a part of the Pods only.
             (json!({"matchLabels": {"app": "db", "tier": "x"}}), false),
             (expression("app", "In", json!(["x", "db"])), true),
             (expression("app", "In", json!(["x"])), false),
             (expression("tier", "In", json!(["x"])), false),
             (expression("app", "NotIn", json!(["db"])), false),
-            (expression("tier", "NotIn", json!(["db"])), true),
+            (expression("app", "NotIn", json!(["x"])), true),
+            (expression("tier", "NotIn", json!(["db"])), false),
             (expression("app", "Exists", json!(null)), true),
             (expression("tier", "Exists", json!(null)), false),
             (expression("app", "DoesNotExist", json!(null)), false),
-            (expression("tier", "DoesNotExist", json!(null)), true),
+            (expression("tier", "DoesNotExist", json!(null)), false),
         ] {
-            assert_eq!(
-                matches_labels(&selector, &json!({"app": "db"})),
-                expected,
-                "{selector}"
-            );
+            assert_eq!(implies(&live, &selector), expected, "{selector}");
         }
     }
 
@@ -116,7 +129,7 @@ mod tests {
                 ..desired(kind, Some("shop"), "db")
             };
             let live = json!({"spec": {
-                "template": {"metadata": {"labels": {"app": "db"}}},
+                "selector": {"matchLabels": {"app": "db"}},
                 "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy},
             }});
             assert_eq!(
