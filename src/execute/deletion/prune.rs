@@ -1,5 +1,7 @@
 //! Prunes objects that are no longer in the manifests, once all others are applied, or once all others are Current.
 
+use std::time::Duration;
+
 use crate::event::{Action, Ending, Event, NotDone, Phase, Sink};
 use crate::execute::deletion::deletes::{DeleteResults, Stopped, Waves};
 use crate::execute::{Execution, RunState};
@@ -10,6 +12,10 @@ use crate::plan::{Plan, PruneWhen};
 
 /// The reason of each prune in a run that prunes nothing because it could not apply an object.
 pub const NOT_PRUNED_AFTER_FAILURE: &str = "not pruned: an object could not be applied";
+
+/// The time for which the plan's judgement of prunes holds. After a longer time, whatever the run has done meanwhile,
+/// they are judged again.
+const JUDGED_FOR: Duration = Duration::from_secs(5);
 
 impl Execution<'_> {
     /// Prunes, unless an object could not be applied or the run has to stop.
@@ -52,7 +58,8 @@ impl Execution<'_> {
             if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
-            if has_waited || std::mem::take(&mut run_state.driver.has_waited) {
+            let has_waited_for_others = std::mem::take(&mut run_state.driver.has_waited);
+            if has_waited || has_waited_for_others || self.state.read_at.elapsed() >= JUDGED_FOR {
                 let judging =
                     execution.list_members_and_judge_prunes(order, &run_state.applied, &mut pruned, sink);
                 match judging.await {

@@ -16,6 +16,8 @@ mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tokio::time::Instant;
+
 use super::cluster::Cluster;
 use super::error::failed_selection;
 use super::list::{METADATA_LIST, Selector};
@@ -80,6 +82,8 @@ impl<'a> ReadSettings<'a> {
 /// The cluster state of a set.
 #[derive(Debug)]
 pub struct ClusterState {
+    /// The time before members were read.
+    pub read_at: Instant,
     /// The parent; for a deletion only if it has a record.
     pub parent: Option<LiveParent>,
     /// The reason why the parent has to be taken over; `None` if it need not. The run writes the parent only after the

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tokio::time::Instant;
+
 use super::judge_parent::JudgedParent;
 use super::{ClusterState, Goal};
 use crate::error::Error;
@@ -49,6 +51,7 @@ impl ScopedSet {
             ..
         } = &self.judged;
         ClusterState {
+            read_at: Instant::now(),
             parent: parent.clone(),
             take_over: take_over.clone(),
             namespaces: namespaces.clone(),
