@@ -14,6 +14,7 @@ use crate::execute::{
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::expiry::{format_expiry, read_expiry};
+use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
@@ -80,6 +81,9 @@ impl Script for DeleteScript<'_> {
             }
             state => state?,
         };
+        if options.only_if_expired && state.parent.is_none() {
+            return Err(expiry_unknown(&named.set.parent));
+        }
         if options.only_if_expired
             && let Some(reason) = reason_not_expired(&state, cluster.server.now())
         {
@@ -155,7 +159,16 @@ impl Script for DeleteScript<'_> {
     }
 }
 
-/// Returns why the set has not expired by this time; `None` if it has. A set whose parent is lost has no time.
+/// The refusal to delete what is left of a set that has lost its parent, and its time with it.
+fn expiry_unknown(parent: &ObjectKey) -> Error {
+    let text = format!("{parent}: it does not exist, so whether the set has expired is not known");
+    let delete = format!("kubectl applyset delete {}", parent.shell_arguments());
+    Error::new(ErrorKind::Refused, text).with_hint(format!(
+        "objects of the set are left; delete them with `{delete}`, without --expired"
+    ))
+}
+
+/// Returns why the set has not expired by this time; `None` if it has.
 fn reason_not_expired(state: &ClusterState, now: Timestamp) -> Option<String> {
     let expiry = state
         .parent_object()

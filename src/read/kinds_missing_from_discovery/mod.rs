@@ -59,7 +59,7 @@ impl<'a> KindWait<'a> {
     /// for the run to report that the kind is not served. `on_wait` is called once, if there is a wait.
     pub fn new(end_of_run: Option<Instant>, on_wait: &'a dyn Fn(&str)) -> Self {
         let now = Instant::now();
-        let limit = end_of_run.map_or(LONGEST_WAIT, |end| end.duration_since(now) * 3 / 4);
+        let limit = end_of_run.map_or(LONGEST_WAIT, |end| end.duration_since(now) / 4 * 3);
         Self {
             deadline: now + limit.min(LONGEST_WAIT),
             on_wait,
