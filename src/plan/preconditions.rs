@@ -14,7 +14,7 @@ use crate::model::applyset::parent::is_applyset_key;
 use crate::model::digest::{hexadecimal, sha256};
 use crate::model::expiry::is_own_key;
 use crate::model::identity::ObjectKey;
-use crate::model::pointer::Pointer;
+use crate::model::pointer::{Pointer, parse_index};
 
 /// Fields of the metadata that any write changes. They are not part of the content.
 const CHANGED_BY_ANY_WRITE: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
@@ -139,11 +139,21 @@ impl Seen {
 
     /// Returns what to remember of a live object that the plan writes, like [`Self::from_object`], but without the
     /// `ignored` fields: the set leaves them to others, so they may change.
+    ///
+    /// A field of a list item counts all the same: its index is that of the manifest, and may be of another item in the
+    /// live object.
     pub fn from_object_without(object: &Value, ignored: &[Pointer], salt: &Salt) -> Option<Self> {
-        if ignored.is_empty() {
+        let mut left_out = ignored.to_vec();
+        left_out.retain(|pointer| {
+            pointer
+                .segments()
+                .iter()
+                .all(|segment| parse_index(segment).is_none())
+        });
+        if left_out.is_empty() {
             return Self::from_object(object, salt);
         }
-        Self::from_object(&ignore::remove_fields(object, ignored), salt)
+        Self::from_object(&ignore::remove_fields(object, &left_out), salt)
     }
 
     /// Returns what to remember of a live parent whose own manifest is applied.
@@ -274,5 +284,29 @@ impl Preconditions {
     /// Later writes of the run require this state instead of the planned one.
     pub fn seen_after_write(&self, answer: &Value) -> Option<Seen> {
         self.0.as_ref()?.to_seen_without_ignored(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_ignored_field_of_a_list_item_counts() {
+        let salt = Salt::random().expect("random bytes");
+        let seen = |replicas: u32, image: &str| {
+            let pointers = ["/spec/replicas", "/spec/containers/0/image"];
+            let ignored = pointers.map(|text| Pointer::parse(text).expect("a pointer"));
+            // The manifest has the second of these containers first.
+            let live = json!({
+                "metadata": {"uid": "u", "resourceVersion": "1"},
+                "spec": {"replicas": replicas, "containers": [{"name": "sidecar", "image": image}, {"name": "web"}]},
+            });
+            Seen::from_object_without(&live, &ignored, &salt).expect("an object")
+        };
+        assert_eq!(seen(1, "a"), seen(2, "a"));
+        assert_ne!(seen(1, "a"), seen(1, "b"));
     }
 }
