@@ -89,6 +89,26 @@ fn what_left_the_manifests_is_pruned_once_all_of_them_is_ready() {
 }
 
 #[test]
+fn members_that_needed_what_was_pruned_are_looked_at_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let slow = held(secret(&home, "slow"));
+    let web = deployment(&home, "web", 1);
+    set.apply(&[web.clone(), slow.clone()]);
+    cluster().patch_status(&web, &rolled_out());
+    let files = files(std::slice::from_ref(&web));
+
+    let flags = ["-v", "--wait=5s", "--prune-when=ready"];
+    let mut running = set.command(Program::new(), &files).args(flags).start();
+    running.wait_for_message("finalizer example.com/held");
+    let broken = json!({"readyReplicas": 0, "availableReplicas": 0, "unavailableReplicas": 1});
+    cluster().patch_status(&web, &broken);
+    let_go(&slow);
+    let run = running.finish().expect(1);
+    assert!(run.stderr.contains("0 of 1 replicas"), "{}", run.stderr);
+}
+
+#[test]
 fn what_does_not_become_ready_prunes_nothing_and_the_next_run_finishes() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
