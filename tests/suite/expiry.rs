@@ -156,6 +156,21 @@ fn only_a_set_whose_time_has_passed_is_deleted() {
 }
 
 #[test]
+fn what_is_left_without_a_parent_is_not_said_to_stay() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    set.apply_with(std::slice::from_ref(&object), &["--expires=1s"])
+        .expect(0);
+    cluster().delete(&set.parent);
+    let run = set.delete(&["--expired"]).expect(3);
+    assert!(run.stderr.contains("without --expired"), "{}", run.stderr);
+    assert!(cluster().live(&object).is_some());
+    set.delete(&[]).expect(0);
+    assert!(cluster().live(&object).is_none());
+}
+
+#[test]
 fn a_set_is_renewed_before_its_run_waits() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
