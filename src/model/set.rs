@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::applyset::parent::{Pairs, Reading, annotations};
+use super::applyset::parent::{Pairs, ParentAnnotations, Reading, annotations};
 use super::applyset::{ApplySetId, PART_OF_LABEL, ParentIdentity, Record, Tooling};
 use super::history_annotation::{History, Run, RunResult};
 use super::live::{Live, OwnerReference, Presence};
@@ -107,6 +107,14 @@ impl ParentObject {
             last.result.clone()
         };
         Some(Run { result, ..last })
+    }
+
+    /// Returns the kinds and namespaces that the parent may record without members that a run has not listed, which has
+    /// read this parent and listed what `listed` covers. The record of a plan lacks kinds that the server does not serve
+    /// any more; the parent may still name them.
+    pub fn record_with(&self, listed: &Record) -> Record {
+        let own = self.reading.recorded().and_then(ParentAnnotations::record);
+        own.unwrap_or_default().union(listed)
     }
 
     /// Returns whether the parent has this tooling and exactly this record.

@@ -16,7 +16,6 @@ use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::ParentWriting;
 use crate::execute::wait_until_gone::describe_why_it_still_exists;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::ParentAnnotations;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
@@ -97,13 +96,11 @@ impl LeftSet<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
         let kept_objects = ObjectsKeptInsteadOfDeleted::default();
-        // The record of the plan lacks kinds that the server does not serve any more. The parent may still name them.
-        let before = self.former.reading.recorded().and_then(ParentAnnotations::record);
         let release = ParentRelease {
             aim: self.aim,
             joined,
             writing: self.parent,
-            listed: before.unwrap_or_default().union(&self.state.observed.recorded),
+            listed: self.former.record_with(&self.state.observed.recorded),
             known,
             kept_objects: &kept_objects,
             remaining: RemainingLister {

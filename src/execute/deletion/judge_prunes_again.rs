@@ -126,11 +126,9 @@ impl Execution<'_> {
 
     /// Returns the kinds and namespaces that the parent may record without members that this run has not listed.
     pub(super) fn record_of_everything_listed(&self) -> Record {
-        // The record of the plan lacks kinds that the server does not serve any more. The parent may still name them.
-        let before = self
-            .parent()
-            .and_then(|parent| parent.reading.recorded()?.record());
-        before.unwrap_or_default().union(&self.plan.record_during)
+        let listed = &self.plan.record_during;
+        self.parent()
+            .map_or_else(|| listed.clone(), |parent| parent.record_with(listed))
     }
 }
 
