@@ -134,11 +134,7 @@ impl Script for ApplyScript<'_> {
     }
 
     fn sets<'p>(&'p self, prepared: &'p Prepared) -> Vec<SetToWrite<'p>> {
-        vec![SetToWrite {
-            key: &prepared.named.set.parent,
-            resource: &prepared.named.resource,
-            parent: prepared.state.parent_object(),
-        }]
+        vec![prepared.set_to_write()]
     }
 
     fn proposal(&self, prepared: &Prepared) -> Proposal {

@@ -15,6 +15,7 @@ use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::expiry::{format_expiry, read_expiry};
 use crate::model::identity::ObjectKey;
+use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
@@ -81,17 +82,13 @@ impl Script for DeleteScript<'_> {
             }
             state => state?,
         };
-        if options.only_if_expired && state.parent.is_none() {
-            return Err(expiry_unknown(&named.set.parent));
-        }
-        if options.only_if_expired
-            && let Some(reason) = reason_not_expired(&state, cluster.server.now())
-        {
-            run.report_new_notes(vec![format!(
-                "{}: {reason}; nothing is deleted",
-                named.set.parent
-            )]);
-            return Ok(None);
+        if options.only_if_expired {
+            let key = &named.set.parent;
+            let parent = state.parent_object().ok_or_else(|| expiry_unknown(key))?;
+            if let Some(reason) = reason_not_expired(parent, cluster.server.now()) {
+                run.report_new_notes(vec![format!("{key}: {reason}; nothing is deleted")]);
+                return Ok(None);
+            }
         }
         let policy = Policy {
             pruning: state.pruning,
@@ -106,11 +103,7 @@ impl Script for DeleteScript<'_> {
     }
 
     fn sets<'p>(&'p self, prepared: &'p Prepared) -> Vec<SetToWrite<'p>> {
-        vec![SetToWrite {
-            key: &prepared.named.set.parent,
-            resource: &prepared.named.resource,
-            parent: prepared.state.parent_object(),
-        }]
+        vec![prepared.set_to_write()]
     }
 
     /// Returns what the user has to agree to: that the set is deleted, and each loss of data.
@@ -168,12 +161,9 @@ fn expiry_unknown(parent: &ObjectKey) -> Error {
     ))
 }
 
-/// Returns why the set has not expired by this time; `None` if it has.
-fn reason_not_expired(state: &ClusterState, now: Timestamp) -> Option<String> {
-    let expiry = state
-        .parent_object()
-        .and_then(|parent| read_expiry(&parent.annotations));
-    match expiry {
+/// Returns why the set of this parent has not expired by this time; `None` if it has.
+fn reason_not_expired(parent: &ParentObject, now: Timestamp) -> Option<String> {
+    match read_expiry(&parent.annotations) {
         Some(expiry) if expiry <= now => None,
         Some(expiry) => Some(format!("expires at {}", format_expiry(expiry))),
         None => Some("does not expire".to_owned()),

@@ -15,6 +15,7 @@ use crate::plan::saved::SavedManifest;
 use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApplies, ProposedApply, Refusal};
 use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
 use crate::report::PlanOutline;
+use crate::session::plan_and_write::SetToWrite;
 use crate::settings::Confirm;
 
 /// The cluster state and the plan, before anything is written.
@@ -61,6 +62,15 @@ impl Prepared {
             base: None,
             wait_notes: WaitNotes::default(),
             user: Administrator::NotAsked,
+        }
+    }
+
+    /// Returns the set that the plan writes.
+    pub fn set_to_write(&self) -> SetToWrite<'_> {
+        SetToWrite {
+            key: &self.named.set.parent,
+            resource: &self.named.resource,
+            parent: self.state.parent_object(),
         }
     }
 
