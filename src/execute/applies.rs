@@ -19,6 +19,7 @@ use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::execute::{Applied, Execution, RunState};
 use crate::model::identity::ObjectKey;
 use crate::plan::{ActionId, Apply, ApplyAction, Graph};
+use crate::wait::{Goal, Lookup, Target};
 
 impl Execution<'_> {
     /// Applies the objects of these steps.
@@ -84,8 +85,6 @@ impl Execution<'_> {
             .collect()
     }
 }
-
-use crate::wait::{Goal, Lookup, Target};
 
 /// The work of the graph of applies.
 struct Applies<'r, 'a> {

@@ -297,7 +297,7 @@ impl ParentRelease<'_> {
         };
         let kept = match self.aim {
             ParentAim::Delete => {
-                self.report_parent(Action::Skipped, &format!("{running} has not ended"), sink);
+                self.report_kept_parent(&format!("{running} has not ended"), sink);
                 "parent"
             }
             ParentAim::RemoveRecord | ParentAim::Narrow => "record",
@@ -387,13 +387,15 @@ impl ParentRelease<'_> {
         Ok(Some(ParentOutcome::Ordinary))
     }
 
-    /// Reports what happened to the parent: as its outcome if it was to be deleted, else as a warning.
-    fn report_parent(&self, action: Action, reason: &str, sink: &mut Sink<'_>) {
+    /// Reports why the parent is kept: as its outcome if it was to be deleted, else as a warning.
+    fn report_kept_parent(&self, reason: &str, sink: &mut Sink<'_>) {
         let ParentWriting { set, resource, .. } = self.writing;
         if self.aim == ParentAim::Delete {
             let subject = Subject::new(&set.parent, resource, Some(&self.known.parent.uid));
             sink(Event::Object(ObjectOutcome::new_with_reason(
-                subject, action, reason,
+                subject,
+                Action::Skipped,
+                reason,
             )));
         } else {
             sink(Event::Warning(format!("{}: {reason}", set.parent)));

@@ -2,7 +2,7 @@
 
 use super::wait_until_members_are_gone::RemainingList;
 use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
-use crate::event::{Action, Sink};
+use crate::event::Sink;
 use crate::execute::ParentWriting;
 use crate::execute::deletion::report_parent_and_remains::{describe_unlisted_kinds, describe_what_is_left};
 use crate::model::applyset::Record;
@@ -28,7 +28,7 @@ impl ParentRelease<'_> {
         self.known.forget_entry();
         if !is_as_wanted {
             let reason = "it changed during the run and is no longer this set's parent";
-            self.report_parent(Action::Skipped, reason, sink);
+            self.report_kept_parent(reason, sink);
         }
         // They hold the object, so the run does not delete them: the list shows them as left.
         self.remaining.parent_containers.clear();
@@ -108,7 +108,7 @@ impl ParentRelease<'_> {
         }
         if self.aim == ParentAim::Delete && owned.is_none() {
             let reason = self.describe_remaining(&found.remains);
-            self.report_parent(Action::Skipped, &reason, sink);
+            self.report_kept_parent(&reason, sink);
         }
         Ok(self.build_kept_outcome(found, owned, Some(record)))
     }

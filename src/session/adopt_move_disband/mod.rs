@@ -143,12 +143,17 @@ impl<C: MembershipCommand> Script for MembershipScript<'_, C> {
             rights: list_needed_permissions(&execution),
             ..NeededPermissions::default()
         };
-        for parent in execution.parents().take(1) {
-            // Both parents have the same server.
-            let (server, writing) = (parent.server, &self.options.writing);
-            check_to_write(server, Administrator::NotAsked, &needed, writing).await?;
-        }
-        Ok(())
+        // Both parents have the same server.
+        let Some(parent) = execution.parents().next() else {
+            return Ok(());
+        };
+        check_to_write(
+            parent.server,
+            Administrator::NotAsked,
+            &needed,
+            &self.options.writing,
+        )
+        .await
     }
 
     async fn execute(&mut self, run: &mut CommandRun, planned: &mut C::Planned) -> Result<Ending, Error> {

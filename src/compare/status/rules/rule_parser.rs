@@ -94,16 +94,16 @@ pub(super) fn read(
         if let Some(line) = lines_of_targets.insert(target.clone(), line) {
             return Err(RuleFault::Duplicate { target, line }.into());
         }
-        let in_progress = fields.in_progress.as_deref();
-        let failed = fields.failed.as_deref();
         let rule = KindRule {
             kind,
             origin: origin(line, &target),
-            in_progress: in_progress
-                .map(|text| read_clause("inProgress", text, compilation))
+            in_progress: fields
+                .in_progress
+                .map(|text| read_clause("inProgress", &text, compilation))
                 .transpose()?,
-            failed: failed
-                .map(|text| read_clause("failed", text, compilation))
+            failed: fields
+                .failed
+                .map(|text| read_clause("failed", &text, compilation))
                 .transpose()?,
             current: read_clause("current", &fields.current, compilation)?,
         };
