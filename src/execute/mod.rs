@@ -9,6 +9,7 @@ mod begin_and_end_on_parent;
 mod deletion;
 mod dry_run;
 mod former_parent;
+mod freshness;
 mod history;
 mod kinds;
 mod label_in_answer;
@@ -25,6 +26,7 @@ mod wait_until_gone;
 mod waits;
 
 use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_unwritten_objects};
@@ -32,6 +34,7 @@ pub use deletion::set::field_managers_not_keeping_parent;
 pub use dry_run::{AfterFailure, ParentPrediction, Prediction};
 pub use former_parent::ParentAim;
 pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
+use freshness::Freshness;
 use kinds::NewAndChangedKinds;
 pub use parent_record::RunOnParent;
 pub use parent_record::begin::refusal_of_run_under_way;
@@ -141,13 +144,15 @@ impl<'a> Execution<'a> {
 
     /// Creates a driver with the settings of this run.
     fn driver(&self) -> Driver<'a> {
-        Driver::new(
+        let mut driver = Driver::new(
             self.server,
             self.interrupt,
             self.wait_notes,
             self.writing.webhook_patience.at_end,
             self.writing.concurrency,
-        )
+        );
+        driver.freshness = Rc::new(Freshness::new(self.state.read_at));
+        driver
     }
 }
 

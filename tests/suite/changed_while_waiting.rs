@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::depends_on::{after, files, held, let_go, reference, rolled_out};
-use super::webhooks::{client_of, register, webhook};
+use super::webhooks::{client_of, judged, register, webhook};
 use crate::support::{
     Answer, Program, Proxy, Sent, Set, Web, cluster, config_map, deployment, eventually, fresh, identities,
     named, namespace, namespace_object, secret, unused_address, with,
@@ -168,4 +168,63 @@ fn what_comes_to_be_owned_while_dependents_of_a_deleted_set_go_is_kept() {
     let run = running.finish().expect(1);
     assert_eq!(run.results("failed"), identities([&base]));
     set.assert_holds_at_least(&[kept, base]);
+}
+
+#[test]
+fn what_comes_to_be_needed_while_dependents_go_is_kept() {
+    let keep = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
+    for command in ["apply", "delete"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let kept = with(config_map(&home, "kept", "1"), &keep);
+        let base = secret(&home, "base");
+        let user = held(after(config_map(&home, "user", "1"), &[&base]));
+        set.apply(&[kept.clone(), base.clone(), user.clone()]);
+        let manifests = files(std::slice::from_ref(&kept));
+        let running = match command {
+            "apply" => set.command(Program::new(), &manifests),
+            _ => set.deletion(Program::new()).args(["--yes"]),
+        };
+        let mut running = running.args(["-v", "--timeout=1m", "-o", "json"]).start();
+        running.wait_for_message("finalizer example.com/held");
+        let depends_on = json!({"config.kubernetes.io/depends-on": reference(&base)});
+        cluster().patch(&kept, &json!({"metadata": {"annotations": depends_on}}));
+        let_go(&user);
+        let run = running.finish().expect(0);
+        assert!(
+            run.reason("base").contains("configmap/kept"),
+            "{command}: {}",
+            run.stdout
+        );
+        set.assert_holds_at_least(&[kept, base]);
+    }
+}
+
+#[test]
+fn what_comes_to_be_needed_while_its_delete_waits_for_a_webhook_is_kept() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = judged(secret(&home, "base"));
+    set.apply(&[kept.clone(), base.clone()]);
+    let address = unused_address();
+    let kind = "ValidatingWebhookConfiguration";
+    let mut webhook = webhook(kind, &home, "", "secrets", &client_of(address));
+    webhook["webhooks"][0]["rules"][0]["operations"] = json!(["CREATE", "DELETE"]);
+    register(&webhook, &judged(secret(&home, "any")));
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m"])
+        .start();
+    running.wait_for_message("waiting for webhook");
+    let depends_on = json!({"config.kubernetes.io/depends-on": reference(&base)});
+    cluster().patch(&kept, &json!({"metadata": {"annotations": depends_on}}));
+    // A delete that was judged before it is under way no longer.
+    sleep(Duration::from_millis(500));
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    let run = running.finish().expect(0);
+    cluster().delete(&webhook);
+    assert_eq!(run.results("skipped"), identities([&base]), "{}", run.stderr);
+    set.assert_holds(&[kept, base]);
 }

@@ -9,7 +9,6 @@ use crate::execute::deletion::deletes::{DeleteResults, Waves};
 use crate::execute::deletion::report_parent_and_remains::{
     describe_unlisted_kinds, fail_if_kinds_unlisted, join_names, outcome_event, predict_disposition,
 };
-use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::deletion::set::field_managers_not_keeping_parent;
 use crate::execute::former_parent::wait_until_members_are_gone::{
     RemainingList, RemainingLister, RemainingNotListed, TerminatingObjects, describe_members_not_gone,
@@ -282,7 +281,7 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         let mut ending = Ending::Done;
-        let judge = self.deletion_judge(&members.attached, HashSet::new());
+        let judge = self.judge_of_deletes(self.plan, &members.attached, HashSet::new());
         let context = self.delete_context(Action::Deleted, &judge);
         for outcome in context
             .outcomes_of_containers_to_keep(self.parent_containers_to_delete())
@@ -312,12 +311,12 @@ impl Execution<'_> {
             owners: BTreeSet::new(),
             action: Action::Deleted,
             parent: None,
+            desired_uids: HashSet::new(),
         };
-        let judge = self.deletion_judge(&members.attached, HashSet::new());
+        let judge = self.judge_of_deletes(self.plan, &members.attached, HashSet::new());
         let mut driver = self.driver();
         let failed_before = members.failed;
-        let deleting =
-            self.delete_waves_as_judged(&waves, judge, Freshness::default(), members, &mut driver, sink);
+        let deleting = self.delete_waves_as_judged(&waves, judge, members, &mut driver, sink);
         let is_stopped = deleting.await.is_err();
         if self.interrupt.is_requested() {
             return Ending::Interrupted;

@@ -1,8 +1,9 @@
 //! Carries out the graph of deletes: the prunes of a run, or the members of a set.
 //!
 //! Before the first delete, owner references are read again (`reread_dependents`), and references to pruned objects are
-//! removed from objects that are kept: otherwise the garbage collector would delete the kept objects. Owner references
-//! are read again after each wait; then the delete of an object fails if an object that is kept names it as its owner.
+//! removed from objects that are kept: otherwise the garbage collector would delete the kept objects. After a wait, or if
+//! they were judged some time ago, the deletes are judged again (`judge_again`): what a member has come to need is kept,
+//! and the delete of an object fails if an object that is kept names it as its owner.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -16,13 +17,15 @@ use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Sink, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::{ObjectsKeptInsteadOfDeleted, skipped_outcome_without_reason};
-use crate::execute::deletion::reread_dependents::{Freshness, OwnerReferencesUnread};
+use crate::execute::deletion::judge_again::NotJudged;
+use crate::execute::freshness::Freshness;
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
+use crate::model::user_annotations::PruneOrder;
 use crate::plan::{ActionId, DeleteAction, Dependents, Graph, Judge};
 use crate::wait::{Lookup, Target};
 
@@ -34,8 +37,11 @@ pub struct Waves<'l> {
     pub owners: BTreeSet<&'l ObjectKey>,
     /// The action reported for a deleted object.
     pub action: Action,
-    /// The resource of the parent, if there is one.
+    /// The resource of the parent; `None` if the set has none any more, and so no record by which its members can be
+    /// judged again.
     pub parent: Option<&'l Arc<Resource>>,
+    /// The UIDs of the objects that the run has applied.
+    pub desired_uids: HashSet<String>,
 }
 
 /// Outcome of the objects that were to be deleted.
@@ -57,23 +63,23 @@ pub struct DeleteResults {
 pub struct Stopped;
 
 impl DeleteResults {
-    /// Owner references could not be read, so no more objects are deleted: counts those that are left to delete
-    /// (`objects_left` is their number) as failed, and reports why.
-    fn fail_remaining_with_owner_references_unread(
+    /// Counts the objects that are left to delete (`objects_left` is their number) as failed, because they cannot be
+    /// judged, and reports why.
+    pub(super) fn fail_remaining(
         &mut self,
-        unread: &OwnerReferencesUnread,
+        not_judged: &NotJudged,
         objects_left: usize,
         action: Action,
         sink: &mut Sink<'_>,
-    ) {
+    ) -> Stopped {
         self.failed += objects_left;
         let more = if self.uids.is_empty() { "" } else { " more" };
         sink(Event::general_failure(format!(
-            "{unread}; nothing{more} was {action}"
+            "{not_judged}; nothing{more} was {action}"
         )));
-        sink(NotDone::event_for_all(format!(
-            "not {action}: owner references cannot be read"
-        )));
+        let reason = not_judged.reason_of_objects();
+        sink(NotDone::event_for_all(format!("not {action}: {reason}")));
+        Stopped
     }
 
     /// Counts and reports the outcome of an object that was to be deleted with this `action`.
@@ -90,12 +96,11 @@ impl DeleteResults {
 
 impl Execution<'_> {
     /// Reads owner references again, removes those because of which the garbage collector would delete kept objects,
-    /// and deletes the waves. `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is
-    /// called once, with the objects that have lost owner references; with `None` if nothing is deleted.
+    /// and deletes the waves. `on_detached` is called once, with the objects that have lost owner references; with `None`
+    /// if nothing is deleted.
     pub(super) async fn remove_owner_references_and_delete(
         &self,
         waves: &Waves<'_>,
-        desired_uids: HashSet<String>,
         deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
         on_detached: impl FnOnce(Option<&BTreeSet<ObjectKey>>, &mut Sink<'_>),
@@ -106,19 +111,17 @@ impl Execution<'_> {
             Err(unread) => {
                 on_detached(None, sink);
                 let objects = waves.deletes.iter().map(Vec::len).sum();
-                deleted.fail_remaining_with_owner_references_unread(&unread, objects, waves.action, sink);
-                return Err(Stopped);
+                return Err(deleted.fail_remaining(&unread.into(), objects, waves.action, sink));
             }
         };
-        let mut judge = self.deletion_judge(&dependents, desired_uids);
+        let mut judge = self.judge_of_deletes(self.plan, &dependents, waves.desired_uids.clone());
         let detachments = self.needed_detachments(&dependents, &waves.owners);
-        let freshness = Freshness::default();
-        let detaching =
-            self.carry_out_allowed_detachments(&detachments, &mut judge, &freshness, driver, sink);
-        let detached = detaching.await;
+        let detached = self
+            .carry_out_allowed_detachments(&detachments, &mut judge, driver, sink)
+            .await;
         on_detached(Some(&detached), sink);
         deleted.attached = dependents.without(&detached);
-        self.delete_waves_as_judged(waves, judge, freshness, deleted, driver, sink)
+        self.delete_waves_as_judged(waves, judge, deleted, driver, sink)
             .await
     }
 
@@ -127,7 +130,6 @@ impl Execution<'_> {
         &self,
         waves: &Waves<'_>,
         judge: Judge<'_>,
-        freshness: Freshness,
         deleted: &mut DeleteResults,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
@@ -140,15 +142,16 @@ impl Execution<'_> {
             containers_to_keep: RefCell::default(),
             begun: RefCell::default(),
             deleted: RefCell::new(deleted),
-            freshness,
-            unread: RefCell::default(),
+            freshness: Rc::clone(&driver.freshness),
+            not_judged: RefCell::default(),
             without_outcome: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
         };
         driver.run(&graph, &work, sink).await;
-        let (unread, objects) = (work.unread.take(), work.without_outcome.get());
-        let Some(unread) = unread else { return Ok(()) };
-        deleted.fail_remaining_with_owner_references_unread(&unread, objects, waves.action, sink);
-        Err(Stopped)
+        let (not_judged, objects) = (work.not_judged.take(), work.without_outcome.get());
+        match not_judged {
+            None => Ok(()),
+            Some(not_judged) => Err(deleted.fail_remaining(&not_judged, objects, waves.action, sink)),
+        }
     }
 }
 
@@ -162,10 +165,10 @@ struct Deletes<'r, 'a> {
     /// The UIDs of objects whose delete has begun.
     begun: RefCell<BTreeSet<String>>,
     deleted: RefCell<&'r mut DeleteResults>,
-    /// Notes whether owner references have to be read again before the next delete.
-    freshness: Freshness,
-    /// The reason why no further delete begins; `None` as long as owner references can be read.
-    unread: RefCell<Option<OwnerReferencesUnread>>,
+    /// Notes whether the members have to be read again before the next delete.
+    freshness: Rc<Freshness>,
+    /// The reason why no further delete begins; `None` as long as deletes can be judged.
+    not_judged: RefCell<Option<NotJudged>>,
     /// The number of deletes without an outcome.
     without_outcome: Cell<usize>,
 }
@@ -176,8 +179,8 @@ enum DeleteAnswer {
     /// The object was not deleted: the run has applied it under another API group. Objects that it depends on are not
     /// deleted either.
     AppliedUnderOtherGroup,
-    /// Owner references could not be read again.
-    Unread,
+    /// The delete could not be judged again.
+    NotJudged,
     /// The contents of the containers were listed.
     Listed,
     /// The object is gone.
@@ -269,7 +272,7 @@ impl<'r> Work for Deletes<'r, '_> {
                 sink(Event::Object(outcome));
                 ActionEnd::Failed
             }
-            (_, DeleteAnswer::Unread) => ActionEnd::Stop,
+            (_, DeleteAnswer::NotJudged) => ActionEnd::Stop,
             (_, DeleteAnswer::NotGone) => ActionEnd::Failed,
             _ => ActionEnd::Done,
         }
@@ -312,11 +315,9 @@ impl Deletes<'_, '_> {
     async fn delete_if_still_allowed(&self, live: &Live) -> DeleteAnswer {
         // The first attempt was postponed because a webhook could not be called.
         let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
-        if is_begun_again {
-            self.freshness.mark_outdated();
-        }
-        if !self.reread_dependents_if_outdated().await {
-            return DeleteAnswer::Unread;
+        self.judge_again_if_outdated().await;
+        if self.not_judged.borrow().is_some() {
+            return DeleteAnswer::NotJudged;
         }
         let judge = Rc::clone(&self.judge.borrow());
         if judge.is_desired(live) {
@@ -342,42 +343,52 @@ impl Deletes<'_, '_> {
                 return DeleteAnswer::Deleted(Box::new(reply_from_outcome(outcome)));
             }
         }
-        let reply = context.delete(live).await;
-        if reply.webhook.is_some() {
-            self.freshness.mark_outdated();
-        }
-        DeleteAnswer::Deleted(Box::new(reply))
+        DeleteAnswer::Deleted(Box::new(context.delete(live).await))
     }
 
-    /// Reads the owner references again if the run has waited since the last read. Returns `false` if they cannot be
-    /// read, now or in an earlier call.
-    async fn reread_dependents_if_outdated(&self) -> bool {
-        let reread = async || match self
-            .execution
-            .reread_dependents_if_deleting(self.waves.parent)
-            .await
-        {
-            Ok(dependents) => {
-                let mut judge = Judge::clone(&self.judge.borrow());
-                judge.replace_dependents(&dependents);
-                self.judge.replace(Rc::new(judge));
-                self.deleted.borrow_mut().attached = dependents;
-            }
-            Err(unread) => {
-                self.unread.replace(Some(unread));
+    /// Reads the members and the owner references again if what was read last is outdated, and judges the deletes again.
+    /// Their order stays as planned.
+    async fn judge_again_if_outdated(&self) {
+        let judge_again = async || {
+            if let Err(not_judged) = self.judge_again().await {
+                self.not_judged.replace(Some(not_judged));
             }
         };
-        self.freshness.reread_if_outdated(reread).await;
-        self.unread.borrow().is_none()
+        self.freshness.reread_if_outdated(judge_again).await;
+    }
+
+    async fn judge_again(&self) -> Result<(), NotJudged> {
+        let Waves {
+            parent, desired_uids, ..
+        } = self.waves;
+        let judged = if parent.is_some() {
+            let order = PruneOrder::Regular;
+            self.execution.list_members_and_judge(order, desired_uids).await?
+        } else {
+            self.execution.plan.clone()
+        };
+        let execution = self.execution.with_plan(&judged);
+        let dependents = execution.reread_dependents_if_deleting(*parent).await?;
+        let mut judge = self
+            .execution
+            .judge_of_deletes(&judged, &dependents, desired_uids.clone());
+        self.note_not_deleted(&mut judge);
+        self.judge.replace(Rc::new(judge));
+        self.deleted.borrow_mut().attached = dependents;
+        Ok(())
+    }
+
+    /// Notes that an object whose delete failed, or that was kept, does not count as deleted.
+    fn note_not_deleted(&self, judge: &mut Judge<'_>) {
+        let planned = self.execution.plan.all_prunes();
+        judge.note_not_deleted(planned.filter(|live| self.deleted.borrow().kept_objects.contains(live)));
     }
 
     /// Lists what these containers hold, and notes those that have gained objects: `delete_if_still_allowed` keeps
-    /// them. A container of an object that was kept need not be listed, because it is kept too. An object whose delete
-    /// failed, or that was kept, does not count as deleted.
+    /// them. A container of an object that was kept need not be listed, because it is kept too.
     async fn note_containers_that_gained_objects(&self, containers: &[&Live]) {
         let mut judge = Judge::clone(&self.judge.borrow());
-        let planned = self.execution.plan.all_prunes();
-        judge.note_not_deleted(planned.filter(|live| self.deleted.borrow().kept_objects.contains(live)));
+        self.note_not_deleted(&mut judge);
         self.judge.replace(Rc::new(judge));
         let mut deletable = containers.to_vec();
         deletable.retain(|live| self.deleted.borrow().kept_objects.kept_object_in(live).is_none());
@@ -426,7 +437,6 @@ impl Deletes<'_, '_> {
             }
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
         };
-        self.freshness.mark_outdated();
         for (id, live) in awaited {
             let is_gone = !not_gone.contains(&live.key);
             let answer = if is_gone {

@@ -3,9 +3,9 @@
 //!
 //! What is looked at again, and when:
 //!
-//! - after a wait before prunes: all members (`list_members_and_judge_prunes`);
-//! - before the first delete, and before the next one if a delete had to wait: owner references of what stays
-//!   (`reread_dependents`), which are removed before the first delete (`remove_owner_references`);
+//! - before each delete, if what was read last is outdated (`execute/freshness`): all members (`judge_again`);
+//! - then, and before the first delete: owner references of what stays (`reread_dependents`), which are removed before
+//!   the first delete (`remove_owner_references`);
 //! - before the deletes of a step: what its namespaces and CRDs hold (`list_contents_again`);
 //! - after a conflict: the object, and what it holds (`delete`); after a wait for a webhook: what it holds (`deletes`);
 //! - before the parent's delete: the rest of the set (`execute/former_parent`).
@@ -13,7 +13,7 @@
 pub mod delete;
 mod delete_parent_and_containers;
 pub mod deletes;
-mod judge_prunes_again;
+mod judge_again;
 pub mod list_contents_again;
 pub mod prune;
 pub mod remove_owner_references;
@@ -28,27 +28,37 @@ use crate::event::Action;
 use crate::execute::Execution;
 use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
-use crate::plan::{Dependents, Judge};
+use crate::plan::{Dependents, Judge, Plan};
 
-impl Execution<'_> {
+impl<'a> Execution<'a> {
     /// Returns the contents that namespaces and CRDs had when the plan judged their deletion.
-    pub fn contents_when_planned(&self) -> &BTreeMap<ObjectKey, Contents> {
+    pub fn contents_when_planned(&self) -> &'a BTreeMap<ObjectKey, Contents> {
         &self.state.observed.contents
     }
 
-    /// Creates the judge of the deletes. `dependents` are the dependents of the objects to delete, `desired_uids` the
-    /// UIDs of the objects that the run has applied.
-    pub fn deletion_judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
+    /// Creates the judge of the deletes of `plan`. `dependents` are the dependents of the objects to delete,
+    /// `desired_uids` the UIDs of the objects that the run has applied.
+    pub fn judge_of_deletes(
+        &self,
+        plan: &Plan,
+        dependents: &Dependents,
+        desired_uids: HashSet<String>,
+    ) -> Judge<'a> {
         let mut judge = Judge::for_plan(
             self.set,
             self.policy,
             self.desired,
             self.contents_when_planned(),
-            self.plan,
+            plan,
             desired_uids,
         );
         judge.replace_dependents(dependents);
         judge
+    }
+
+    /// Returns this execution with another plan.
+    fn with_plan<'p>(&'p self, plan: &'p Plan) -> Execution<'p> {
+        Execution { plan, ..*self }
     }
 
     /// Returns the context for deletes that `judge` allows. `done` is the action reported for a deleted object.

@@ -1,6 +1,6 @@
 //! Prunes objects that are no longer in the manifests, once all others are applied, or once all others are Current.
 
-use std::time::Duration;
+use std::rc::Rc;
 
 use crate::event::{Action, Ending, Event, NotDone, Phase, Sink};
 use crate::execute::deletion::deletes::{DeleteResults, Stopped, Waves};
@@ -12,10 +12,6 @@ use crate::plan::{Plan, PruneWhen};
 
 /// The reason of each prune in a run that prunes nothing because it could not apply an object.
 pub const NOT_PRUNED_AFTER_FAILURE: &str = "not pruned: an object could not be applied";
-
-/// The time for which the plan's judgement of prunes holds. After a longer time, whatever the run has done meanwhile,
-/// they are judged again.
-const JUDGED_FOR: Duration = Duration::from_secs(5);
 
 impl Execution<'_> {
     /// Prunes, unless an object could not be applied or the run has to stop.
@@ -42,8 +38,9 @@ impl Execution<'_> {
         let mut pruned = DeleteResults::default();
         let mut has_waited = false;
         let mut plan_judged_again: Option<Plan> = None;
+        let freshness = Rc::clone(&run_state.driver.freshness);
         for order in [PruneOrder::Regular, PruneOrder::Last] {
-            let execution = self.with_plan(plan_judged_again.as_ref());
+            let execution = self.with_plan(plan_judged_again.as_ref().unwrap_or(self.plan));
             // Objects to be pruned last are pruned only if all regular prunes have succeeded.
             if pruned.failed > 0 || self.interrupt.is_requested() {
                 break;
@@ -58,16 +55,21 @@ impl Execution<'_> {
             if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
-            let has_waited_for_others = std::mem::take(&mut run_state.driver.has_waited);
-            if has_waited || has_waited_for_others || self.state.read_at.elapsed() >= JUDGED_FOR {
-                let judging =
-                    execution.list_members_and_judge_prunes(order, &run_state.applied, &mut pruned, sink);
-                match judging.await {
-                    Ok(plan) => plan_judged_again = Some(plan),
-                    Err(Stopped) => break,
-                }
+            if has_waited {
+                freshness.mark_outdated();
             }
-            let execution = self.with_plan(plan_judged_again.as_ref());
+            let mut judged = None;
+            let judge_again = async || {
+                let uids = &run_state.applied.uids;
+                judged = Some(execution.judge_prunes_again(order, uids, &mut pruned, sink).await);
+            };
+            freshness.reread_if_outdated(judge_again).await;
+            match judged {
+                None => {}
+                Some(Ok(plan)) => plan_judged_again = Some(plan),
+                Some(Err(Stopped)) => break,
+            }
+            let execution = self.with_plan(plan_judged_again.as_ref().unwrap_or(self.plan));
             let waves = execution.waves_of(order);
             let pruning = execution.prune_wave_by_wave(waves, &mut pruned, run_state, sink);
             if pruning.await.is_err() {
@@ -86,14 +88,6 @@ impl Execution<'_> {
         match self.waits {
             Some(waits) if has_waited => waits.wait_until_pruned_are_gone(sink).await,
             _ => Ending::Done,
-        }
-    }
-
-    /// Returns this execution with `plan`, or with its own plan if that is `None`.
-    fn with_plan<'p>(&'p self, plan: Option<&'p Plan>) -> Execution<'p> {
-        Execution {
-            plan: plan.unwrap_or(self.plan),
-            ..*self
         }
     }
 
@@ -192,13 +186,13 @@ impl Execution<'_> {
             owners: waves.iter().flatten().map(|live| &live.key).collect(),
             action: Action::Pruned,
             parent: Some(self.parent_resource),
+            desired_uids: applied.uids.clone(),
         };
-        let uids = applied.uids.clone();
         let on_detached = |detached: Option<&_>, sink: &mut Sink<'_>| match detached {
             Some(detached) => applied.report_detached(detached, sink),
             None => applied.report_held(sink),
         };
-        self.remove_owner_references_and_delete(&waves, uids, pruned, driver, on_detached, sink)
+        self.remove_owner_references_and_delete(&waves, pruned, driver, on_detached, sink)
             .await
     }
 }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiRequest, Patch, UnreachableWebhook};
 use crate::event::{Event, Sink};
 use crate::execute::Execution;
-use crate::execute::deletion::reread_dependents::Freshness;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_answer_about_uid, reread};
 use crate::execute::schedule::drive::{Driver, WriteAnswer};
@@ -76,13 +75,11 @@ impl Execution<'_> {
     }
 
     /// Carries out the detachments that the judge allows, and returns the objects that were detached. They
-    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it. If one has
-    /// to wait for a webhook, the owner references of the others are outdated.
+    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it.
     pub(super) async fn carry_out_allowed_detachments<'d>(
         &self,
         detachments: &'d [Detachment],
         judge: &mut Judge<'_>,
-        freshness: &Freshness,
         driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
     ) -> BTreeSet<ObjectKey> {
@@ -105,11 +102,7 @@ impl Execution<'_> {
         };
         driver
             .run_independent(items, take_answer, sink, async |detachment: &&'d Detachment| {
-                let answer = self.detach(detachment).await;
-                if answer.webhook.is_some() {
-                    freshness.mark_outdated();
-                }
-                answer
+                self.detach(detachment).await
             })
             .await;
         for detachment in &detached {

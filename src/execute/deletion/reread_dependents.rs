@@ -1,16 +1,14 @@
-//! Reads the owner references of desired and kept objects again: right before the first delete, before the next one if
-//! a delete had to wait, and before a recreation deletes its object.
+//! Reads the owner references of desired and kept objects again: right before the first delete, whenever the deletes are
+//! judged again (`judge_again`), and before a recreation deletes its object.
 //!
 //! A run may take minutes. If an object has gained an owner reference to a pruned object in that time, the garbage
 //! collector would delete that object, although the plan keeps it. A reference can still be added between this read and
 //! a delete: the API server has no precondition on dependents.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::try_join3;
-use tokio::sync::Mutex;
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
@@ -28,31 +26,6 @@ pub enum OwnerReferencesUnread {
     Members { place: ListTarget, error: ListError },
     #[error("{parent}: owner references cannot be read: {}", .error.kind)]
     Parent { parent: ObjectKey, error: ApiError },
-}
-
-/// Notes whether the owner references that were read last are outdated. They are once the run has waited since then,
-/// for a webhook or for an object to be gone: another client may have added references during the wait.
-#[derive(Debug, Default)]
-pub(super) struct Freshness {
-    is_outdated: Cell<bool>,
-    /// Held by the delete that reads the owner references again.
-    rereading: Mutex<()>,
-}
-
-impl Freshness {
-    /// Notes that the run has waited.
-    pub(super) fn mark_outdated(&self) {
-        self.is_outdated.set(true);
-    }
-
-    /// Calls `reread` if the owner references are outdated. Concurrent calls wait for its end. The flag is reset before
-    /// the read, so a wait that ends during the read outdates the references again.
-    pub(super) async fn reread_if_outdated(&self, reread: impl AsyncFnOnce()) {
-        let _lock = self.rereading.lock().await;
-        if self.is_outdated.replace(false) {
-            reread().await;
-        }
-    }
 }
 
 impl Execution<'_> {
@@ -173,38 +146,5 @@ impl Execution<'_> {
         read::read_owners_of_namespaces_and_crds(self.server, &containers, &BTreeMap::new())
             .await
             .map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use futures_util::future::join;
-    use tokio::sync::oneshot;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_wait_that_ends_during_a_read_outdates_the_read() {
-        let freshness = Freshness::default();
-        let reads = Cell::new(0);
-        let count = async || reads.set(reads.get() + 1);
-        freshness.reread_if_outdated(count).await;
-        assert_eq!(reads.get(), 0);
-        freshness.mark_outdated();
-        let (answer, answered) = oneshot::channel::<()>();
-        let slow = async || {
-            count().await;
-            answered.await.expect("an answer");
-        };
-        let meanwhile = async {
-            freshness.mark_outdated();
-            answer.send(()).expect("a reader");
-            // This call waits for the first read, which began before the references were outdated again.
-            freshness.reread_if_outdated(count).await;
-            assert_eq!(reads.get(), 2);
-        };
-        join(freshness.reread_if_outdated(slow), meanwhile).await;
-        freshness.reread_if_outdated(count).await;
-        assert_eq!(reads.get(), 2);
     }
 }

@@ -115,18 +115,12 @@ impl Execution<'_> {
             owners: plan.all_prunes().map(|live| &live.key).collect(),
             action: Action::Deleted,
             parent: self.parent().map(|_| self.parent_resource),
+            desired_uids: HashSet::new(),
         };
         let mut deleted = DeleteResults::default();
         let mut driver = self.driver();
         let deleting = self
-            .remove_owner_references_and_delete(
-                &waves,
-                HashSet::new(),
-                &mut deleted,
-                &mut driver,
-                |_, _| {},
-                sink,
-            )
+            .remove_owner_references_and_delete(&waves, &mut deleted, &mut driver, |_, _| {}, sink)
             .await;
         let ending = match self.end_with_failed_deletes(deleted.failed, sink) {
             Ending::Done if deleting.is_err() => Ending::Incomplete,
@@ -145,7 +139,7 @@ impl Execution<'_> {
             .filter(|live| !self.is_parent_container(live));
         let ending = self.report_predicted_deletions(members, sink).await;
         let dependents = &self.plan.dependents;
-        let judge = self.deletion_judge(dependents, HashSet::new());
+        let judge = self.judge_of_deletes(self.plan, dependents, HashSet::new());
         let detachments = dependents.detachments.iter();
         let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
         warn_of_detached_objects(allowed, &judge, self.writing.dry_run, sink);

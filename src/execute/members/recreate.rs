@@ -74,18 +74,8 @@ pub struct BegunRecreation {
 }
 
 impl ObjectToRecreate {
-    fn deletion_judge<'o>(&'o self, run: &'o Execution<'_>) -> Judge<'o> {
-        let uids = HashSet::new();
-        let mut judge = Judge::for_plan(
-            run.set,
-            run.policy,
-            run.desired,
-            run.contents_when_planned(),
-            &self.plan,
-            uids,
-        );
-        judge.replace_dependents(&self.dependents);
-        judge
+    fn deletion_judge<'r>(&self, run: &'r Execution<'_>) -> Judge<'r> {
+        run.judge_of_deletes(&self.plan, &self.dependents, HashSet::new())
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Judge<'a> {
     needed_by_kept: HashMap<ObjectKey, ObjectKey>,
     /// Key: an object that a desired object depends on, by its manifest or in the cluster. Value: one such
     /// desired object.
-    needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
+    needed_by_desired: HashMap<ObjectKey, ObjectKey>,
     /// The objects that the run deletes. If a container holds one, that is not a loss.
     deleted: DeletedObjects,
     /// Key: a pruned object. Value: desired or kept objects with an owner reference to the pruned object, or to an
@@ -51,7 +51,7 @@ pub struct Judge<'a> {
     /// Key: a pruned object. Value: the objects that this run cannot keep; see [`Dependents::undetachable`].
     undetachable: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Key: an object. Value: the losses with this object that the user has confirmed.
-    accepted: HashMap<&'a ObjectKey, Vec<&'a Refusal>>,
+    accepted: HashMap<ObjectKey, Vec<Refusal>>,
     /// Whether a namespace or CRD may be deleted with objects that it has gained since the plan was made.
     gained_objects: Risk,
 }
@@ -81,7 +81,9 @@ impl<'a> Judge<'a> {
                 .collect(),
             kept: KeptObjects::default(),
             needed_by_kept: HashMap::new(),
-            needed_by_desired: list_manifest_dependencies_with_dependents(desired).collect(),
+            needed_by_desired: list_manifest_dependencies_with_dependents(desired)
+                .map(|(key, dependent)| (key.clone(), dependent.clone()))
+                .collect(),
             deleted: DeletedObjects::default(),
             attached: HashMap::new(),
             undetachable: BTreeMap::new(),
@@ -97,7 +99,7 @@ impl<'a> Judge<'a> {
         policy: &'a Policy,
         desired: &'a Desired,
         contents: &'a BTreeMap<ObjectKey, Contents>,
-        plan: &'a Plan,
+        plan: &Plan,
         desired_uids: HashSet<String>,
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
@@ -106,7 +108,8 @@ impl<'a> Judge<'a> {
         judge.replace_deleted_and_dependents(plan.all_prunes(), &plan.dependents);
         for refusal in &plan.accepted {
             if let Some(object) = refusal.object() {
-                judge.accepted.entry(object).or_default().push(refusal);
+                let accepted = judge.accepted.entry(object.clone()).or_default();
+                accepted.push(refusal.clone());
             }
         }
         // A saved plan is carried out as it was approved, or not at all.
@@ -117,12 +120,13 @@ impl<'a> Judge<'a> {
     }
 
     /// Notes dependencies of live objects: pairs of an object and a desired object that depends on it.
-    pub(super) fn note_dependencies_of_desired(
+    pub(super) fn note_dependencies_of_desired<'k>(
         &mut self,
-        needed: impl Iterator<Item = (&'a ObjectKey, &'a ObjectKey)>,
+        needed: impl Iterator<Item = (&'k ObjectKey, &'k ObjectKey)>,
     ) {
         for (key, dependent) in needed {
-            self.needed_by_desired.entry(key).or_insert(dependent);
+            let by_key = self.needed_by_desired.entry(key.clone());
+            by_key.or_insert_with(|| dependent.clone());
         }
     }
 
@@ -276,7 +280,7 @@ impl<'a> Judge<'a> {
             return Some(ReasonToKeep::HoldsKept { kept: kept.clone() });
         }
         let dependent = self.needed_by_kept.get(&live.key);
-        if let Some(dependent) = dependent.or_else(|| self.needed_by_desired.get(&live.key).copied()) {
+        if let Some(dependent) = dependent.or_else(|| self.needed_by_desired.get(&live.key)) {
             return Some(ReasonToKeep::Needed {
                 dependent: dependent.clone(),
             });
@@ -381,7 +385,7 @@ impl<'a> Judge<'a> {
     /// Returns whether the user has confirmed this loss, or a larger one of the same object.
     fn is_confirmed_loss(&self, refusal: &Refusal) -> bool {
         let accepted = refusal.object().and_then(|object| self.accepted.get(object));
-        accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter().copied()))
+        accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter()))
     }
 
     /// Returns the reason to keep a namespace or CRD that is about to be deleted and contains `contents_now`: objects

@@ -8,6 +8,7 @@ mod clock;
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::rc::Rc;
 use std::time::Duration;
 
 use clock::Clock;
@@ -15,10 +16,11 @@ use clock::Clock;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::sync::mpsc;
-use tokio::time::sleep_until;
+use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::apiserver::{ApiServer, UnreachableWebhook};
 use crate::event::{Event, Interrupt, Sink};
+use crate::execute::freshness::Freshness;
 use crate::execute::members::reply::MemberReply;
 use crate::execute::schedule::concurrency_limit::ConcurrencyLimit;
 use crate::execute::schedule::postponed::Postponed;
@@ -101,8 +103,8 @@ pub struct Driver<'a> {
     /// The time for which writes wait for a webhook to start, once nothing else is left to do; `None` without a limit.
     webhook_patience: Option<Duration>,
     limit: ConcurrencyLimit,
-    /// `true` once an action has waited for an object or for a webhook, which may have taken minutes.
-    pub has_waited: bool,
+    /// Whether the members have to be read again: each wait of an action for an object or a webhook outdates them.
+    pub freshness: Rc<Freshness>,
 }
 
 impl<'a> Driver<'a> {
@@ -120,7 +122,7 @@ impl<'a> Driver<'a> {
             notes,
             webhook_patience,
             limit: ConcurrencyLimit::for_server(server, max_writes),
-            has_waited: false,
+            freshness: Rc::new(Freshness::new(Instant::now())),
         }
     }
 
@@ -190,7 +192,6 @@ impl<'a> Driver<'a> {
                 let batch = ids.into_iter().map(|id| (id, progress.action_with_id(id)));
                 waits.push(work.wait_together(batch.collect(), answer_sender.clone(), &sink));
                 writes_follow_wait = true;
-                self.has_waited = true;
             }
             if is_idle && waits.is_empty() {
                 progress.postponed.start_time_limits();
@@ -213,10 +214,13 @@ impl<'a> Driver<'a> {
                     }
                     progress.end_or_postpone(id, answer);
                 }
-                Some((id, answer)) = answers_of_waits.recv() => progress.end(id, answer),
+                Some((id, answer)) = answers_of_waits.recv() => {
+                    self.freshness.mark_outdated();
+                    progress.end(id, answer);
+                }
                 Some(()) = waits.next(), if !waits.is_empty() => {}
                 () = sleep_until_probe(next_probe), if next_probe.is_some() => {
-                    self.has_waited = true;
+                    self.freshness.mark_outdated();
                     progress.begin_due_probes();
                 }
                 () = self.interrupt.wait_until_requested(), if !progress.schedule.is_stopped() => {}
@@ -265,7 +269,7 @@ impl<'a> Driver<'a> {
 }
 
 /// Sleeps until the time of the next probe; returns at once if there is none.
-async fn sleep_until_probe(time: Option<tokio::time::Instant>) {
+async fn sleep_until_probe(time: Option<Instant>) {
     if let Some(time) = time {
         sleep_until(time).await;
     }

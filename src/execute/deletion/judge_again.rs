@@ -1,16 +1,18 @@
-//! Reads the members again after a wait, which may have taken minutes, and judges the prunes of the plan again, by what
-//! the members are now (`plan/prunes_judged_again`). It does not matter what the run has waited for: its manifests, a
-//! dependency, or a webhook.
+//! Reads the members again and judges the deletes of the plan again, by what the members are now
+//! (`plan/prunes_judged_again`), if what was read last is outdated (`execute/freshness`): after a wait, which may have
+//! taken minutes, or after some time. It does not matter what the run has waited for: its manifests, a dependency, or a
+//! webhook.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::cluster::apiserver::ApiError;
-use crate::event::{Event, NotDone, ObjectOutcome, Sink};
+use crate::event::{Action, Event, ObjectOutcome, Sink};
+use crate::execute::Execution;
 use crate::execute::deletion::delete;
 use crate::execute::deletion::deletes::{DeleteResults, Stopped};
+use crate::execute::deletion::reread_dependents::OwnerReferencesUnread;
 use crate::execute::members::apply::OVERTAKEN;
-use crate::execute::{Applied, Execution};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::user_annotations::PruneOrder;
@@ -18,12 +20,13 @@ use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
 use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
-    /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes judged
-    /// again. Reports the prunes that are kept now. If they cannot be judged, reports that nothing more is pruned.
-    pub(super) async fn list_members_and_judge_prunes(
+    /// Returns the plan with its prunes judged again, before they begin. Reports the prunes that are kept now. If they
+    /// cannot be judged, reports that nothing more is pruned. `desired_uids` are the UIDs of the objects that the run
+    /// has applied.
+    pub(super) async fn judge_prunes_again(
         &self,
         order: PruneOrder,
-        applied: &Applied,
+        desired_uids: &HashSet<String>,
         pruned: &mut DeleteResults,
         sink: &mut Sink<'_>,
     ) -> Result<Plan, Stopped> {
@@ -34,31 +37,9 @@ impl Execution<'_> {
         if total == 0 {
             return Ok(self.plan.clone());
         }
-        let concurrency = self.writing.concurrency;
-        let members = match self.find_scope_after_wait().await {
-            Ok(places) => list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS)
-                .await
-                .map_err(|(place, error)| NotJudged::MembersUnread { place, error }),
-            Err(not_judged) => Err(not_judged),
-        };
-        let members = match members {
-            Ok(members) => members,
-            Err(not_judged) => return Err(not_judged.report(total, pruned, sink)),
-        };
-        let judged_again = StateAfterWait {
-            set: self.set,
-            policy: self.policy,
-            desired: self.desired,
-            desired_uids: &applied.uids,
-            contents: self.contents_when_planned(),
-            members: &members,
-        };
-        // What the objects to prune are needed for may be gone.
-        if let Some(left) = judged_again.desired_that_left().first() {
-            let left = NotJudged::DesiredLeft((*left).clone());
-            return Err(left.report(total, pruned, sink));
-        }
-        let judged = judged_again.plan_with_prunes_judged_again(self.plan, order);
+        let judged = self.list_members_and_judge(order, desired_uids).await;
+        let judged =
+            judged.map_err(|not_judged| pruned.fail_remaining(&not_judged, total, Action::Pruned, sink))?;
         // The warnings of the first plan were printed with that plan.
         let printed: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
         for warning in judged.edges.ignored.iter().filter(|text| !printed.contains(text)) {
@@ -71,6 +52,33 @@ impl Execution<'_> {
             }
         }
         Ok(judged)
+    }
+
+    /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes of this
+    /// `order` judged again.
+    pub(super) async fn list_members_and_judge(
+        &self,
+        order: PruneOrder,
+        desired_uids: &HashSet<String>,
+    ) -> Result<Plan, NotJudged> {
+        let places = self.find_scope_of_members_now().await?;
+        let concurrency = self.writing.concurrency;
+        let members = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS)
+            .await
+            .map_err(|(place, error)| NotJudged::MembersUnread { place, error })?;
+        let judged_again = StateAfterWait {
+            set: self.set,
+            policy: self.policy,
+            desired: self.desired,
+            desired_uids,
+            contents: self.contents_when_planned(),
+            members: &members,
+        };
+        // What the objects to prune are needed for may be gone.
+        match judged_again.desired_that_left().first() {
+            Some(left) => Err(NotJudged::DesiredLeft((*left).clone())),
+            None => Ok(judged_again.plan_with_prunes_judged_again(self.plan, order)),
+        }
     }
 
     /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself
@@ -98,13 +106,13 @@ impl Execution<'_> {
         sink(Event::Object(outcome));
     }
 
-    /// Returns the scope of members after the wait: what the plan has read, and the kinds and namespaces of the manifests.
+    /// Returns the scope of members now: what the plan has read, and the kinds and namespaces of the manifests.
     ///
     /// # Errors
     ///
     /// The record names more than this run knows, so that other runs may have added members which need what is to be
     /// pruned, or it cannot be read.
-    async fn find_scope_after_wait(&self) -> Result<ListTargets, NotJudged> {
+    async fn find_scope_of_members_now(&self) -> Result<ListTargets, NotJudged> {
         let key = &self.set.parent;
         let parent = self.parent_writing().read().await;
         let parent = parent.map_err(|error| NotJudged::ParentUnread(key.clone(), error))?;
@@ -132,33 +140,33 @@ impl Execution<'_> {
     }
 }
 
-/// The reason why prunes cannot be judged again, so that nothing more is pruned.
+/// The reason why deletes cannot be judged, so that nothing more is deleted.
 #[derive(Debug, thiserror::Error)]
-enum NotJudged {
-    #[error("{0}: cannot be read again after the wait: {error}", error = .1.kind)]
+pub(super) enum NotJudged {
+    #[error("{0}: cannot be read again: {error}", error = .1.kind)]
     ParentUnread(ObjectKey, ApiError),
-    #[error("{0} was deleted or lost its record during the wait")]
+    #[error("{0} was deleted or lost its record during the run")]
     ParentLost(ObjectKey),
-    #[error("another run has added kinds or namespaces to {0} during the wait")]
+    #[error("another run has added kinds or namespaces to {0} during this one")]
     RecordWidened(ObjectKey),
-    #[error("{}: members cannot be listed again after the wait: {error}", .place.resource.plural)]
+    #[error("{}: members cannot be listed again: {error}", .place.resource.plural)]
     MembersUnread { place: ListTarget, error: ListError },
-    #[error("{0} left the set during the wait, because another client deleted it or removed its label")]
+    #[error("{0} left the set during the run, because another client deleted it or removed its label")]
     DesiredLeft(ObjectKey),
+    #[error(transparent)]
+    OwnerReferencesUnread(#[from] OwnerReferencesUnread),
 }
 
 impl NotJudged {
-    /// Reports that the `total` prunes are not carried out.
-    fn report(&self, total: usize, pruned: &mut DeleteResults, sink: &mut Sink<'_>) -> Stopped {
-        pruned.failed += total;
-        sink(Event::general_failure(format!("{self}; nothing more was pruned")));
-        sink(NotDone::event_for_all(match self {
-            Self::ParentUnread(..) => "not pruned: the set's parent cannot be read again",
-            Self::ParentLost(_) => "not pruned: the set's parent has no record any more",
-            Self::RecordWidened(_) => "not pruned: another run has added kinds or namespaces to the set",
-            Self::MembersUnread { .. } => "not pruned: members cannot be listed again",
-            Self::DesiredLeft(_) => "not pruned: an object of the manifests left the set during the wait",
-        }));
-        Stopped
+    /// Returns the reason of each object that is not deleted.
+    pub(super) fn reason_of_objects(&self) -> &'static str {
+        match self {
+            Self::ParentUnread(..) => "the set's parent cannot be read again",
+            Self::ParentLost(_) => "the set's parent has no record any more",
+            Self::RecordWidened(_) => "another run has added kinds or namespaces to the set",
+            Self::MembersUnread { .. } => "members cannot be listed again",
+            Self::DesiredLeft(_) => "an object of the manifests left the set during the run",
+            Self::OwnerReferencesUnread(_) => "owner references cannot be read",
+        }
     }
 }
