@@ -119,10 +119,10 @@ fn who_may_not_list_other_namespaces_applies_a_first_time_without_a_word_about_t
     set.assert_records(&[one]);
 }
 
-/// Applies the objects, and deletes the parent, before the second write.
-fn widened_and_lost_before_second_write(set: &Set, objects: &[Value]) -> Proxy {
+/// Applies the objects, and deletes the parent, before this write.
+fn widened_and_lost_before_write(write: usize, set: &Set, objects: &[Value]) -> Proxy {
     let (other, wanted) = (set.clone(), objects.to_vec());
-    Proxy::before_write(1, move || {
+    Proxy::before_write(write, move || {
         other.apply_with(&wanted, &["--prune=false"]).expect(0);
         cluster().delete(&other.parent);
     })
@@ -130,12 +130,13 @@ fn widened_and_lost_before_second_write(set: &Set, objects: &[Value]) -> Proxy {
 
 #[test]
 fn what_another_run_has_added_is_found_although_the_parent_is_gone() {
-    for command in ["apply", "delete", "disband", "move"] {
+    let commands = ["apply", "delete", "disband", "move"];
+    for (write, command) in (0..2).flat_map(|write| commands.map(|command| (write, command))) {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let [a, added] = [config_map(&home, "a", "1"), secret(&home, "added")];
         set.apply(std::slice::from_ref(&a));
-        let proxy = widened_and_lost_before_second_write(&set, &[a.clone(), added.clone()]);
+        let proxy = widened_and_lost_before_write(write, &set, &[a.clone(), added.clone()]);
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
         let run = match command {
             "apply" => set.apply_through(&proxy, &[config_map(&home, "a", "2")], &[]),
@@ -145,13 +146,13 @@ fn what_another_run_has_added_is_found_although_the_parent_is_gone() {
         };
         // The run does not know of what was added. A parent with a record of the rest would hide it.
         let run = run.expect(1);
-        assert_eq!(set.live_parent(), None, "{command}: {}", run.stderr);
+        assert_eq!(set.live_parent(), None, "{write} {command}: {}", run.stderr);
         if command == "apply" {
             set.apply(std::slice::from_ref(&a));
             set.assert_holds(std::slice::from_ref(&a));
         } else {
             set.delete(&[]).expect(0);
-            assert_eq!(set.members(), Vec::<String>::new(), "{command}");
+            assert_eq!(set.members(), Vec::<String>::new(), "{write} {command}");
         }
     }
 }

@@ -43,10 +43,10 @@ pub(super) struct WritingRun<'a> {
 /// The parent that a run may write.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WriteTarget<'a> {
-    /// Any parent of the set; if there is none, it is created. The run begins, and what it has read is covered.
+    /// Any parent of the set; if there is none, it is created. The run begins, and has found no parent.
     ExistingOrNew,
-    /// Any parent of the set. The run has begun, so another client has deleted a parent that is missing now. Nobody knows
-    /// what other runs have recorded there since: a new one with a record of what this run knows would hide all else
+    /// Any parent of the set. The run has read one, so another client has deleted a parent that is missing now. Nobody
+    /// knows what other runs have recorded there since: a new one with a record of what this run knows would hide all else
     /// from later runs, which look for members in all kinds as long as there is none.
     Existing,
     /// The parent with this UID.
@@ -225,7 +225,8 @@ impl ParentWriting<'_> {
             id: &run.id,
             target: match &uid {
                 Some(uid) if run.takes_out => WriteTarget::Uid(uid),
-                _ => WriteTarget::ExistingOrNew,
+                Some(_) => WriteTarget::Existing,
+                None => WriteTarget::ExistingOrNew,
             },
         };
         let written = self.decide_and_write_with_retries(parent, is_shared, &writer, sink, |read| {

@@ -25,7 +25,7 @@ use crate::plan::fixtures::{resource, set};
 use crate::read::{ListTargets, METADATA, METADATA_LIST, list_labeled_objects, read_live_parent};
 
 /// One run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
     /// Applies one member of each of these kinds, and prunes the others.
     Apply(&'static [&'static str]),

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use super::runs::{self, Script};
 use super::server::{SentRequest, State, World};
 use crate::cluster::apiserver::ApiServer;
+use crate::execute::ParentWriteError;
 
 /// A step of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,13 +163,12 @@ impl Scene {
             NextAction::End(Ok(())) => self.world.runs[run].state = State::Done,
             NextAction::End(Err(error)) => {
                 self.world.runs[run].state = State::Failed;
-                // Runs may fail only beside a `Disband`: it makes the parent an ordinary object, which others do not
-                // take over.
-                if !runs
-                    .scripts
-                    .iter()
-                    .any(|script| matches!(script, Script::Disband))
-                {
+                // Runs may fail only beside a `Disband`, which makes the parent an ordinary object that others do not
+                // take over, and beside a `Delete` that has deleted the parent.
+                let may_fail = runs.scripts.contains(&Script::Disband)
+                    || (*error == ParentWriteError::Gone.to_string()
+                        && runs.scripts.contains(&Script::Delete));
+                if !may_fail {
                     let text = format!("run {run} fails: {error}");
                     self.world.broken.get_or_insert(text);
                 }
