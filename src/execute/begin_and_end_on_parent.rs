@@ -82,8 +82,7 @@ impl Execution<'_> {
     }
 
     /// Applies the parent's own manifest. A failure is only reported, because the record is written already. But if the
-    /// parent was deleted or replaced, no record would cover what the run writes: returns how the run ends. Its end
-    /// records the set on a new parent.
+    /// parent was deleted or replaced, no record would cover what the run writes: returns how the run ends.
     pub(super) async fn apply_parent_manifest(
         &self,
         run: &mut RunOnParent<'_>,

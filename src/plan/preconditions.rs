@@ -175,23 +175,24 @@ impl Seen {
         Self::from_object(&content, salt)
     }
 
-    /// Returns the UID and resourceVersion of a live object, without a digest of its content.
-    pub fn from_uid_and_version(object: &Value) -> Self {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    /// Returns what to remember of an object with this UID and this resourceVersion, without a digest of its content.
+    pub fn for_version(uid: &str, resource_version: &str) -> Self {
         Self {
-            uid: text("uid"),
-            resource_version: text("resourceVersion"),
+            uid: uid.to_owned(),
+            resource_version: resource_version.to_owned(),
             digest: String::new(),
         }
     }
 
+    /// Returns the UID and resourceVersion of a live object, without a digest of its content.
+    pub fn from_uid_and_version(object: &Value) -> Self {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        Self::for_version(text("uid"), text("resourceVersion"))
+    }
+
     /// Returns what to remember of a live object that the plan does not write.
     pub fn for_unwritten_object(uid: &str) -> Self {
-        Self {
-            uid: uid.to_owned(),
-            resource_version: String::new(),
-            digest: String::new(),
-        }
+        Self::for_version(uid, "")
     }
 }
 

@@ -102,11 +102,7 @@ impl Execution<'_> {
         if !self.may_send_version_as_read() {
             return Expected::Any;
         }
-        Expected::Version(Seen {
-            uid: uid.to_owned(),
-            resource_version: resource_version.to_owned(),
-            digest: String::new(),
-        })
+        Expected::Version(Seen::for_version(uid, resource_version))
     }
 
     /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly.

@@ -17,6 +17,7 @@ use crate::execute::members::send_apply::{
 };
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::Conflicts;
 use crate::plan::{Preconditions, Seen};
 use crate::read::{self, WHOLE_OBJECTS, parse_parent_answer};
@@ -33,7 +34,7 @@ impl ParentWriting<'_> {
             return Ok(());
         };
         let reply = self
-            .send_manifest(object, &known.parent.uid, preconditions, sink)
+            .send_manifest(object, &known.parent, preconditions, sink)
             .await?;
         for text in &reply.warnings {
             sink(Event::WarningOfObject {
@@ -41,8 +42,8 @@ impl ParentWriting<'_> {
                 text: text.clone(),
             });
         }
-        // This write has no resourceVersion as a precondition, so another run may have written the record before it:
-        // `replace_and_note_other_runs` compares the answer with the parent that this run knows.
+        // Another run may have written the record before this write: `replace_and_note_other_runs` compares the answer
+        // with the parent that this run knows.
         let (found, _) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
         known.replace_and_note_other_runs(found);
         Ok(())
@@ -51,56 +52,47 @@ impl ParentWriting<'_> {
     /// Sends the manifest. A run of a saved plan writes the parent only if it is as the plan has seen it, except for
     /// its record, which this run has written. A parent that did not exist in the plan was created by this run.
     ///
-    /// Each write has the UID of the parent that this run has recorded on as a precondition. If another client has
-    /// deleted that parent, an apply without the UID would create an object without a record, and the next run would
+    /// Each write is bound to the parent as it was read last, which is the one that this run has recorded on. If another
+    /// client has deleted that parent, an unbound apply would create an object without a record, and the next run would
     /// refuse to take it over.
     async fn send_manifest(
         &self,
         object: &DesiredObject,
-        uid: &str,
+        known: &ParentObject,
         preconditions: &Preconditions,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, ParentWriteError> {
         let parameters = self.build_apply_parameters();
         let forced = [&parameters[..], &[FORCE]].concat();
-        // Whether an apply has failed because of fields that this run takes, so that the next one is bound to a
-        // version.
-        let mut has_conflict = false;
+        let mut seen = Seen::for_version(&known.uid, &known.resource_version);
         for _ in 0..ATTEMPTS {
-            let seen_by_plan = if preconditions.seen_parent().is_some() {
+            if preconditions.seen_parent().is_some() {
                 let live = read::read_object(self.server, &object.resource, &object.key).await?;
-                let seen = preconditions.parent_if_unchanged(live.as_ref());
-                Some(seen.ok_or(ParentWriteError::ChangedSincePlan)?)
-            } else {
-                None
-            };
+                seen = preconditions
+                    .parent_if_unchanged(live.as_ref())
+                    .ok_or(ParentWriteError::ChangedSincePlan)?;
+            }
             // The content is read after the precondition. If the object changes in between, the precondition fails.
             let with_live = self.manifest_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
-            let mut seen = seen_by_plan.or_else(|| Some(with_live.as_ref()?.seen.clone()));
-            if seen.is_none() && has_conflict && self.writing.field_manager != KUBECTL_FIELD_MANAGER {
-                let live = read::read_object(self.server, &object.resource, &object.key).await?;
-                seen = live
-                    .as_ref()
-                    .map(Seen::from_uid_and_version)
-                    .filter(|seen| seen.uid == uid);
+            if let Some(with_live) = with_live
+                .as_ref()
+                .filter(|_| preconditions.seen_parent().is_none())
+            {
+                seen = with_live.seen.clone();
             }
-            let Some(seen) = seen else {
-                let parameters = if has_conflict { &forced } else { &parameters };
-                let request = manifest_request(sent, with_uid(sent, uid).body(), parameters);
-                match self.send_until_webhooks_answer(request, sink).await {
-                    Err(error) if !has_conflict && self.takes_fields_in_conflict(&error) => {
-                        has_conflict = true;
-                        continue;
-                    }
-                    Err(error) if is_version_conflict(&error) && !self.parent_has_uid(uid).await? => {
-                        return Err(ParentWriteError::Replaced);
-                    }
-                    Err(error) if is_version_conflict(&error) => continue,
-                    reply => return Ok(reply.map_err(|error| self.leave_out_taken_fields(error))?),
-                }
+            if seen.uid != known.uid {
+                return Err(ParentWriteError::Replaced);
+            }
+            // The server would copy the version into the annotation of client-side apply.
+            let is_bound_to_uid_alone =
+                with_live.is_none() && self.writing.field_manager == KUBECTL_FIELD_MANAGER;
+            let bound = if is_bound_to_uid_alone {
+                with_uid(sent, &seen.uid)
+            } else {
+                with_preconditions(sent, &seen)
             };
-            let body = with_preconditions(sent, &seen).body();
+            let body = bound.body();
             let mut answer = self
                 .send_until_webhooks_answer(manifest_request(sent, body.clone(), &parameters), sink)
                 .await;
@@ -117,6 +109,9 @@ impl ParentWriting<'_> {
                 Err(error) if is_field_conflict_after_change(self.server, object, &seen, &error).await => {}
                 reply => return Ok(reply.map_err(|error| self.leave_out_taken_fields(error))?),
             }
+            let parent = self.read().await?.filter(|parent| parent.uid == known.uid);
+            let parent = parent.ok_or(ParentWriteError::Replaced)?;
+            seen = Seen::for_version(&parent.uid, &parent.resource_version);
         }
         Err(ParentWriteError::Contended)
     }
