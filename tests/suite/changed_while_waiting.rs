@@ -201,6 +201,33 @@ fn what_comes_to_be_needed_while_dependents_go_is_kept() {
 }
 
 #[test]
+fn what_is_pruned_last_is_kept_if_it_came_to_be_needed_while_the_others_went() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    let order = json!({"argocd.argoproj.io/sync-options": "PruneLast=true"});
+    let last = with(
+        secret(&home, "last"),
+        &json!({"metadata": {"annotations": order}}),
+    );
+    set.apply(&[kept.clone(), base.clone(), user.clone(), last.clone()]);
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m"])
+        .start();
+    running.wait_for_message("finalizer example.com/held");
+    let depends_on = json!({"config.kubernetes.io/depends-on": reference(&last)});
+    cluster().patch(&kept, &json!({"metadata": {"annotations": depends_on}}));
+    let_go(&user);
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("skipped"), identities([&last]), "{}", run.stderr);
+    set.assert_holds(&[kept, last]);
+}
+
+#[test]
 fn what_comes_to_be_needed_while_its_delete_waits_for_a_webhook_is_kept() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -55,7 +55,8 @@ impl Execution<'_> {
             if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
-            if has_waited {
+            // The regular prunes may have waited, too.
+            if has_waited || order == PruneOrder::Last {
                 freshness.mark_outdated();
             }
             let mut judged = None;
