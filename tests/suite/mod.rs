@@ -12,6 +12,7 @@ mod contested;
 mod copied_labels;
 mod copies;
 mod data_loss;
+mod deletes_judged_again;
 mod deletion;
 mod deletion_order;
 mod dependency_waits;
@@ -65,6 +66,7 @@ mod overlap;
 mod overtaken_deletion;
 mod parents;
 mod places;
+
 mod programs;
 mod protection;
 mod prune_when;

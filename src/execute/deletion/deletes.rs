@@ -14,9 +14,10 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
-use crate::event::{Action, Event, NotDone, ObjectOutcome, Sink, Subject};
+use crate::event::{Action, Event, ObjectOutcome, Sink, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::delete::{ObjectsKeptInsteadOfDeleted, skipped_outcome_without_reason};
+use crate::execute::deletion::delete::skipped_outcome_without_reason;
+pub use crate::execute::deletion::delete_results::{DeleteResults, Stopped};
 use crate::execute::deletion::judge_again::NotJudged;
 use crate::execute::freshness::Freshness;
 use crate::execute::members::reply::{MemberReply, reply_from_outcome};
@@ -25,8 +26,7 @@ use crate::execute::schedule::{ActionEnd, Lane, Schedule, Skipped};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::model::user_annotations::PruneOrder;
-use crate::plan::{ActionId, DeleteAction, Dependents, Graph, Judge};
+use crate::plan::{ActionId, DeleteAction, Graph, Judge};
 use crate::wait::{Lookup, Target};
 
 /// Objects to delete, wave by wave.
@@ -42,56 +42,6 @@ pub struct Waves<'l> {
     pub parent: Option<&'l Arc<Resource>>,
     /// The UIDs of the objects that the run has applied.
     pub desired_uids: HashSet<String>,
-}
-
-/// Outcome of the objects that were to be deleted.
-#[derive(Debug, Default)]
-pub struct DeleteResults {
-    pub failed: usize,
-    /// The number of objects that are kept, because they changed since the plan was made. If there are any, the record
-    /// is not narrowed.
-    pub kept: usize,
-    /// The objects that were not deleted, for either reason.
-    pub kept_objects: ObjectsKeptInsteadOfDeleted,
-    /// UIDs of the objects that were deleted.
-    pub uids: BTreeSet<String>,
-    /// Kept objects with owner references to objects that are still to be deleted.
-    pub attached: Dependents,
-}
-
-/// Error after which no further delete begins. Its reason has been reported.
-pub struct Stopped;
-
-impl DeleteResults {
-    /// Counts the objects that are left to delete (`objects_left` is their number) as failed, because they cannot be
-    /// judged, and reports why.
-    pub(super) fn fail_remaining(
-        &mut self,
-        not_judged: &NotJudged,
-        objects_left: usize,
-        action: Action,
-        sink: &mut Sink<'_>,
-    ) -> Stopped {
-        self.failed += objects_left;
-        let more = if self.uids.is_empty() { "" } else { " more" };
-        sink(Event::general_failure(format!(
-            "{not_judged}; nothing{more} was {action}"
-        )));
-        let reason = not_judged.reason_of_objects();
-        sink(NotDone::event_for_all(format!("not {action}: {reason}")));
-        Stopped
-    }
-
-    /// Counts and reports the outcome of an object that was to be deleted with this `action`.
-    fn count_and_report(&mut self, outcome: ObjectOutcome, action: Action, sink: &mut Sink<'_>) {
-        self.failed += usize::from(outcome.action == Action::Failed);
-        self.kept += usize::from(outcome.action == Action::Skipped);
-        if outcome.action == action {
-            self.uids.extend(outcome.subject.uid.clone());
-        }
-        self.kept_objects.note_unless_deleted(&outcome);
-        sink(Event::Object(outcome));
-    }
 }
 
 impl Execution<'_> {
@@ -115,6 +65,8 @@ impl Execution<'_> {
             }
         };
         let mut judge = self.judge_of_deletes(self.plan, &dependents, waves.desired_uids.clone());
+        let planned = self.plan.all_prunes();
+        judge.note_not_deleted(planned.filter(|live| deleted.kept_objects.contains(live)));
         let detachments = self.needed_detachments(&dependents, &waves.owners);
         let detached = self
             .carry_out_allowed_detachments(&detachments, &mut judge, driver, sink)
@@ -179,8 +131,8 @@ enum DeleteAnswer {
     /// The object was not deleted: the run has applied it under another API group. Objects that it depends on are not
     /// deleted either.
     AppliedUnderOtherGroup,
-    /// The delete could not be judged again.
-    NotJudged,
+    /// The object was not deleted: the delete could not be judged again, or the user has stopped the run meanwhile.
+    NotSent,
     /// The contents of the containers were listed.
     Listed,
     /// The object is gone.
@@ -249,13 +201,16 @@ impl<'r> Work for Deletes<'r, '_> {
     fn take_answer(&self, action: &DeleteAction<'r>, answer: DeleteAnswer, sink: &mut Sink<'_>) -> ActionEnd {
         match (action, answer) {
             (DeleteAction::Delete(_), DeleteAnswer::Deleted(reply)) => {
-                let is_deleted = reply.outcome.action == self.waves.action;
+                let action = reply.outcome.action;
                 self.report(reply.outcome, sink);
-                if is_deleted {
-                    ActionEnd::Done
-                } else {
-                    ActionEnd::Failed
+                if action == self.waves.action {
+                    return ActionEnd::Done;
                 }
+                // What is kept now may keep others.
+                if action == Action::Skipped {
+                    self.freshness.mark_outdated();
+                }
+                ActionEnd::Failed
             }
             (DeleteAction::Delete(live), DeleteAnswer::AppliedUnderOtherGroup) => {
                 let outcome = ObjectOutcome {
@@ -272,7 +227,7 @@ impl<'r> Work for Deletes<'r, '_> {
                 sink(Event::Object(outcome));
                 ActionEnd::Failed
             }
-            (_, DeleteAnswer::NotJudged) => ActionEnd::Stop,
+            (_, DeleteAnswer::NotSent) => ActionEnd::Stop,
             (_, DeleteAnswer::NotGone) => ActionEnd::Failed,
             _ => ActionEnd::Done,
         }
@@ -316,8 +271,8 @@ impl Deletes<'_, '_> {
         // The first attempt was postponed because a webhook could not be called.
         let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         self.judge_again_if_outdated().await;
-        if self.not_judged.borrow().is_some() {
-            return DeleteAnswer::NotJudged;
+        if self.not_judged.borrow().is_some() || self.execution.interrupt.is_requested() {
+            return DeleteAnswer::NotSent;
         }
         let judge = Rc::clone(&self.judge.borrow());
         if judge.is_desired(live) {
@@ -362,8 +317,9 @@ impl Deletes<'_, '_> {
             parent, desired_uids, ..
         } = self.waves;
         let judged = if parent.is_some() {
-            let order = PruneOrder::Regular;
-            self.execution.list_members_and_judge(order, desired_uids).await?
+            let deleted_uids = self.deleted.borrow().uids.clone();
+            let judging = self.execution.list_members_and_judge(desired_uids, &deleted_uids);
+            judging.await?
         } else {
             self.execution.plan.clone()
         };
@@ -372,6 +328,7 @@ impl Deletes<'_, '_> {
         let mut judge = self
             .execution
             .judge_of_deletes(&judged, &dependents, desired_uids.clone());
+        judge.note_deleted(self.execution.plan.all_prunes());
         self.note_not_deleted(&mut judge);
         self.judge.replace(Rc::new(judge));
         self.deleted.borrow_mut().attached = dependents;

@@ -14,7 +14,7 @@ use crate::execute::deletion::deletes::{DeleteResults, Stopped};
 use crate::execute::deletion::reread_dependents::OwnerReferencesUnread;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::model::applyset::Record;
-use crate::model::identity::ObjectKey;
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, ReasonToKeep, Skip, StateAfterWait};
 use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
@@ -37,7 +37,7 @@ impl Execution<'_> {
         if total == 0 {
             return Ok(self.plan.clone());
         }
-        let judged = self.list_members_and_judge(order, desired_uids).await;
+        let judged = self.list_members_and_judge(desired_uids, &pruned.uids).await;
         let judged =
             judged.map_err(|not_judged| pruned.fail_remaining(&not_judged, total, Action::Pruned, sink))?;
         // The warnings of the first plan were printed with that plan.
@@ -45,27 +45,40 @@ impl Execution<'_> {
         for warning in judged.edges.ignored.iter().filter(|text| !printed.contains(text)) {
             sink(Event::Warning(warning.clone()));
         }
-        let planned_prunes: BTreeSet<&str> = self.plan.all_prunes().map(|live| live.uid.as_str()).collect();
+        let planned = self.waves_of(order).iter().flatten();
+        let planned: BTreeSet<&str> = planned.map(|live| live.uid.as_str()).collect();
         for skip in &judged.skips {
-            if planned_prunes.contains(skip.live.uid.as_str()) {
+            if planned.contains(skip.live.uid.as_str()) {
                 self.report_kept(skip, pruned, sink);
             }
         }
         Ok(judged)
     }
 
-    /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes of this
-    /// `order` judged again.
+    /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes judged again.
+    /// `deleted_uids` are the UIDs of the objects that the run has deleted: those that are not gone yet are no members
+    /// any more.
     pub(super) async fn list_members_and_judge(
         &self,
-        order: PruneOrder,
         desired_uids: &HashSet<String>,
+        deleted_uids: &BTreeSet<String>,
     ) -> Result<Plan, NotJudged> {
-        let places = self.find_scope_of_members_now().await?;
+        let mut places = self.find_scope_of_members_now().await?;
+        // With a namespace go the Roles that gave the permission to list what is in it.
+        for live in self
+            .plan
+            .all_prunes()
+            .filter(|live| deleted_uids.contains(&live.uid))
+        {
+            if live.key.group_kind == GroupKind::new("", "Namespace") {
+                places.namespaces.remove(&live.key.name);
+            }
+        }
         let concurrency = self.writing.concurrency;
-        let members = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS)
+        let mut members = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS)
             .await
             .map_err(|(place, error)| NotJudged::MembersUnread { place, error })?;
+        members.retain(|live| !deleted_uids.contains(&live.uid));
         let judged_again = StateAfterWait {
             set: self.set,
             policy: self.policy,
@@ -77,7 +90,7 @@ impl Execution<'_> {
         // What the objects to prune are needed for may be gone.
         match judged_again.desired_that_left().first() {
             Some(left) => Err(NotJudged::DesiredLeft((*left).clone())),
-            None => Ok(judged_again.plan_with_prunes_judged_again(self.plan, order)),
+            None => Ok(judged_again.plan_with_prunes_judged_again(self.plan)),
         }
     }
 

@@ -12,6 +12,7 @@
 
 pub mod delete;
 mod delete_parent_and_containers;
+mod delete_results;
 pub mod deletes;
 mod judge_again;
 pub mod list_contents_again;

@@ -55,8 +55,8 @@ impl Execution<'_> {
             if order == PruneOrder::Last && !execution.wait_for_regular_prunes(&mut pruned, sink).await {
                 break;
             }
-            // The regular prunes may have waited, too.
-            if has_waited || order == PruneOrder::Last {
+            // The judgement of what is pruned last is that before the regular prunes.
+            if has_waited || !pruned.uids.is_empty() {
                 freshness.mark_outdated();
             }
             let mut judged = None;
@@ -92,7 +92,7 @@ impl Execution<'_> {
         }
     }
 
-    fn waves_of(&self, order: PruneOrder) -> &[Vec<Live>] {
+    pub(super) fn waves_of(&self, order: PruneOrder) -> &[Vec<Live>] {
         match order {
             PruneOrder::Regular => &self.plan.prunes,
             PruneOrder::Last => &self.plan.last_prunes,

@@ -270,8 +270,12 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
         decide: impl Fn(ParentRead) -> Result<RecordAndHistory, ParentWriteError>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
+        let mut target_parent = writer.target;
         for attempt in 0..ATTEMPTS {
-            let judged = match (&parent, writer.target) {
+            if parent.is_some() && matches!(target_parent, WriteTarget::ExistingOrNew) {
+                target_parent = WriteTarget::Existing;
+            }
+            let judged = match (&parent, target_parent) {
                 (Some(parent), WriteTarget::Uid(uid)) if parent.uid == uid => {
                     plan::judge_parent_for_deletion(self.set, parent)
                 }

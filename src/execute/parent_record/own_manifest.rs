@@ -3,12 +3,12 @@
 
 use serde_json::json;
 
+use super::ATTEMPTS;
 use super::begin::KnownParent;
 use super::requests::{ParentWriteError, ParentWriting, manifest_request};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Reply, StatusCause};
 use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, MEMBER_FIELD_MANAGER};
 use crate::event::{Event, Sink};
-use crate::execute::members::apply::ATTEMPTS;
 use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, is_field_conflict_after_change, read_live_metadata_or_object,
 };

@@ -20,13 +20,17 @@ pub(super) struct DeletedObjects {
 impl DeletedObjects {
     pub(super) fn new<'l>(objects: impl Iterator<Item = &'l Live>) -> Self {
         let mut deleted = Self::default();
+        deleted.extend(objects);
+        deleted
+    }
+
+    pub(super) fn extend<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
         for live in objects {
             if live.key.group_kind == GroupKind::new("apiregistration.k8s.io", "APIService") {
-                deleted.api_services.insert(live.key.name.clone());
+                self.api_services.insert(live.key.name.clone());
             }
-            deleted.uids.insert(live.uid.clone());
+            self.uids.insert(live.uid.clone());
         }
-        deleted
     }
 
     /// Removes objects that were not deleted after all.

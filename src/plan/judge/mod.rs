@@ -225,6 +225,11 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Notes that the run deletes these objects, or has deleted them.
+    pub fn note_deleted<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
+        self.deleted.extend(objects);
+    }
+
     /// Notes that these objects, which the run was to delete, were not deleted.
     pub fn note_not_deleted<'l>(&mut self, objects: impl Iterator<Item = &'l Live>) {
         self.deleted.remove(objects);

@@ -14,7 +14,6 @@ use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
-use crate::model::user_annotations::PruneOrder;
 
 /// The input for judging prunes again.
 #[derive(Debug, Clone, Copy)]
@@ -28,21 +27,19 @@ pub struct StateAfterWait<'a> {
     pub desired_uids: &'a HashSet<String>,
     /// The contents of namespaces and CRDs when the plan was made.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// The members as they are now, read as whole objects.
+    /// The members as they are now, read as whole objects, without those that the run has deleted.
     pub members: &'a [Live],
 }
 
 impl StateAfterWait<'_> {
-    /// Returns the plan with its prunes judged again: for `Regular` all prunes, for `Last` only the last prunes.
-    /// Objects that are kept now are added to the skips.
+    /// Returns the plan with all its prunes judged again, also those that the run has deleted. Objects that are kept now
+    /// are added to the skips.
     ///
-    /// An object that is not among the members stays as it was planned: its delete finds out whether it is gone. The
-    /// objects of a saved plan stay as planned, too, so that each delete compares the object with the saved one.
-    pub fn plan_with_prunes_judged_again(&self, plan: &Plan, order: PruneOrder) -> Plan {
-        let planned: Vec<&Live> = match order {
-            PruneOrder::Regular => plan.all_prunes().collect(),
-            PruneOrder::Last => plan.last_prunes.iter().flatten().collect(),
-        };
+    /// An object that is not among the members stays as it was planned: the run has deleted it, or its delete finds out
+    /// whether it is gone. The objects of a saved plan stay as planned, too, so that each delete compares the object
+    /// with the saved one.
+    pub fn plan_with_prunes_judged_again(&self, plan: &Plan) -> Plan {
+        let planned: Vec<&Live> = plan.all_prunes().collect();
         let members: HashMap<&str, &Live> = self.members.iter().map(|live| (&*live.uid, live)).collect();
         let candidates: Vec<Live> = planned
             .iter()
@@ -66,12 +63,8 @@ impl StateAfterWait<'_> {
                 live.clone_from(planned[live.uid.as_str()]);
             }
         }
-        let (regular, last) = (steps.regular, steps.last);
         let mut judged = plan.clone();
-        (judged.prunes, judged.last_prunes) = match order {
-            PruneOrder::Regular => (regular, last),
-            PruneOrder::Last => (Vec::new(), [regular, last].concat()),
-        };
+        (judged.prunes, judged.last_prunes) = (steps.regular, steps.last);
         judged.skips = skips;
         judged.edges.prune_after = steps.after;
         judged.edges.needed = needed;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::depends_on::Dependencies;
+use crate::model::user_annotations::PruneOrder;
 use crate::plan::fixtures::{desired, live, policy, set};
 use crate::plan::preconditions::Salt;
 use crate::plan::{Observed, Preconditions, plan};
@@ -58,7 +59,7 @@ fn manifests() -> Desired {
     }
 }
 
-fn judged(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
+fn judged(plan: &Plan, members: &[Live]) -> Plan {
     let judged_again = StateAfterWait {
         set: &set(),
         policy: &policy(),
@@ -67,7 +68,7 @@ fn judged(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
         contents: &BTreeMap::new(),
         members,
     };
-    judged_again.plan_with_prunes_judged_again(plan, order)
+    judged_again.plan_with_prunes_judged_again(plan)
 }
 
 fn names<'l>(lives: impl Iterator<Item = &'l Live>) -> Vec<&'l str> {
@@ -136,7 +137,7 @@ fn what_members_have_come_to_need_is_kept() {
             members.retain(|live| live.uid != now.uid);
             members.push(now);
         }
-        let judged = judged(&plan, PruneOrder::Regular, &members);
+        let judged = judged(&plan, &members);
         let mut now = names(
             judged
                 .skips
@@ -154,14 +155,14 @@ fn what_members_have_come_to_need_is_kept() {
 #[test]
 fn what_is_being_deleted_by_now_has_to_be_gone_before_what_it_depends_on() {
     let members = [going(after(map("two"), &[&map("one")])), map("one")];
-    let judged = judged(&planned(), PruneOrder::Regular, &members);
+    let judged = judged(&planned(), &members);
     let after = &judged.edges.prune_after[&map("one").key];
     assert_eq!(names(after.iter()), ["two"]);
 }
 
 #[test]
 fn an_object_that_is_not_found_again_is_left_as_planned() {
-    let judged = judged(&planned(), PruneOrder::Regular, &[]);
+    let judged = judged(&planned(), &[]);
     assert_eq!(names(judged.all_prunes()), ["one", "three", "two"]);
 }
 
@@ -174,8 +175,8 @@ fn the_last_prunes_are_judged_without_those_before_them() {
     let mut plan = planned();
     plan.last_prunes = vec![vec![late.clone()]];
     let members = [going(after(map("one"), &[&late])), late.clone()];
-    let judged = judged(&plan, PruneOrder::Last, &members);
-    assert!(judged.prunes.is_empty());
+    let judged = judged(&plan, &members);
+    assert_eq!(names(judged.prunes.iter().flatten()), ["three", "two"]);
     assert_eq!(names(judged.last_prunes.iter().flatten()), ["late"]);
     assert_eq!(names(judged.edges.prune_after[&late.key].iter()), ["one"]);
 }
@@ -185,7 +186,7 @@ fn what_a_saved_plan_prunes_remains_as_it_was_planned() {
     let mut plan = planned();
     plan.preconditions = Preconditions::for_saved_plan(Salt::random().expect("bytes"), BTreeMap::new(), None);
     let members = [after(map("one"), &[]), after(map("web"), &[&map("two")])];
-    let judged = judged(&plan, PruneOrder::Regular, &members);
+    let judged = judged(&plan, &members);
     let versions = judged
         .all_prunes()
         .map(|live| (live.key.name.as_str(), live.resource_version.as_str()));

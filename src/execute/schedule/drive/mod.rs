@@ -217,6 +217,10 @@ impl<'a> Driver<'a> {
                 Some((id, answer)) = answers_of_waits.recv() => {
                     self.freshness.mark_outdated();
                     progress.end(id, answer);
+                    // What has waited together begins after all answers, so that it is read again once.
+                    while let Ok((id, answer)) = answers_of_waits.try_recv() {
+                        progress.end(id, answer);
+                    }
                 }
                 Some(()) = waits.next(), if !waits.is_empty() => {}
                 () = sleep_until_probe(next_probe), if next_probe.is_some() => {

@@ -1,0 +1,389 @@
+//! Deletes that are judged again during a run: what the run has deleted stays deleted, and what is kept keeps others.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+use std::time::Duration;
+
+use controlplane::Grant;
+use http::Method;
+use serde_json::{Value, json};
+
+use super::depends_on::{after, files, held, let_go, reference};
+use crate::support::{
+    Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition,
+    deployment, eventually, fresh, identities, namespace, namespace_object, secret, with,
+};
+
+struct Asked<F>(F);
+
+impl<F: Fn(&Sent) -> Verdict + Send + Sync + 'static> Watch for Asked<F> {
+    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+        (self.0)(sent)
+    }
+}
+
+fn asked(f: impl Fn(&Sent) -> Verdict + Send + Sync + 'static) -> Proxy {
+    Proxy::watched(Arc::new(Asked(f)))
+}
+
+fn last(object: Value) -> Value {
+    let order = json!({"argocd.argoproj.io/sync-options": "PruneLast=true"});
+    with(object, &json!({"metadata": {"annotations": order}}))
+}
+
+fn owner_of(owner: &Value) -> Value {
+    let live = cluster().live(owner).expect("an owner");
+    json!([{
+        "apiVersion": "v1", "kind": live["kind"], "name": live["metadata"]["name"],
+        "uid": live["metadata"]["uid"],
+    }])
+}
+
+#[track_caller]
+fn assert_stays(object: &Value) {
+    let live = cluster().live(object).expect("it exists");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{object}");
+}
+
+#[test]
+fn a_namespace_that_is_pruned_last_goes_with_what_was_pruned_in_it_before() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let space = namespace_object(&away);
+    let inside = config_map(&away, "inside", "1");
+    let late = last(secret(&away, "late"));
+    set.apply(&[kept.clone(), space.clone(), inside, late]);
+    let run = set.apply_with(std::slice::from_ref(&kept), &[]);
+    let run = run.expect(0);
+    assert_eq!(run.results("pruned").len(), 3, "{}", run.stderr);
+    set.assert_holds_without(&space, &[kept]);
+}
+
+#[test]
+fn what_was_kept_during_the_regular_prunes_keeps_its_owner_that_is_pruned_last() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let marked = config_map(&home, "marked", "1");
+    let late = last(secret(&home, "late"));
+    set.apply(&[kept.clone(), marked.clone(), late.clone()]);
+    let (object, owner) = (marked.clone(), late.clone());
+    let proxy = Proxy::before_write(1, move || {
+        let annotations = json!({"helm.sh/resource-policy": "keep"});
+        cluster().patch(
+            &object,
+            &json!({"metadata": {"annotations": annotations, "ownerReferences": owner_of(&owner)}}),
+        );
+    });
+    set.apply_through(&proxy, std::slice::from_ref(&kept), &[]);
+    assert_stays(&marked);
+    assert_stays(&late);
+}
+
+#[test]
+fn nothing_is_deleted_after_an_interrupt_while_members_are_read_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    set.apply(&[kept.clone(), base.clone(), user.clone()]);
+    let (reached, is_reached): (Sender<()>, Receiver<()>) = mpsc::channel();
+    let (release, released): (Sender<()>, Receiver<()>) = mpsc::channel();
+    let ends = Mutex::new((reached, released));
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let armed = Arc::clone(&is_armed);
+    let proxy = asked(move |sent| {
+        let is_parent = sent.method == Method::GET
+            && sent
+                .path
+                .split('?')
+                .next()
+                .unwrap_or_default()
+                .ends_with("/secrets/web");
+        if is_parent && armed.swap(false, Ordering::SeqCst) {
+            let (reached, released) = &*ends.lock().expect("no panic");
+            let _ = reached.send(());
+            let _ = released.recv();
+        }
+        Verdict::Forward
+    });
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = set
+        .command(Program::with_kubeconfig(&proxy.kubeconfig()), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m"])
+        .start();
+    running.wait_for_message("finalizer example.com/held");
+    is_armed.store(true, Ordering::SeqCst);
+    let_go(&user);
+    is_reached.recv().expect("the read");
+    running.interrupt();
+    sleep(Duration::from_secs(1));
+    release.send(()).expect("the proxy");
+    let run = running.finish();
+    let run = run.expect(130);
+    assert_eq!(run.results("pruned"), identities([&user]));
+    assert_stays(&base);
+}
+
+#[test]
+fn no_parent_is_created_in_the_place_of_one_that_the_run_has_read_while_it_began() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [a, added] = [config_map(&home, "a", "1"), secret(&home, "added")];
+    let (other, wanted) = (set.clone(), added.clone());
+    let count = AtomicUsize::new(0);
+    let proxy = asked(move |sent| {
+        if sent.is_write() {
+            match count.fetch_add(1, Ordering::SeqCst) {
+                // Another run is faster to create the parent.
+                0 => {
+                    other.apply(std::slice::from_ref(&wanted));
+                }
+                // Another client deletes it.
+                1 => cluster().delete(&other.parent),
+                _ => {}
+            }
+        }
+        Verdict::Forward
+    });
+    set.apply_through(&proxy, std::slice::from_ref(&a), &[]).expect(1);
+    assert_eq!(set.live_parent(), None);
+    set.apply(std::slice::from_ref(&a));
+    set.assert_holds(std::slice::from_ref(&a));
+}
+
+/// A namespace with an object that a finalizer holds for long, beside a wait for a dependent.
+fn assert_namespace_goes_with_a_held_object(delete: bool) {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    let space = namespace_object(&away);
+    let inside = held(config_map(&away, "inside", "1"));
+    set.apply(&[
+        kept.clone(),
+        base.clone(),
+        user.clone(),
+        space.clone(),
+        inside.clone(),
+    ]);
+    let manifests = files(std::slice::from_ref(&kept));
+    let running = if delete {
+        set.deletion(Program::new()).args(["--yes"])
+    } else {
+        set.command(Program::new(), &manifests)
+    };
+    let mut running = running.args(["-v", "-o", "json", "--timeout=1m"]).start();
+    running.wait_for_message("finalizer example.com/held");
+    let_go(&user);
+    eventually("the next delete", || {
+        cluster().live(&base).is_none().then_some(())
+    });
+    if delete {
+        sleep(Duration::from_secs(3));
+        let_go(&inside);
+    }
+    let run = running.finish();
+    let_go_if_there(&inside);
+    assert_eq!(run.results("failed"), Vec::<String>::new());
+    run.expect(0);
+}
+
+fn let_go_if_there(object: &Value) {
+    if cluster().live(object).is_some() {
+        let_go(object);
+    }
+}
+
+#[test]
+fn a_namespace_goes_although_a_finalizer_holds_what_was_pruned_in_it() {
+    assert_namespace_goes_with_a_held_object(false);
+}
+
+#[test]
+fn a_namespace_goes_although_a_finalizer_holds_what_was_deleted_in_it() {
+    assert_namespace_goes_with_a_held_object(true);
+}
+
+fn assert_one_result_of_a_held_prune(is_saved: bool) {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let slow = held(config_map(&home, "slow", "1"));
+    let late = last(secret(&home, "late"));
+    set.apply(&[kept.clone(), slow.clone(), late.clone()]);
+    let manifests = files(std::slice::from_ref(&kept));
+    let run = if is_saved {
+        let out = Files::new();
+        let plan = out.path("plan.json");
+        set.invocation(Program::new(), "diff", &["--out"])
+            .args([plan.as_os_str(), "-f".as_ref(), manifests.directory().as_os_str()])
+            .run()
+            .expect(1);
+        Program::new()
+            .args(["apply", "-v", "-o", "json", "--plan"])
+            .args([&plan])
+            .run()
+    } else {
+        set.command(Program::new(), &manifests).args(["-o", "json"]).run()
+    };
+    let_go_if_there(&slow);
+    let run = run.expect(0);
+    assert_eq!(run.results("pruned"), identities([&late, &slow]));
+    assert_eq!(run.results("skipped"), Vec::<String>::new());
+    assert_eq!(run.results("failed"), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_pruned_and_is_held_by_a_finalizer_has_one_result() {
+    assert_one_result_of_a_held_prune(false);
+}
+
+#[test]
+fn a_saved_plan_with_a_last_prune_succeeds_although_a_finalizer_holds_another_prune() {
+    assert_one_result_of_a_held_prune(true);
+}
+
+/// The same inside of a namespace that is pruned last because of `late`.
+#[test]
+fn a_namespace_that_is_pruned_last_goes_although_a_finalizer_holds_what_was_pruned_in_it() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let slow = held(config_map(&away, "slow", "1"));
+    let space = namespace_object(&away);
+    let late = last(secret(&away, "late"));
+    set.apply(&[kept.clone(), space.clone(), slow.clone(), late.clone()]);
+    let run = set.apply_with(std::slice::from_ref(&kept), &["--allow-data-loss"]);
+    let_go_if_there(&slow);
+    let run = run.expect(0);
+    assert_eq!(run.results("pruned"), identities([&late, &slow, &space]));
+}
+
+/// An object that another client changes right before its delete, and what is deleted in the next step.
+fn assert_kept_if_changed_before_its_delete(change: impl Fn(&Value, &Value) + Send + Sync + 'static) {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let marked = deployment(&home, "marked", 1);
+    set.apply(&[kept.clone(), base.clone(), marked.clone()]);
+    let (object, other) = (marked.clone(), base.clone());
+    let proxy = Proxy::before_write(1, move || change(&object, &other));
+    set.apply_through(&proxy, std::slice::from_ref(&kept), &[]);
+    assert_stays(&marked);
+    assert_stays(&base);
+}
+
+#[test]
+fn what_an_object_needs_that_was_found_to_be_kept_is_kept() {
+    assert_kept_if_changed_before_its_delete(|marked, base| {
+        let annotations = json!({
+            "helm.sh/resource-policy": "keep",
+            "config.kubernetes.io/depends-on": reference(base),
+        });
+        cluster().patch(marked, &json!({"metadata": {"annotations": annotations}}));
+    });
+}
+
+#[test]
+fn what_owns_an_object_that_was_found_to_be_kept_is_kept() {
+    assert_kept_if_changed_before_its_delete(|marked, base| {
+        let annotations = json!({"helm.sh/resource-policy": "keep"});
+        cluster().patch(
+            marked,
+            &json!({"metadata": {"annotations": annotations, "ownerReferences": owner_of(base)}}),
+        );
+    });
+}
+
+#[test]
+fn a_namespace_that_is_pruned_last_after_a_wait_goes_with_what_was_pruned_in_it() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let space = namespace_object(&away);
+    let inside = config_map(&away, "inside", "1");
+    let late = last(secret(&away, "late"));
+    set.apply(&[kept.clone(), space.clone(), inside, late]);
+    let run = set.apply_with(std::slice::from_ref(&kept), &["--wait=20s"]);
+    run.expect(0);
+}
+
+#[test]
+fn a_definition_goes_although_a_finalizer_holds_an_object_of_its_kind() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let user = held(after(config_map(&home, "user", "1"), &[&base]));
+    let group = format!("{}.example.com", fresh("g"));
+    let kind = definition(&group, "Namespaced");
+    let custom = held(custom_resource(&group, Some(&home), "custom"));
+    set.apply(&[
+        kept.clone(),
+        base.clone(),
+        user.clone(),
+        kind.clone(),
+        custom.clone(),
+    ]);
+    let manifests = files(std::slice::from_ref(&kept));
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m"])
+        .start();
+    running.wait_for_message("finalizer example.com/held");
+    let_go(&user);
+    let run = running.finish();
+    let_go_if_there(&custom);
+    assert_eq!(run.results("failed"), Vec::<String>::new());
+}
+
+/// Namespaces go in the last step. If another one is still going, what comes after it is judged again.
+#[test]
+fn a_namespace_that_is_going_and_may_not_be_listed_any_more_stops_no_delete() {
+    let home = namespace("home");
+    let [one, two] = ["one", "two"].map(fresh);
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let base = secret(&home, "base");
+    let spaces = [namespace_object(&one), after(namespace_object(&two), &[&base])];
+    let inside = held(config_map(&one, "inside", "1"));
+    set.apply(&[
+        kept.clone(),
+        base.clone(),
+        spaces[0].clone(),
+        spaces[1].clone(),
+        inside.clone(),
+    ]);
+    let all = || super::rights::rule("*", "*", &["*"]);
+    let user = super::rights::user(&[
+        Grant::everywhere([super::rights::rule(
+            "",
+            "namespaces",
+            &["get", "list", "patch", "delete"],
+        )]),
+        Grant::in_namespace(&home, [all()]),
+        Grant::in_namespace(&one, [all()]),
+        Grant::in_namespace(&two, [all()]),
+    ]);
+    let manifests = files(std::slice::from_ref(&kept));
+    let run = set
+        .command(Program::with_kubeconfig(&user.kubeconfig), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m", "--allow-data-loss"])
+        .run();
+    set.command(Program::with_kubeconfig(&user.kubeconfig), &manifests)
+        .args(["-v", "-o", "json", "--timeout=1m", "--allow-data-loss"])
+        .run();
+    let_go_if_there(&inside);
+    assert!(run.results("pruned").contains(&identities([&base])[0]));
+}
