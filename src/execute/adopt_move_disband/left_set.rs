@@ -131,11 +131,11 @@ impl LeftSet<'_> {
         let failure = match (release.carry_out_aim(sink).await?, self.aim) {
             (ParentOutcome::Untouched, _) => return Ok(Ending::Interrupted),
             (ParentOutcome::Kept(kept), aim) => {
-                *record_to_leave = kept.record;
+                *record_to_leave = Some(kept.record);
                 let obstacles = Obstacles {
                     members: kept.found.all().cloned().collect(),
                     owned: kept.owned,
-                    unlisted: kept.unlisted,
+                    unlisted: self.state.observed.record_to_keep.clone(),
                 };
                 match aim {
                     ParentAim::Narrow => return Ok(Ending::Done),
@@ -152,12 +152,7 @@ impl LeftSet<'_> {
                 "{parent}: the old parent is still being deleted: {}",
                 describe_why_it_still_exists(&live)
             ),
-            (ParentOutcome::Replaced, ParentAim::RemoveRecord) => {
-                format!("{parent}: {CHANGED_BY_ANOTHER}")
-            }
-            (ParentOutcome::Gone | ParentOutcome::Ordinary | ParentOutcome::Replaced, _) => {
-                return Ok(Ending::Done);
-            }
+            (ParentOutcome::Gone | ParentOutcome::Ordinary, _) => return Ok(Ending::Done),
         };
         sink(Event::general_failure(failure));
         Ok(Ending::Incomplete)

@@ -117,15 +117,8 @@ impl Execution<'_> {
                 Ending::Incomplete
             }
             Ok(ParentOutcome::Ordinary) => ending,
-            Ok(ParentOutcome::Replaced) => {
-                sink(Event::general_failure(format!(
-                    "{}: set not deleted: another client replaced or changed its parent",
-                    self.set.parent
-                )));
-                Ending::Incomplete
-            }
             Ok(ParentOutcome::Kept(kept)) => {
-                *remaining_record = kept.record;
+                *remaining_record = Some(kept.record);
                 // Containers in `kept_objects` have an outcome already.
                 for live in self
                     .parent_containers_to_delete()
@@ -139,7 +132,7 @@ impl Execution<'_> {
                 }
                 ending
                     .max(self.end_with_objects_keeping_parent(&kept.found.remains, sink))
-                    .max(self.fail_deletion_if_kinds_unlisted(&kept.unlisted, sink))
+                    .max(self.fail_deletion_if_kinds_unlisted(sink))
             }
             Ok(ParentOutcome::Untouched) => Ending::Interrupted,
         }
@@ -265,13 +258,18 @@ impl Execution<'_> {
         }
     }
 
-    /// Reports a failure if `unlisted` has kinds whose members a list may not show: such members keep the parent.
-    fn fail_deletion_if_kinds_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
+    /// Reports a failure if the record has kinds whose members a list may not show: such members keep the parent.
+    fn fail_deletion_if_kinds_unlisted(&self, sink: &mut Sink<'_>) -> Ending {
         let consequence = match self.writing.dry_run {
             DryRun::None => "the set cannot be deleted",
             DryRun::Client | DryRun::Server => "the set would not be deleted",
         };
-        fail_if_kinds_unlisted(&self.set.parent, unlisted, consequence, sink)
+        fail_if_kinds_unlisted(
+            &self.set.parent,
+            self.record_of_unlisted_kinds(),
+            consequence,
+            sink,
+        )
     }
 
     /// Lists what the parent's containers hold. Reports and notes in `members` those that must not be deleted.
@@ -358,7 +356,7 @@ impl Execution<'_> {
                 Action::Skipped,
                 format!("{count} of its set kept"),
             ));
-            return self.fail_deletion_if_kinds_unlisted(self.record_of_unlisted_kinds(), sink);
+            return self.fail_deletion_if_kinds_unlisted(sink);
         }
         if !self.record_of_unlisted_kinds().is_empty() {
             sink(outcome_event(
@@ -366,7 +364,7 @@ impl Execution<'_> {
                 Action::Skipped,
                 describe_unlisted_kinds(self.record_of_unlisted_kinds()),
             ));
-            return self.fail_deletion_if_kinds_unlisted(self.record_of_unlisted_kinds(), sink);
+            return self.fail_deletion_if_kinds_unlisted(sink);
         }
         let managers = field_managers_not_keeping_parent(&self.writing.field_manager);
         let (disposition, event) = predict_disposition(self.set, parent, &managers);

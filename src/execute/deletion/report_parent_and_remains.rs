@@ -11,15 +11,6 @@ use crate::model::text::first_names_and_more;
 use crate::plan::{ParentDisposition, decide_parent_disposition};
 use crate::read::LiveParent;
 
-/// Describes what is left of a set: `objects`, and the kinds of `unlisted`, whose members a list may not show.
-pub fn describe_what_is_left<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
-    let kinds = unlisted
-        .group_kinds
-        .iter()
-        .map(|kind| format!("objects of kind {kind}"));
-    first_names_and_more(objects.map(|live| live.key.to_string()).chain(kinds))
-}
-
 /// Returns the reason to keep a parent that records the kinds in `unlisted`, whose members a list may not show.
 pub fn describe_unlisted_kinds(unlisted: &Record) -> String {
     let kinds = first_names_and_more(&unlisted.group_kinds);

@@ -74,8 +74,6 @@ pub enum ParentOutcome {
     Terminating(Box<Live>),
     /// The object is kept, without a record: it is not a parent any more.
     Ordinary,
-    /// Another object is in the parent's place: the parent of a set that another run has created.
-    Replaced,
     /// The parent is kept as the parent.
     Kept(Box<KeptParent>),
     /// The user stopped the run before it deleted or kept the parent.
@@ -88,10 +86,8 @@ pub struct KeptParent {
     pub found: RemainingList,
     /// If the parent is kept because it owns an object of the set that the members have joined: that object.
     pub owned: Option<ObjectKey>,
-    /// The kinds of the record whose members a list may not show.
-    pub unlisted: Record,
-    /// The record of what is left, which the run has to write; `None` if the parent has it already.
-    pub record: Option<Record>,
+    /// The record of what is left, which the run has to write.
+    pub record: Record,
 }
 
 /// Error if the parent could not be judged, deleted or written.
@@ -103,16 +99,14 @@ pub enum ReleaseError {
     Request(#[from] ApiError),
     #[error("the set's parent cannot be written: {}", .0.kind)]
     Unwritten(ApiError),
-    #[error("the set's parent was deleted or replaced; nothing records the remaining {left}: {error}")]
-    Unrecorded { left: String, error: ParentWriteError },
+    #[error(
+        "the set is kept: another client has replaced its parent or removed its record; run the same command again"
+    )]
+    ReplacedOrUnrecorded,
     #[error("the old parent is kept: it may own objects of the new set, which cannot be listed: {0}")]
     NewSetNotListed(ListError),
     #[error("the set's parent is kept: members may remain, and cannot be listed: {0}")]
     RemainingNotListed(RemainingNotListed),
-    #[error(
-        "the set's parent is gone, but another run may have added members: {0}; run the same command again"
-    )]
-    NotListedWithoutParent(RemainingNotListed),
     #[error("the set's {kept} is kept: {advice}")]
     AnotherRunUnderWay { kept: &'static str, advice: String },
     #[error(
@@ -144,7 +138,7 @@ impl ParentRelease<'_> {
         let parent = match self.writing.read().await? {
             None => return Err(self.forget_lost_parent()),
             Some(parent) if parent.uid != uid || parent.reading == Reading::NoRecord => {
-                return self.record_on_object_in_parents_place(parent, sink).await;
+                return self.end_without_record(&parent, &uid, sink).await;
             }
             Some(parent) => parent,
         };
@@ -218,10 +212,7 @@ impl ParentRelease<'_> {
         if parent.live.uid != uid
             || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
         {
-            return self
-                .record_on_object_in_parents_place(parent.object, sink)
-                .await
-                .map(Some);
+            return self.end_without_record(&parent.object, uid, sink).await.map(Some);
         }
         if parent.object.reading.records_more_than(&self.listed) {
             return Err(ReleaseError::RecordWidened);

@@ -1,10 +1,9 @@
-//! Records what is left of a set whose parent cannot go: in the parent that is kept, or in the one that is in its place.
+//! Determines what a parent that cannot go has to record: what is left of its set.
 
 use super::wait_until_members_are_gone::RemainingList;
 use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::event::Sink;
-use crate::execute::ParentWriting;
-use crate::execute::deletion::report_parent_and_remains::{describe_unlisted_kinds, describe_what_is_left};
+use crate::execute::deletion::report_parent_and_remains::describe_unlisted_kinds;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
@@ -13,75 +12,34 @@ use crate::model::text::counted;
 use crate::plan::{ParentDisposition, Remains};
 
 impl ParentRelease<'_> {
-    /// Ends a run that finds an ordinary object in the parent's place, or the parent of another set of this name: what
-    /// is left is recorded on it, if it may be a parent. An ordinary object is not taken over.
-    pub(super) async fn record_on_object_in_parents_place(
+    /// Ends a run that finds another object in the parent's place, or the parent without its record. The run writes
+    /// neither. A record that is gone counts as removed if nothing is left: this run may have removed it, if the answer
+    /// to its request was lost.
+    pub(super) async fn end_without_record(
         &mut self,
-        object: ParentObject,
+        object: &ParentObject,
+        uid_of_parent: &str,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
-        let is_ordinary = object.reading == Reading::NoRecord;
-        // Its record may have been removed by this run, if the answer to its request was lost.
-        let is_as_wanted = is_ordinary
-            && self.aim == ParentAim::RemoveRecord
-            && self.writing.set.parent_uid.as_ref() == Some(&object.uid);
         self.known.forget_entry();
-        if !is_as_wanted {
-            let reason = "it changed during the run and is no longer this set's parent";
-            self.report_kept_parent(reason, sink);
-        }
-        // They hold the object, so the run does not delete them: the list shows them as left.
-        self.remaining.parent_containers.clear();
-        let found = self.list_remaining_after_parent_is_gone(sink).await?;
-        if self.has_anything_left(&found) {
-            self.widen_record(object, &found, sink).await?;
-            if is_ordinary {
-                return Ok(self.build_kept_outcome(found, None, None));
+        if object.reading == Reading::NoRecord && object.uid == uid_of_parent {
+            let found = self
+                .remaining
+                .list_and_await_deletions(&ParentDisposition::Goes, sink)
+                .await
+                .map_err(ReleaseError::RemainingNotListed)?;
+            if !self.has_anything_left(&found) {
+                if self.aim == ParentAim::Delete {
+                    self.report_kept_parent("only the set's record was removed", sink);
+                }
+                return Ok(ParentOutcome::Ordinary);
             }
         }
-        Ok(if is_ordinary {
-            ParentOutcome::Ordinary
-        } else {
-            ParentOutcome::Replaced
-        })
+        Err(ReleaseError::ReplacedOrUnrecorded)
     }
 
     pub(super) fn has_anything_left(&self, found: &RemainingList) -> bool {
         found.remains != Remains::default() || !self.unlisted.is_empty()
-    }
-
-    /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
-    async fn list_remaining_after_parent_is_gone(
-        &self,
-        sink: &mut Sink<'_>,
-    ) -> Result<RemainingList, ReleaseError> {
-        self.remaining
-            .list_and_await_deletions(&ParentDisposition::Goes, sink)
-            .await
-            .map_err(ReleaseError::NotListedWithoutParent)
-    }
-
-    async fn widen_record(
-        &self,
-        current: ParentObject,
-        found: &RemainingList,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ReleaseError> {
-        let writing = ParentWriting {
-            accepted: &[],
-            manifest: None,
-            ..self.writing
-        };
-        let left = self.build_record_of_everything_left(found);
-        let widened = writing.widen_record(current, &left, sink).await;
-        widened.map_err(|error| {
-            let parent_containers = self.remaining.parent_containers.iter().copied();
-            let left = found.remains.all().chain(parent_containers);
-            ReleaseError::Unrecorded {
-                left: describe_what_is_left(left, &self.unlisted),
-                error,
-            }
-        })
     }
 
     /// Determines what the parent has to record, which is kept. If it was to be deleted and is kept because of what is
@@ -110,21 +68,7 @@ impl ParentRelease<'_> {
             let reason = self.describe_remaining(&found.remains);
             self.report_kept_parent(&reason, sink);
         }
-        Ok(self.build_kept_outcome(found, owned, Some(record)))
-    }
-
-    fn build_kept_outcome(
-        &self,
-        found: RemainingList,
-        owned: Option<ObjectKey>,
-        record: Option<Record>,
-    ) -> ParentOutcome {
-        ParentOutcome::Kept(Box::new(KeptParent {
-            found,
-            owned,
-            unlisted: self.unlisted.clone(),
-            record,
-        }))
+        Ok(ParentOutcome::Kept(Box::new(KeptParent { found, owned, record })))
     }
 
     fn describe_remaining(&self, remains: &Remains) -> String {

@@ -11,7 +11,6 @@ use crate::event::{Ending, Event, Sink};
 use crate::execute::history::ChangeCounter;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
-use crate::model::set::ParentObject;
 
 /// The time limit for removing the entry of a run that could not begin.
 const WITHDRAWAL_LIMIT: Duration = Duration::from_secs(10);
@@ -125,26 +124,5 @@ impl ParentWriting<'_> {
             }
         };
         let _ = timeout(WITHDRAWAL_LIMIT, withdrawing).await;
-    }
-
-    /// Widens the record of `parent`, which another client has put in the place of this run's parent, to cover `needed`:
-    /// the members that are left.
-    pub async fn widen_record(
-        &self,
-        parent: ParentObject,
-        needed: &Record,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
-        let writer = WritingRun {
-            id: "",
-            target: WriteTarget::Existing,
-        };
-        let written = self.decide_and_write_with_retries(Some(parent), false, &writer, sink, |read| {
-            Ok(RecordAndHistory {
-                record: read.record.union(needed),
-                history: read.history,
-            })
-        });
-        written.await.map(drop)
     }
 }

@@ -191,10 +191,10 @@ impl Run<'_> {
         for _ in 0..20 {
             let whole = read_live_parent(self.parent.server, self.parent.resource, &self.parent.set.parent);
             let Some(whole) = whole.await? else {
-                return self.without_parent(None, wide).await;
+                return self.without_parent(wide).await;
             };
             if whole.object.uid != uid || whole.object.reading == Reading::NoRecord {
-                return self.without_parent(Some(whole.object), wide).await;
+                return self.without_parent(wide).await;
             }
             known.replace_and_note_other_runs(whole.object.clone());
             let wide = wide.union(&recorded(&whole.object));
@@ -230,17 +230,12 @@ impl Run<'_> {
         }
     }
 
-    /// Records what is left of a set whose parent was deleted or replaced.
-    async fn without_parent(
-        &self,
-        other: Option<ParentObject>,
-        wide: &Record,
-    ) -> Result<(), ParentWriteError> {
-        let left = record_of(&self.list(wide).await?);
-        match other {
-            _ if left.is_empty() => Ok(()),
-            None => Err(ParentWriteError::Gone),
-            Some(other) => self.parent.widen_record(other, &left, &mut ignore).await,
+    /// Ends a run whose parent was deleted or replaced: it fails if anything is left.
+    async fn without_parent(&self, wide: &Record) -> Result<(), ParentWriteError> {
+        if self.list(wide).await?.is_empty() {
+            Ok(())
+        } else {
+            Err(ParentWriteError::Gone)
         }
     }
 
