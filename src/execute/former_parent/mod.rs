@@ -119,47 +119,16 @@ impl ParentRelease<'_> {
     /// Deletes the parent, removes its record, or determines a narrower record, as `aim` says.
     pub async fn carry_out_aim(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let aim = self.aim;
-        let outcome = match aim {
-            ParentAim::Narrow => self.determine_narrower_record(sink).await,
-            ParentAim::RemoveRecord | ParentAim::Delete => {
-                self.delete_parent_or_record_with_retries(sink).await
-            }
-        };
+        let outcome = self.carry_out_aim_with_retries(sink).await;
         outcome.map_err(|error| match error {
             ReleaseError::Request(error) if aim != ParentAim::Delete => ReleaseError::Unwritten(error),
             error => error,
         })
     }
 
-    /// Determines the record of what is left, for which only the keys of the members matter. The end of the run writes
-    /// it, unless another run has written the record.
-    async fn determine_narrower_record(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
-        let uid = self.known.parent.uid.clone();
-        let parent = match self.writing.read().await? {
-            None => return Err(self.forget_lost_parent()),
-            Some(parent) if parent.uid != uid || parent.reading == Reading::NoRecord => {
-                return self.end_without_record(&parent, &uid, sink).await;
-            }
-            Some(parent) => parent,
-        };
-        self.known.replace_and_note_other_runs(parent);
-        let listing = self
-            .remaining
-            .list_and_await_deletions(&ParentDisposition::Goes, sink);
-        let found = self
-            .writing
-            .work_while_renewing(self.known, listing)
-            .await
-            .map_err(|unlisted| ParentWriteError::NotListed(unlisted.error))?;
-        if self.writing.interrupt.is_requested() {
-            return Ok(ParentOutcome::Untouched);
-        }
-        self.keep_parent_for_remaining(found, None, sink).await
-    }
-
-    /// Deletes the parent or removes its record, unless something keeps it. Looks again as long as other clients write
-    /// the parent, and after each wait for a webhook: one that judges the write, or one that converts what is read.
-    async fn delete_parent_or_record_with_retries(
+    /// Carries out the aim, unless something keeps the parent. Looks again as long as other clients write the parent, and
+    /// after each wait for a webhook: one that judges the write, or one that converts what is read.
+    async fn carry_out_aim_with_retries(
         mut self,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
@@ -167,7 +136,7 @@ impl ParentRelease<'_> {
         let webhooks = StartingWebhooks::new(self.writing.writing, self.writing.interrupt, &notes);
         let (mut conflicts, mut webhook_failures) = (0, 0);
         while conflicts < ATTEMPTS {
-            match self.try_delete_parent_or_record(&uid, sink).await {
+            match self.try_to_carry_out_aim(&uid, sink).await {
                 Ok(Some(ended)) => return Ok(ended),
                 Ok(None) => conflicts += 1,
                 Err(error) => {
@@ -192,8 +161,9 @@ impl ParentRelease<'_> {
     }
 
     /// Reads the parent with this UID and what is left of its set, and writes the parent at most once. `None` if
-    /// another client has written it in between.
-    async fn try_delete_parent_or_record(
+    /// another client has written it in between. A narrower record is only determined here: the end of the run writes it,
+    /// unless another run has written the record.
+    async fn try_to_carry_out_aim(
         &mut self,
         uid: &str,
         sink: &mut Sink<'_>,
@@ -214,7 +184,8 @@ impl ParentRelease<'_> {
         {
             return self.end_without_record(&parent.object, uid, sink).await.map(Some);
         }
-        if parent.object.reading.records_more_than(&self.listed) {
+        let is_to_narrow = self.aim == ParentAim::Narrow;
+        if !is_to_narrow && parent.object.reading.records_more_than(&self.listed) {
             return Err(ReleaseError::RecordWidened);
         }
         let disposition =
@@ -233,7 +204,7 @@ impl ParentRelease<'_> {
             return Ok(Some(ParentOutcome::Untouched));
         }
         let has_anything_left = self.has_anything_left(&found);
-        if has_anything_left && self.aim == ParentAim::Delete {
+        if is_to_narrow || (has_anything_left && self.aim == ParentAim::Delete) {
             return self.keep_parent_for_remaining(found, None, sink).await.map(Some);
         }
         self.refuse_beside_adding_run(&parent.object, sink)?;
