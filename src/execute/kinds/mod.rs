@@ -20,7 +20,7 @@ use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
-use crate::plan::{LiveMembership, Seen, is_not_yet_served};
+use crate::plan::{LiveMembership, is_not_yet_served};
 
 /// The pause before a request is sent again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -104,8 +104,8 @@ impl Execution<'_> {
                 // The next apply expects the object as this one has written it: another set may have taken it by
                 // then. If this apply expected nothing, the next one does not either.
                 if expected != Expected::Any {
-                    let written = Seen::from_uid_and_version(&reply.json_or_null());
-                    expected = self.expect_version_if_sendable(&written.uid, &written.resource_version);
+                    let written = self.seen_after_write(&reply.json_or_null());
+                    expected = written.map_or(Expected::Any, Expected::Version);
                 }
                 // Only the first answer shows that the object did not exist before: its status is that of all answers.
                 was_created |= reply.status == StatusCode::CREATED;

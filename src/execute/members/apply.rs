@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use http::StatusCode;
 
-use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply, UnreachableWebhook};
+use crate::cluster::apiserver::{ApiError, Reply, UnreachableWebhook};
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
@@ -13,15 +13,13 @@ use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_read::{
     self, AppliedAs, Expected, Unapplied, with_version_of_no_object,
 };
-use crate::execute::members::apply_with_live_fields::Body;
 use crate::execute::members::conflict::failed_apply_message;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::members::send_apply::is_version_conflict;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen, Unowned};
-use crate::read;
+use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Unowned};
 
 pub use crate::execute::members::reply::{MemberReply, failed_reply, parse_answer_to_write};
 
@@ -247,12 +245,7 @@ impl Execution<'_> {
         };
         let mut lock = match expected {
             Expected::Version(version) => Some(version.clone()),
-            Expected::Any | Expected::Absent => self
-                .plan
-                .preconditions
-                .for_object(&object.key)
-                .seen_to_match()
-                .cloned(),
+            Expected::Any | Expected::Absent => None,
         };
         if has_to_migrate_first {
             self.migrate_and_renew_lock(object, live_membership, &mut lock)
@@ -275,7 +268,7 @@ impl Execution<'_> {
                 self.migrate_and_renew_lock(object, live_membership, &mut lock)
                     .await?;
                 return self
-                    .send_with_conflict_retries(object, live_membership, lock.as_ref())
+                    .send_with_live_fields(object, live_membership, lock.as_ref())
                     .await;
             }
             reply => reply?,
@@ -289,60 +282,6 @@ impl Execution<'_> {
                 .await?;
         }
         Ok(reply)
-    }
-
-    /// Sends an apply, and sends it again after a conflict that is not about a field: two runs create the same object
-    /// at once, or the object is the parent of another set, whose own run has written the record since this run read
-    /// it. In a run of a saved plan, the apply is sent again only if the live object is still as the plan knows it. If
-    /// `lock` is the version that this run has read, the apply is sent once: after a conflict, the caller judges the
-    /// object again.
-    pub(super) async fn send_with_conflict_retries(
-        &self,
-        object: &DesiredObject,
-        live_membership: &LiveMembership,
-        lock: Option<&Seen>,
-    ) -> Result<Reply, ApiError> {
-        let has_version_as_read = self.lock_unless_of_saved_plan(lock).is_some();
-        let mut lock = lock.cloned();
-        let mut earlier_attempts = EarlierAttempts::NoEffect;
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let body = self
-                .choose_body(object, live_membership, lock.as_ref(), attempts)
-                .await?;
-            let (object_to_send, lock_to_send) = match &body {
-                Body::Manifest => (object, lock.as_ref()),
-                Body::ToCreate(object) => (object, None),
-                Body::WithLiveFields(with_live) => {
-                    (&with_live.object, Some(lock.as_ref().unwrap_or(&with_live.seen)))
-                }
-            };
-            let answer = self.send_apply_and_force_if_allowed(object_to_send, live_membership, lock_to_send);
-            let error = match answer.await {
-                Err(error) if has_version_as_read => return Err(error),
-                Err(error)
-                    if attempts < ATTEMPTS
-                        && (is_version_conflict(&error)
-                            || self.is_conflict_of_outdated_body(object, &body, &error).await) =>
-                {
-                    error
-                }
-                Ok(reply) if matches!(body, Body::WithLiveFields(_)) => {
-                    return Ok(reply.add_earlier_attempts(earlier_attempts));
-                }
-                answer => return answer,
-            };
-            earlier_attempts = earlier_attempts.combine_with(error.earlier_attempts);
-            let preconditions = &self.plan.preconditions;
-            if let Some(seen) = lock.as_ref().filter(|_| preconditions.is_of_saved_plan()) {
-                let now = read::read_object(self.server, &object.resource, &object.key).await?;
-                lock = preconditions.object_if_unchanged(seen, now.as_ref());
-                if lock.is_none() {
-                    return Err(error);
-                }
-            }
-        }
     }
 
     /// Returns whether the apply with this answer created the object. If an earlier attempt created it and the answer

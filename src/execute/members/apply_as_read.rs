@@ -11,7 +11,7 @@
 //! version that no object has creates the object, or is answered 409 and changes nothing, even if it is forced.
 
 use http::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
@@ -36,9 +36,10 @@ pub const EXISTS: &str = "not applied: it was created outside the set during the
 /// The state in which this run expects an object to be when it applies the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// The run expects nothing. (A saved plan may have a precondition of its own.)
+    /// The run expects nothing.
     Any,
-    /// The object has the version that this run has read.
+    /// The object has the version that this run has read. In a run of a saved plan: it has the content that the plan
+    /// knows.
     Version(Seen),
     /// The object does not exist.
     Absent,
@@ -70,23 +71,27 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
     ) -> Expected {
-        let lock = self.plan.preconditions.for_object(&object.key).seen_to_match();
+        let planned = self.plan.preconditions.for_object(&object.key).seen_to_match();
         let exported = exported_fields::exported_fields_in(object);
-        match live_membership {
+        match (live_membership, planned) {
             // A manifest from `kubectl get` has the version and UID of the object that it was exported from. The server
             // checks these, in a dry run as in a run, so they are not replaced.
             _ if exported.contains(&"resourceVersion") => Expected::Any,
-            LiveMembership::Member {
-                uid,
-                resource_version,
-                ..
-            }
-            | LiveMembership::OfAnotherSet {
-                uid,
-                resource_version,
-            } => self.expect_version_if_sendable(uid, resource_version),
-            LiveMembership::NotAMember if lock.is_none() && exported.is_empty() => Expected::Absent,
-            LiveMembership::NotAMember | LiveMembership::Terminating => Expected::Any,
+            (_, Some(seen)) => Expected::Version(seen.clone()),
+            (
+                LiveMembership::Member {
+                    uid,
+                    resource_version,
+                    ..
+                }
+                | LiveMembership::OfAnotherSet {
+                    uid,
+                    resource_version,
+                },
+                None,
+            ) => self.expect_version_if_sendable(object, uid, resource_version),
+            (LiveMembership::NotAMember, None) if exported.is_empty() => Expected::Absent,
+            (LiveMembership::NotAMember | LiveMembership::Terminating, None) => Expected::Any,
         }
     }
 
@@ -97,19 +102,36 @@ impl Execution<'_> {
         !self.plan.preconditions.is_of_saved_plan() && self.writing.field_manager != KUBECTL_FIELD_MANAGER
     }
 
-    /// Returns the expectation that the object still has this version; `Any` if the body of an apply may not carry one.
-    pub fn expect_version_if_sendable(&self, uid: &str, resource_version: &str) -> Expected {
-        if !self.may_send_version_as_read() {
+    /// Returns the expectation that the object still has this version; `Any` if the body of an apply may not carry one,
+    /// or has one from the manifest.
+    fn expect_version_if_sendable(
+        &self,
+        object: &DesiredObject,
+        uid: &str,
+        resource_version: &str,
+    ) -> Expected {
+        if !self.may_send_version_as_read() || object.object.metadata().contains_key("resourceVersion") {
             return Expected::Any;
         }
         Expected::Version(Seen::for_version(uid, resource_version))
     }
 
-    /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly.
+    /// Returns the state that the next apply of an object expects, after this answer to a write of this run; `None` if
+    /// the body of an apply may not carry a version.
+    pub fn seen_after_write(&self, written: &Value) -> Option<Seen> {
+        if self.may_send_version_as_read() {
+            Some(Seen::from_uid_and_version(written))
+        } else {
+            self.plan.preconditions.seen_after_write(written)
+        }
+    }
+
+    /// Applies a member if it is as `expected`. If it is not, it is judged again and applied accordingly. A run of a
+    /// saved plan applies it only if it still has the content that the plan knows.
     ///
     /// A controller may write the status of the object all the time, and change its version by that. So the last
-    /// attempt expects no version; `correct_outcome_by_former_membership` then reads what the object was before that
-    /// attempt.
+    /// attempt expects no version, except in a run of a saved plan; `correct_outcome_by_former_membership` then reads
+    /// what the object was before that attempt.
     pub async fn apply_as_read(
         &self,
         object: &DesiredObject,
@@ -122,7 +144,10 @@ impl Execution<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            if attempts == ATTEMPTS && matches!(expected, Expected::Version(_)) {
+            if attempts == ATTEMPTS
+                && matches!(expected, Expected::Version(_))
+                && !self.plan.preconditions.is_of_saved_plan()
+            {
                 expected = Expected::Any;
             }
             let answer = self
@@ -131,8 +156,8 @@ impl Execution<'_> {
             let error = match answer {
                 Err(error)
                     if attempts < ATTEMPTS
-                        && expected != Expected::Any
-                        && may_mean_object_changed(&error) =>
+                        && (is_version_conflict(&error)
+                            || expected != Expected::Any && may_mean_object_changed(&error)) =>
                 {
                     error
                 }
@@ -146,25 +171,43 @@ impl Execution<'_> {
                 }
             };
             earlier_attempts = earlier_attempts.combine_with(error.earlier_attempts);
-            let found = read::read_metadata(self.server, &object.resource, &object.key)
-                .await
-                .map_err(Unapplied::Failed)?;
-            let live = found.and_then(|found| Live::from_object(&found, &object.resource));
-            let Some(live) = live else {
-                (membership, expected) = (LiveMembership::NotAMember, Expected::Absent);
-                continue;
-            };
-            let current = self.expect_version_if_sendable(&live.uid, &live.resource_version);
-            if expected == current {
-                // The object was as expected, so another attempt helps only if the conflict is not about a field.
-                if !is_version_conflict(&error) {
-                    return Err(Unapplied::Failed(error));
+            let former = expected.clone();
+            if let (Expected::Version(seen), true) = (&former, self.plan.preconditions.is_of_saved_plan()) {
+                expected = match self.read_if_as_planned(object, seen).await? {
+                    Some(seen) => Expected::Version(seen),
+                    None => return Err(Unapplied::Failed(error)),
+                };
+            } else {
+                let found = read::read_metadata(self.server, &object.resource, &object.key)
+                    .await
+                    .map_err(Unapplied::Failed)?;
+                let live = found.and_then(|found| Live::from_object(&found, &object.resource));
+                let Some(live) = live else {
+                    (membership, expected) = (LiveMembership::NotAMember, Expected::Absent);
+                    continue;
+                };
+                expected = self.expect_version_if_sendable(object, &live.uid, &live.resource_version);
+                if expected != former {
+                    membership = self.judge_unexpected_object(&live, earlier_attempts)?;
                 }
-                continue;
             }
-            membership = self.judge_unexpected_object(&live, earlier_attempts)?;
-            expected = current;
+            // If the object was as expected, another attempt helps only if the conflict is not about a field.
+            if expected == former && !is_version_conflict(&error) {
+                return Err(Unapplied::Failed(error));
+            }
         }
+    }
+
+    /// Reads an object of a saved plan again; `None` if it does not have the content that was `seen`.
+    async fn read_if_as_planned(
+        &self,
+        object: &DesiredObject,
+        seen: &Seen,
+    ) -> Result<Option<Seen>, Unapplied> {
+        let now = read::read_object(self.server, &object.resource, &object.key)
+            .await
+            .map_err(Unapplied::Failed)?;
+        Ok(self.plan.preconditions.object_if_unchanged(seen, now.as_ref()))
     }
 
     /// Returns whether the policy forbids that this object, which is not in a set, becomes a member.

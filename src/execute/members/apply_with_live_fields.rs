@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Status};
+use crate::cluster::apiserver::{ApiError, ApiServer, Reply, Status};
 use crate::compare::ignore::{self, BodyPurpose};
 use crate::compare::ownership::{self, OwnershipMigration};
 use crate::execute::Execution;
@@ -20,16 +20,6 @@ pub struct ApplyWithLiveFields {
     /// The version that these fields were read from. Other clients may write the fields at any time, and the apply must
     /// not overwrite what they write.
     pub seen: Seen,
-}
-
-/// The body of an apply of a member.
-pub enum Body {
-    /// The manifest alone.
-    Manifest,
-    /// The manifest with a version that no object has: the apply fails if the object exists.
-    ToCreate(DesiredObject),
-    /// The manifest with fields of the live object.
-    WithLiveFields(ApplyWithLiveFields),
 }
 
 impl ApplyWithLiveFields {
@@ -84,7 +74,7 @@ pub async fn is_field_conflict_after_change(
     seen: &Seen,
     error: &ApiError,
 ) -> bool {
-    if !is_field_conflict(error) {
+    if !error.status().is_some_and(Status::is_field_conflict) {
         return false;
     }
     let Ok(live) = read::read_metadata(server, &object.resource, &object.key).await else {
@@ -96,28 +86,7 @@ pub async fn is_field_conflict_after_change(
     })
 }
 
-fn is_field_conflict(error: &ApiError) -> bool {
-    error.status().is_some_and(Status::is_field_conflict)
-}
-
 impl Execution<'_> {
-    /// Returns whether this is a field conflict that a new body may avoid: the body was to create the object, which
-    /// exists, or it has fields of the live object that have changed since they were read.
-    pub async fn is_conflict_of_outdated_body(
-        &self,
-        object: &DesiredObject,
-        body: &Body,
-        error: &ApiError,
-    ) -> bool {
-        match body {
-            Body::Manifest => false,
-            Body::ToCreate(_) => is_field_conflict(error),
-            Body::WithLiveFields(with_live) => {
-                is_field_conflict_after_change(self.server, object, &with_live.seen, error).await
-            }
-        }
-    }
-
     /// Reads a member that may be the parent of another set or has ignored fields, and returns its apply with fields of
     /// the live object; `None` if the manifest alone can be sent.
     pub async fn prepare_apply_with_live_fields(
@@ -138,47 +107,44 @@ impl Execution<'_> {
         Ok(ApplyWithLiveFields::from_live_if_needed(&live, object, manager))
     }
 
-    /// Chooses the body of an apply of a member. If the set ignores fields of the object, the body of the first attempt
-    /// has their values from the LIST of this run; if the object was not listed, that body can only create it. For
-    /// later attempts, the object is read.
+    /// Sends an apply of a member, with fields of the live object if the set ignores fields of the object, or if the
+    /// object may be the parent of another set. `lock` is the version that the object must have.
     ///
-    /// `lock` is the version that a saved plan requires, or that this run has read.
-    pub async fn choose_body(
+    /// If the LIST of this run has shown that version, the ignored fields have their values from there. An object with
+    /// ignored fields that does not exist is only created, and not applied over another one.
+    pub async fn send_with_live_fields(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
-        attempt_number: u32,
-    ) -> Result<Body, ApiError> {
-        if object.ignored.is_empty() {
-            let with_live = self
-                .prepare_apply_with_live_fields(object, live_membership)
-                .await?;
-            return Ok(with_live.map_or(Body::Manifest, Body::WithLiveFields));
-        }
-        if attempt_number == 1 {
-            if let Some(listed) = self.state.with_live_fields.get(&object.key)
-                && lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
-            {
-                return Ok(Body::WithLiveFields(ApplyWithLiveFields {
-                    object: DesiredObject {
-                        object: listed.object.clone(),
-                        ..object.clone()
-                    },
-                    seen: listed.seen.clone(),
-                }));
+    ) -> Result<Reply, ApiError> {
+        let listed =
+            self.state.with_live_fields.get(&object.key).filter(|listed| {
+                lock.is_some_and(|lock| lock.resource_version == listed.seen.resource_version)
+            });
+        let with_live = match listed {
+            Some(listed) => Some(ApplyWithLiveFields {
+                object: DesiredObject {
+                    object: listed.object.clone(),
+                    ..object.clone()
+                },
+                seen: listed.seen.clone(),
+            }),
+            None => {
+                self.prepare_apply_with_live_fields(object, live_membership)
+                    .await?
             }
-            if *live_membership == LiveMembership::NotAMember && lock.is_none() {
-                return Ok(Body::ToCreate(with_version_of_no_object(object)));
+        };
+        let to_create;
+        let (object, lock) = match &with_live {
+            Some(with_live) => (&with_live.object, Some(lock.unwrap_or(&with_live.seen))),
+            None if !object.ignored.is_empty() && lock.is_none() => {
+                to_create = with_version_of_no_object(object);
+                (&to_create, None)
             }
-        }
-        let with_live = self
-            .prepare_apply_with_live_fields(object, live_membership)
-            .await?;
-        Ok(match with_live {
-            Some(with_live) => Body::WithLiveFields(with_live),
-            None if lock.is_none() => Body::ToCreate(with_version_of_no_object(object)),
-            None => Body::Manifest,
-        })
+            None => (object, lock),
+        };
+        self.send_apply_and_force_if_allowed(object, live_membership, lock)
+            .await
     }
 }

@@ -44,14 +44,8 @@ impl Execution<'_> {
     ) {
         // If the apply carried a version, which the run has read or a saved plan has, the object was still as it was
         // judged. If the user allows the run to take objects from other sets, it may have taken this one from any set.
-        let has_saved_version = self
-            .plan
-            .preconditions
-            .for_object(&object.key)
-            .seen_to_match()
-            .is_some();
         let may_take = self.policy.take_ownership == Risk::Allowed;
-        let is_judged = matches!(applied.expected, Expected::Version(_)) || has_saved_version || may_take;
+        let is_judged = matches!(applied.expected, Expected::Version(_)) || may_take;
         let before = match &applied.membership {
             LiveMembership::OfAnotherSet { .. } | LiveMembership::Terminating => return,
             LiveMembership::Member { .. } if is_judged => return,

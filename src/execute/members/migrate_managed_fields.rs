@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::execute::Execution;
-use crate::execute::members::send_apply::is_version_conflict;
 use crate::execute::unusable_versions::{
     is_refusal_of_unusable_version, managed_fields_without_unusable_versions,
 };
@@ -22,19 +21,18 @@ use crate::read::METADATA;
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Returns `lock` if it is the version that this run has read; `None` if it is the version in a saved plan.
-    pub(super) fn lock_unless_of_saved_plan<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
-        lock.filter(|_| !self.plan.preconditions.is_of_saved_plan())
-    }
-
-    /// Changes `lock` to the version that the object has after a change of its managed fields, if `lock` is the version
-    /// that this run has read. The lock of a saved plan stays: `send_with_conflict_retries` compares contents, and
-    /// finds the new version by itself. `changed_object` is the object after the change; `None` if nothing changed.
+    /// Changes `lock` to the version that the object has after a change of its managed fields. The lock of a saved plan
+    /// changes only if the object has the content that the plan knows: otherwise, the server refuses the apply.
+    /// `changed_object` is the object after the change; `None` if nothing changed.
     fn renew_lock(&self, lock: &mut Option<Seen>, changed_object: Option<&Value>) {
-        if let Some(changed_object) = changed_object
-            && self.lock_unless_of_saved_plan(lock.as_ref()).is_some()
-        {
-            *lock = Some(Seen::from_uid_and_version(changed_object));
+        let (Some(seen), Some(changed)) = (lock, changed_object) else {
+            return;
+        };
+        let preconditions = &self.plan.preconditions;
+        if !preconditions.is_of_saved_plan() {
+            *seen = Seen::from_uid_and_version(changed);
+        } else if let Some(unchanged) = preconditions.object_if_unchanged(seen, Some(changed)) {
+            *seen = unchanged;
         }
     }
 
@@ -58,7 +56,7 @@ impl Execution<'_> {
 
     /// Moves the fields of a live object that client-side apply owns to our field manager, if the live object
     /// `is_expected`. In a Secret, fields that were applied as `stringData` move to `data`. Returns the object after
-    /// that, with its metadata alone; `None` if nothing moved.
+    /// that; `None` if nothing moved.
     pub async fn migrate_field_ownership_if_expected(
         &self,
         object: &DesiredObject,
@@ -90,8 +88,9 @@ impl Execution<'_> {
     /// `written` it: that removes fields that the manifest no longer has.
     ///
     /// Another set may have taken the object since, and this run must not take it back. So the second apply carries the
-    /// version that was read now, if it may (`may_send_version_as_read`). If the object has been replaced or has left
-    /// the set, the second apply carries the version in the answer to the first one, so that the server refuses it.
+    /// version after the move, if it may carry one (`seen_after_write`). If nothing moved, because the object has been
+    /// replaced or has left the set, it carries the version in the answer to the first apply, so that the server refuses
+    /// it, and the caller judges the object again.
     pub(super) async fn migrate_and_apply_again(
         &self,
         object: &DesiredObject,
@@ -101,35 +100,14 @@ impl Execution<'_> {
         let uid = &written["metadata"]["uid"];
         let is_as_applied =
             |live: &Value| live["metadata"]["uid"] == *uid && self.set.is_named_by_label_of(live);
-        let mut migrated = self
+        let migrated = self
             .migrate_field_ownership_if_expected(object, is_as_applied)
             .await?;
-        if !self.may_send_version_as_read() {
-            let lock = self.plan.preconditions.seen_after_write(written);
-            return self
-                .send_with_conflict_retries(object, live_membership, lock.as_ref())
-                .await
-                .map(drop);
-        }
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let live = if let Some(migrated) = migrated.take() {
-                migrated
-            } else {
-                let path = object.resource.path_of(&object.key);
-                self.server.get(&path, METADATA).await?.json_or_null()
-            };
-            let is_taken = !is_as_applied(&live);
-            let lock = Seen::from_uid_and_version(if is_taken { written } else { &live });
-            match self
-                .send_with_conflict_retries(object, live_membership, Some(&lock))
-                .await
-            {
-                Err(error) if !is_taken && attempts < ATTEMPTS && is_version_conflict(&error) => {}
-                answer => return answer.map(drop),
-            }
-        }
+        let mut lock = self.seen_after_write(written);
+        self.renew_lock(&mut lock, migrated.as_ref());
+        self.send_with_live_fields(object, live_membership, lock.as_ref())
+            .await
+            .map(drop)
     }
 
     /// Applies the object. If the server refuses that because managed fields name a version that cannot hold it, the
@@ -141,7 +119,7 @@ impl Execution<'_> {
         lock: &mut Option<Seen>,
     ) -> Result<Reply, ApiError> {
         let answer = self
-            .send_with_conflict_retries(object, live_membership, lock.as_ref())
+            .send_with_live_fields(object, live_membership, lock.as_ref())
             .await;
         if !answer.as_ref().is_err_and(is_refusal_of_unusable_version) {
             return answer;
@@ -150,7 +128,7 @@ impl Execution<'_> {
             .await?;
         // Another run may have replaced the entries first, and changed the object's version by that. Then the server
         // refuses the apply with a conflict, and the caller judges the object again.
-        self.send_with_conflict_retries(object, live_membership, lock.as_ref())
+        self.send_with_live_fields(object, live_membership, lock.as_ref())
             .await
     }
 
@@ -205,7 +183,7 @@ impl Execution<'_> {
     }
 
     /// Sends the patch that `to_patch` makes of the metadata of a live object, if the object `is_expected`. Returns the
-    /// object after that, with its metadata alone; `None` if there was nothing to change.
+    /// object after that; `None` if there was nothing to change.
     async fn patch_live_metadata(
         &self,
         object: &DesiredObject,
@@ -226,7 +204,8 @@ impl Execution<'_> {
             };
             let parameters = [("fieldManager", &*self.writing.field_manager)];
             let body = Bytes::from(patch.to_string());
-            let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body);
+            let accept = self.accept_of_answers();
+            let request = ApiRequest::patch(&path, &parameters, accept, Patch::Json, body);
             match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.has_status_code(StatusCode::CONFLICT) => {}
                 // It is patched, whatever the answer says.

@@ -113,17 +113,22 @@ impl Execution<'_> {
             parameters.push(FORCE);
         }
         parameters.extend(self.writing.dry_run.parameter());
-        let accept = match self.writing.dry_run {
-            // A run of a saved plan needs the whole object: its content is the precondition of the next write.
-            DryRun::None if !self.plan.preconditions.is_of_saved_plan() => METADATA,
-            DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
-        };
+        let accept = self.accept_of_answers();
         let path = object.resource.path_of(&object.key);
         let body = match lock {
             None => object.object.body(),
             Some(seen) => with_preconditions(object, seen).body(),
         };
         ApiRequest::patch(&path, &parameters, accept, Patch::Apply, body)
+    }
+
+    /// Returns the form in which the server answers the write of a member: its metadata, if the run needs no more. A run
+    /// of a saved plan needs the whole object, whose content is the precondition of the next write.
+    pub(super) fn accept_of_answers(&self) -> &'static str {
+        match self.writing.dry_run {
+            DryRun::None if !self.plan.preconditions.is_of_saved_plan() => METADATA,
+            DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
+        }
     }
 
     /// Returns whether all fields in conflict belong to managers from which this run takes fields.
