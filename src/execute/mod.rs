@@ -15,6 +15,7 @@ mod kinds;
 mod label_in_answer;
 mod members;
 mod parent_record;
+mod polling;
 mod report_unchanged_and_skipped;
 mod reread;
 mod schedule;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, Interrupt, Sink};
-use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, describe_why_it_still_exists, waiting_note};
+use crate::execute::polling::{Polling, StopsWith};
+use crate::execute::wait_until_gone::{describe_why_it_still_exists, waiting_note};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::first_names_and_more;
@@ -80,7 +81,7 @@ impl RemainingLister<'_> {
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, RemainingNotListed> {
-        let mut wait = WaitUntilGone::begin(self.interrupt, StopsWith::Interrupt);
+        let mut wait = Polling::begin(self.interrupt, StopsWith::Interrupt);
         loop {
             let found = self.list(parent).await?;
             let awaited = self.select_awaited(&found.remains);

@@ -10,21 +10,17 @@ use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::event::{Interrupt, InterruptCause};
-use crate::execute::wait_notes::{SLOW, WaitNotes};
+use crate::execute::polling::{Polling, StopsWith};
+use crate::execute::wait_notes::WaitNotes;
 use crate::model::resource::Resource;
+use crate::read;
 
 /// The time for which a run waits until the server serves a new kind, or uses a changed CRD. That usually takes
 /// seconds, even for many CRDs. kubectl's waits also default to thirty seconds.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// The pause after the first check; each next pause is half as long again.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest pause between two checks. A run may check hundreds of kinds while the server is busy with their CRDs, so
-/// the checks must not be frequent.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The reason why a kind is not served.
 #[derive(Debug)]
@@ -41,38 +37,41 @@ pub async fn await_served(
     interrupt: &Interrupt,
     resource: &Resource,
     namespace: Option<&str>,
-    deadline: Instant,
     notes: &WaitNotes,
 ) -> Result<(), NotServed> {
-    let crd = name_crd(resource);
+    // As results name it.
+    let crd = format!(
+        "customresourcedefinition.apiextensions.k8s.io/{}",
+        resource.crd_name()
+    );
     let mut check = ServedCheck {
         server,
         resource,
         namespace,
         may_be_established: false,
-        reason: None,
     };
-    tokio::select! {
-        biased;
-        () = interrupt.wait_until_requested() => {}
-        served = check.repeat_until_served(deadline, notes) => {
-            return served.map_err(|reason| NotServed::Because(format!("{crd}: {reason}")));
+    let mut polling = Polling::begin(interrupt, StopsWith::Interrupt);
+    loop {
+        let reason = match check.reason_if_not_served().await {
+            Ok(None) => return Ok(()),
+            Ok(Some(reason)) => reason,
+            Err(error) => {
+                return Err(NotServed::Because(format!(
+                    "{crd}: cannot determine whether its kind is served: {}",
+                    error.kind
+                )));
+            }
+        };
+        let note = || notes.add(format!("waiting for {crd}: kind not served yet: {reason}"));
+        if let Err(end) = polling.pause(Some(PATIENCE), note).await {
+            if interrupt.is_requested() && interrupt.cause() == InterruptCause::User {
+                return Err(NotServed::Interrupted);
+            }
+            return Err(NotServed::Because(format!(
+                "{crd}: {end}: kind not served: {reason}"
+            )));
         }
     }
-    Err(match check.reason {
-        Some(reason) if interrupt.cause() == InterruptCause::Time => {
-            NotServed::Because(format!("{crd}: {reason}; --timeout ran out"))
-        }
-        _ => NotServed::Interrupted,
-    })
-}
-
-/// Names the CRD of a resource as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
-fn name_crd(resource: &Resource) -> String {
-    format!(
-        "customresourcedefinition.apiextensions.k8s.io/{}.{}",
-        resource.plural, resource.group
-    )
 }
 
 /// Repeated checks whether the server serves a resource.
@@ -80,79 +79,29 @@ struct ServedCheck<'a> {
     server: &'a ApiServer,
     resource: &'a Resource,
     namespace: Option<&'a str>,
-    /// `true` if the CRD is established, or the user may not read it.
+    /// `true` if the CRD is established, or does not exist, or the user may not read it.
     may_be_established: bool,
-    /// The reason why the resource was not served at the latest check; `None` before the first one.
-    reason: Option<String>,
-}
-
-/// The result of one check.
-enum CheckResult {
-    Served,
-    NotYet(String),
 }
 
 impl ServedCheck<'_> {
-    /// Checks until the resource is served. The error is the reason why the wait is over.
-    async fn repeat_until_served(&mut self, deadline: Instant, notes: &WaitNotes) -> Result<(), String> {
-        let (begun, mut is_noted) = (Instant::now(), false);
-        let mut next_pause = FIRST_PAUSE;
-        loop {
-            match self.check().await {
-                Ok(CheckResult::Served) => return Ok(()),
-                Ok(CheckResult::NotYet(reason)) if Instant::now() >= deadline => {
-                    return Err(format!(
-                        "timed out waiting for the condition: kind not served: {reason}"
-                    ));
-                }
-                Ok(CheckResult::NotYet(reason)) => {
-                    let reason = format!("kind not served yet: {reason}");
-                    if begun.elapsed() >= SLOW && !std::mem::replace(&mut is_noted, true) {
-                        notes.add(format!("waiting for {}: {reason}", name_crd(self.resource)));
-                    }
-                    self.reason = Some(reason);
-                    sleep(next_pause).await;
-                    next_pause = (next_pause * 3 / 2).min(LONGEST_PAUSE);
-                }
-                Err(error) => {
-                    return Err(format!(
-                        "cannot determine whether its kind is served: {}",
-                        error.kind
-                    ));
-                }
-            }
-        }
-    }
-
-    /// Reads the CRD until it is established, and then lists the resource.
-    async fn check(&mut self) -> Result<CheckResult, ApiError> {
+    /// Returns the reason why the resource is not served; `None` if it is. Reads the CRD until it is established, and
+    /// then lists the resource.
+    async fn reason_if_not_served(&mut self) -> Result<Option<String>, ApiError> {
         if !self.may_be_established {
-            let path = format!(
-                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
-                self.resource.plural, self.resource.group
-            );
-            match self.server.get(&path, "application/json").await {
-                Ok(reply) => {
-                    let crd = reply.json_or_null();
-                    if let Some(reason) = reason_if_not_established(&crd) {
-                        return Ok(CheckResult::NotYet(reason));
-                    }
-                }
-                Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => {}
-                Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => {
-                    return Ok(CheckResult::NotYet("it does not exist".to_owned()));
-                }
-                Err(error) => return Err(error),
+            let crd = read::read_crd_if_allowed(self.server, self.resource).await?;
+            let reason = crd.as_ref().and_then(reason_if_not_established);
+            if reason.is_some() {
+                return Ok(reason);
             }
             self.may_be_established = true;
         }
         let collection = format!("{}?limit=1", self.resource.path(self.namespace, None));
         match self.server.get(&collection, "application/json").await {
-            Ok(_) => Ok(CheckResult::Served),
-            Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => Ok(CheckResult::NotYet(
-                "the server returns 404 for its path".to_owned(),
-            )),
-            Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => Ok(CheckResult::Served),
+            Ok(_) => Ok(None),
+            Err(error) if error.has_status_code(StatusCode::NOT_FOUND) => {
+                Ok(Some("the server returns 404 for its path".to_owned()))
+            }
+            Err(error) if error.has_status_code(StatusCode::FORBIDDEN) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -71,14 +71,12 @@ impl Execution<'_> {
             .new
             .borrow_mut()
             .insert(object.key.group_kind.clone(), deadline);
-        let (resource, namespace) = (&object.resource, object.key.namespace.as_deref());
-        let interrupt = self.interrupt;
+        let namespace = object.key.namespace.as_deref();
         await_served(
             self.server,
-            interrupt,
-            resource,
+            self.interrupt,
+            &object.resource,
             namespace,
-            deadline,
             self.wait_notes,
         )
         .await

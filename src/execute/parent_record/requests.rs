@@ -5,13 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply, UnreachableWebhook};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::{Event, Interrupt, Sink, Subject};
 use crate::execute::WaitNotes;
-use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served};
+use crate::execute::kinds::await_served::{NotServed, await_served};
 use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::parse_answer_to_write;
 use crate::execute::members::apply_as_read::with_version_of_no_object;
@@ -228,10 +227,9 @@ impl ParentWriting<'_> {
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
-            let deadline = Instant::now() + PATIENCE;
             let resource = &manifest.resource;
             let notes = WaitNotes::default();
-            let served = await_served(self.server, self.interrupt, resource, namespace, deadline, &notes);
+            let served = await_served(self.server, self.interrupt, resource, namespace, &notes);
             match notes.work_while_reporting(Box::pin(served), sink).await {
                 Ok(()) => {}
                 Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
