@@ -9,8 +9,8 @@ use futures_util::future::LocalBoxFuture;
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::compare::status::WriteOutcome;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, Sink, WaitStatus};
-use crate::execute::kinds::NewAndChangedKinds;
-use crate::execute::kinds::await_served::NotServed;
+use crate::execute::kinds::ChangedKinds;
+use crate::execute::kinds::await_served::{NotServed, await_served};
 use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
@@ -90,7 +90,7 @@ impl Execution<'_> {
 struct Applies<'r, 'a> {
     execution: &'r Execution<'a>,
     applied: RefCell<&'r mut Applied>,
-    kinds: &'r NewAndChangedKinds,
+    kinds: &'r ChangedKinds,
     /// The recreations that have deleted an object and not yet created it, by `Apply::index`.
     begun_recreations: RefCell<BTreeMap<usize, BegunRecreation>>,
     /// The objects that others depend on.
@@ -152,7 +152,10 @@ impl<'r> Work for Applies<'r, '_> {
                 }
             }
             ApplyAction::AwaitKind(object) => {
-                ApplyAnswer::Kind(execution.note_and_await_new_kind(object, self.kinds).await)
+                let namespace = object.key.namespace.as_deref();
+                let (interrupt, notes) = (execution.interrupt, execution.wait_notes);
+                let served = await_served(execution.server, interrupt, &object.resource, namespace, notes);
+                ApplyAnswer::Kind(served.await)
             }
             ApplyAction::AwaitSchema(applies) => {
                 execution.await_new_schema_of_kind(applies, self.kinds).await;

@@ -36,7 +36,7 @@ pub use dry_run::{AfterFailure, ParentPrediction, Prediction};
 pub use former_parent::ParentAim;
 pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
 use freshness::Freshness;
-use kinds::NewAndChangedKinds;
+use kinds::ChangedKinds;
 pub use parent_record::RunOnParent;
 pub use parent_record::begin::refusal_of_run_under_way;
 pub use parent_record::repair::Repaired;
@@ -102,7 +102,7 @@ pub struct RunState<'a> {
     applied: Applied,
     /// The number of objects that the plan prunes and the run keeps. If there are any, the record is not narrowed.
     kept: usize,
-    kinds: NewAndChangedKinds,
+    kinds: ChangedKinds,
     driver: Driver<'a>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> RunState<'a> {
                 ..Applied::default()
             },
             kept: 0,
-            kinds: NewAndChangedKinds::default(),
+            kinds: ChangedKinds::default(),
             driver: execution.driver(),
         }
     }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::event::Interrupt;
 use crate::execute::Execution;
-use crate::execute::kinds::await_served::{NotServed, PATIENCE, await_served};
+use crate::execute::kinds::await_served::PATIENCE;
 use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply_as_read::Expected;
 use crate::manifest::desired::DesiredObject;
@@ -25,63 +25,24 @@ use crate::plan::{LiveMembership, is_not_yet_served};
 /// The pause before a request is sent again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The kinds whose CRDs a run creates or changes.
+/// The kinds whose CRD a run has changed.
 #[derive(Debug, Default)]
-pub struct NewAndChangedKinds {
-    /// The new kinds that the run waits for, or has waited for. Until the time of each, a 404 may mean that the server
-    /// does not serve the kind yet.
-    new: RefCell<BTreeMap<GroupKind, Instant>>,
-    /// The kinds whose CRD this run has changed.
-    changed: RefCell<BTreeMap<GroupKind, Rc<ChangedCrd>>>,
-}
+pub struct ChangedKinds(RefCell<BTreeMap<GroupKind, Rc<ChangedCrd>>>);
 
-impl NewAndChangedKinds {
+impl ChangedKinds {
     /// Records that this run has changed a CRD.
     pub fn add_changed_crd(&self, crd: ChangedCrd) {
         let kind = crd.kind.clone();
-        self.changed.borrow_mut().insert(kind, Rc::new(crd));
+        self.0.borrow_mut().insert(kind, Rc::new(crd));
     }
 
     /// Returns the CRD of the kind, if this run has changed it.
     pub fn changed_crd(&self, kind: &GroupKind) -> Option<Rc<ChangedCrd>> {
-        self.changed.borrow().get(kind).cloned()
-    }
-
-    /// Returns whether this is the error of an apply that was sent before the server served the new kind of this
-    /// object.
-    fn is_too_early(&self, object: &DesiredObject, error: &ApiError) -> bool {
-        let new_kinds = self.new.borrow();
-        let deadline = new_kinds.get(&object.key.group_kind);
-        is_not_yet_served(object)
-            && error.has_status_code(StatusCode::NOT_FOUND)
-            && !error.is_missing_object()
-            && deadline.is_some_and(|deadline| Instant::now() < *deadline)
+        self.0.borrow().get(kind).cloned()
     }
 }
 
 impl Execution<'_> {
-    /// Waits until the server serves the kind of this object, whose CRD the run has created.
-    pub async fn note_and_await_new_kind(
-        &self,
-        object: &DesiredObject,
-        kinds: &NewAndChangedKinds,
-    ) -> Result<(), NotServed> {
-        let deadline = Instant::now() + PATIENCE;
-        kinds
-            .new
-            .borrow_mut()
-            .insert(object.key.group_kind.clone(), deadline);
-        let namespace = object.key.namespace.as_deref();
-        await_served(
-            self.server,
-            self.interrupt,
-            &object.resource,
-            namespace,
-            self.wait_notes,
-        )
-        .await
-    }
-
     /// Applies a member. Applies it again as long as the server does not serve its new kind, or validates by the former
     /// schema of its changed CRD.
     pub async fn apply_until_served_with_new_schema(
@@ -89,9 +50,10 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
         expected: &Expected,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> Result<Reply, ApiError> {
         let changed_crd = kinds.changed_crd(&object.key.group_kind);
+        let begun = Instant::now();
         let mut was_created = false;
         let mut expected = expected.clone();
         loop {
@@ -112,7 +74,7 @@ impl Execution<'_> {
                 }
             }
             let has_to_apply_again = match (&answer, &changed_crd) {
-                (Err(error), _) if kinds.is_too_early(object, error) => true,
+                (Err(error), _) if is_too_early(object, error) => begun.elapsed() < PATIENCE,
                 (answer, Some(crd)) => {
                     crd.has_to_apply_again(object, answer, &self.writing.field_manager)
                         && self.has_changed_spec(object, crd).await
@@ -125,6 +87,11 @@ impl Execution<'_> {
             pause_until_stopped(self.interrupt).await;
         }
     }
+}
+
+/// Returns whether this is the error of an apply that was sent before the server served the new kind of this object.
+fn is_too_early(object: &DesiredObject, error: &ApiError) -> bool {
+    is_not_yet_served(object) && error.has_status_code(StatusCode::NOT_FOUND) && !error.is_missing_object()
 }
 
 /// Sleeps before a request is sent again; a stop of the run ends the pause.

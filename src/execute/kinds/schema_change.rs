@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::compare::changes::{CrdVersion, SchemaFieldSet};
 use crate::execute::Execution;
-use crate::execute::kinds::NewAndChangedKinds;
+use crate::execute::kinds::ChangedKinds;
 use crate::execute::kinds::await_served::PATIENCE;
 use crate::execute::kinds::pause_until_stopped;
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
@@ -168,7 +168,7 @@ impl Execution<'_> {
     }
 
     /// Waits until the server uses the new schema for these objects of one kind, if the run has changed the CRD.
-    pub async fn await_new_schema_of_kind(&self, applies: &[&Apply], kinds: &NewAndChangedKinds) {
+    pub async fn await_new_schema_of_kind(&self, applies: &[&Apply], kinds: &ChangedKinds) {
         for apply in applies {
             let object = &self.desired.members[apply.index];
             let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind) else {

@@ -8,7 +8,7 @@ use crate::cluster::apiserver::{ApiError, Reply, UnreachableWebhook};
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
-use crate::execute::kinds::NewAndChangedKinds;
+use crate::execute::kinds::ChangedKinds;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_read::{
     self, AppliedAs, Expected, Unapplied, with_version_of_no_object,
@@ -41,7 +41,7 @@ impl Execution<'_> {
         &self,
         apply: &Apply,
         begun: Option<BegunRecreation>,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> MemberReply {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(
@@ -86,7 +86,7 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> MemberReply {
         if !self.waits_to_recreate_terminating(object) {
             return failed_reply(subject, self.terminating_error(object));
@@ -102,7 +102,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         live_membership: &LiveMembership,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> MemberReply {
         if matches!(live_membership, LiveMembership::OfAnotherSet { .. })
             && let Some(error) = self.predict_label_error(object).await
@@ -147,7 +147,7 @@ impl Execution<'_> {
         subject: Subject,
         planned_membership: &LiveMembership,
         applied: &AppliedAs,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> MemberReply {
         let AppliedAs {
             reply: answer,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
-use crate::execute::kinds::NewAndChangedKinds;
+use crate::execute::kinds::ChangedKinds;
 use crate::execute::members::apply::ATTEMPTS;
 use crate::execute::members::exported_fields;
 use crate::execute::members::send_apply::is_version_conflict;
@@ -137,7 +137,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         planned: &LiveMembership,
         mut expected: Expected,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> Result<AppliedAs, Unapplied> {
         let mut membership = planned.clone();
         let mut earlier_attempts = EarlierAttempts::NoEffect;

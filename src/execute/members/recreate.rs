@@ -21,7 +21,7 @@ use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Claims, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, DeletePurpose, JUDGEMENTS};
-use crate::execute::kinds::NewAndChangedKinds;
+use crate::execute::kinds::ChangedKinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed_reply};
 use crate::execute::members::apply_as_read::Expected;
 use crate::execute::members::conflict::failed_apply_message;
@@ -133,7 +133,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         update_error: &ApiError,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> MemberReply {
         let refused = failed_apply_message(self.server, object, update_error).await;
         let reason = refused.text.clone();
@@ -163,7 +163,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         begun: BegunRecreation,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> MemberReply {
         let mut reply = self
             .wait_until_gone_and_create(object, subject, Some(&begun.uid), kinds)
@@ -356,7 +356,7 @@ impl Execution<'_> {
         object: &DesiredObject,
         subject: Subject,
         deleted_uid: Option<&str>,
-        kinds: &NewAndChangedKinds,
+        kinds: &ChangedKinds,
     ) -> MemberReply {
         if let Err(message) = self.wait_until_gone_before_recreation(object, deleted_uid).await {
             return failed_reply(subject, message);
