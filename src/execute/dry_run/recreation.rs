@@ -49,13 +49,13 @@ impl Execution<'_> {
         if let Some(denial) = self.find_denial_of_deletion(&old.live).await {
             let reason = format!("{CANNOT_BE_DELETED}{}", denial.kind);
             return Err(
-                NotRecreated::from_delete_error(object, reason).into_refused_update_message(refusal_message)
+                NotRecreated::from_failed_request(reason).into_refused_update_message(refusal_message)
             );
         }
         let live = read::read_object(self.server, &object.resource, &object.key)
             .await
-            .map_err(|read_error| {
-                NotRecreated::from_read_error(object, &read_error)
+            .map_err(|error| {
+                NotRecreated::from_failed_request(error.kind.to_string())
                     .into_refused_update_message(refusal_message)
             })?;
         Ok(self.predict_recreated(object, subject, live, reason).await)

@@ -1,12 +1,8 @@
 //! The reasons why the run does not recreate an object that the user chose to recreate, with their hints.
 
-use crate::cluster::apiserver::{ApiError, Status, UnreachableWebhook};
-use crate::manifest::desired::DesiredObject;
-use crate::model::identity::GroupKind;
+use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::model::message::Message;
 use crate::plan::RecreationObstacle;
-
-const HINT_TO_KEEP: &str = "keep the old value, or give the object another name";
 
 /// The reason why an object is not recreated, and its hint. The run has deleted neither the object nor anything that it
 /// owns.
@@ -43,56 +39,21 @@ impl NotRecreated {
         }
     }
 
-    /// Returns the reason if a dry run of the creation failed.
-    pub fn from_creation_dry_run_error(object: &DesiredObject, error: &ApiError) -> Self {
-        let reason = format!("a dry run of its creation failed: {}", error.kind);
-        if let Some(webhook) = UnreachableWebhook::from_error(error) {
-            return Self::until_webhook_answers(webhook, reason);
-        }
-        Self::for_failed_request(object, "create", reason, |reason| Self {
-            hint: HINT_TO_KEEP.to_owned(),
-            ..Self::in_this_run(reason)
-        })
-    }
-
-    /// Returns the reason if a read failed.
-    pub fn from_read_error(object: &DesiredObject, error: &ApiError) -> Self {
-        Self::for_failed_request(object, "get", error.kind.to_string(), Self::in_this_run)
-    }
-
-    /// Returns the reason if the delete failed.
-    pub fn from_delete_error(object: &DesiredObject, reason: String) -> Self {
-        Self::for_failed_request(object, "delete", reason, Self::in_this_run)
-    }
-
-    /// Returns the reason if a request with this `verb` failed; `otherwise` creates it unless admission denied the
-    /// request or the user lacks the permission. Only the words in `reason` show that, since a delete passes on no more
-    /// than the text of its error.
-    fn for_failed_request(
-        object: &DesiredObject,
-        verb: &str,
-        reason: String,
-        otherwise: impl FnOnce(String) -> Self,
-    ) -> Self {
-        let status = Status {
-            message: reason.clone(),
-            ..Status::default()
-        };
-        let hint = if status.is_denied_by_admission() {
-            HINT_TO_KEEP.to_owned()
-        } else if status.is_denied_by_authorization() {
-            let kind = GroupKind::new(&object.resource.group, &object.resource.plural);
-            let namespace = object.key.namespace.as_ref();
-            let place = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-            format!(
-                "ask a cluster administrator for permission to {verb} {kind}{place}, or keep the old value"
-            )
-        } else {
-            return otherwise(reason);
-        };
+    /// Creates the reason that a request failed: that does not change by itself if the user lacks a permission, or if
+    /// admission denies the request.
+    pub fn from_failed_request(reason: impl Into<String>) -> Self {
         Self {
-            hint,
+            hint: "remove the cause, or keep the old value".to_owned(),
             ..Self::in_this_run(reason)
+        }
+    }
+
+    /// Returns the reason if a dry run of the creation failed.
+    pub fn from_creation_dry_run_error(error: &ApiError) -> Self {
+        let reason = format!("a dry run of its creation failed: {}", error.kind);
+        match UnreachableWebhook::from_error(error) {
+            Some(webhook) => Self::until_webhook_answers(webhook, reason),
+            None => Self::from_failed_request(reason),
         }
     }
 

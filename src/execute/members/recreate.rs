@@ -195,7 +195,7 @@ impl Execution<'_> {
             let old = self
                 .judge_recreation(object, uid.as_deref(), update_error)
                 .await?;
-            if self.delete_if_as_judged(object, &old).await? == DeleteEnd::Deleted {
+            if self.delete_if_as_judged(&old).await? == DeleteEnd::Deleted {
                 return Ok(old);
             }
             uid = Some(old.live.uid);
@@ -217,7 +217,7 @@ impl Execution<'_> {
         }
         match self.server.send(self.creation_dry_run_request(object)).await {
             Err(exists) if is_already_exists(&exists) => {}
-            Err(invalid) => return Err(NotRecreated::from_creation_dry_run_error(object, &invalid)),
+            Err(invalid) => return Err(NotRecreated::from_creation_dry_run_error(&invalid)),
             Ok(_) => return Err(NotRecreated::in_this_run("it no longer exists")),
         }
         if let Some(obstacle) = RecreationObstacle::from_manifest(object) {
@@ -225,7 +225,7 @@ impl Execution<'_> {
         }
         let found = read::read_object(self.server, &object.resource, &object.key)
             .await
-            .map_err(|read_error| NotRecreated::from_read_error(object, &read_error))?;
+            .map_err(|error| NotRecreated::from_failed_request(error.kind.to_string()))?;
         let gone = NotRecreated::in_this_run("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
@@ -305,11 +305,7 @@ impl Execution<'_> {
     }
 
     /// Deletes the object if it is as it was judged, and also what it owns, unless the new object adopts that.
-    async fn delete_if_as_judged(
-        &self,
-        object: &DesiredObject,
-        old: &ObjectToRecreate,
-    ) -> Result<DeleteEnd, NotRecreated> {
+    async fn delete_if_as_judged(&self, old: &ObjectToRecreate) -> Result<DeleteEnd, NotRecreated> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::in_this_run(self.interrupt.cause().reason()));
         }
@@ -343,7 +339,7 @@ impl Execution<'_> {
         };
         match (outcome.action, outcome.error) {
             (Action::Recreated, _) => Ok(DeleteEnd::Deleted),
-            (_, Some(error)) => Err(NotRecreated::from_delete_error(object, error.text)),
+            (_, Some(error)) => Err(NotRecreated::from_failed_request(error.text)),
             (_, None) => Err(NotRecreated::in_this_run(outcome.reason)),
         }
     }

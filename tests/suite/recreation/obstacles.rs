@@ -260,10 +260,10 @@ fn a_missing_permission_is_named() {
         let files = Files::new().with("objects.yaml", &objects_file(from_ref(&new)));
         let program = Program::with_kubeconfig(&someone.kubeconfig);
         let run = set.command(program, &files).run().expect(1);
-        let hint = format!(
-            "hint: ask a cluster administrator for permission to {missing} configmaps in namespace {home}"
-        );
-        assert!(run.stderr.contains(&hint), "{}", run.stderr);
+        let denied = format!("cannot {missing} resource \"configmaps\"");
+        assert!(run.stderr.contains(&denied), "{}", run.stderr);
+        let hint = "hint: remove the cause, or keep the old value";
+        assert!(run.stderr.contains(hint), "{}", run.stderr);
         assert!(
             !run.stderr.contains("run the same command again"),
             "{}",
