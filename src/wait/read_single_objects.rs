@@ -3,22 +3,16 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde_json::Value;
 
 use super::follow::Follow;
 use super::{Lookup, ObservedStatus, Target};
 use crate::compare::status::OthersOfKind;
-use crate::model::applyset::PART_OF_LABEL;
 use crate::read::{self, ListTarget, Selector, WHOLE_OBJECTS};
 
 impl Follow<'_> {
-    /// Reads one object by its name. `others` says whether other objects of its kind have a status. An object without
-    /// the set's label counts as absent if only its label leads to it, as in a list.
+    /// Reads one object by its name. `others` says whether other objects of its kind have a status.
     pub(super) async fn read_object(&self, target: &Target, others: OthersOfKind) -> ObservedStatus {
         match read::read_object(self.server, &target.resource, &target.key).await {
-            Ok(Some(object)) if target.lookup == Lookup::Label && !self.is_member(&object) => {
-                ObservedStatus::Absent
-            }
             Ok(Some(object)) => self.judge_object(&object, target, others),
             Ok(None) => ObservedStatus::Absent,
             Err(error)
@@ -45,9 +39,5 @@ impl Follow<'_> {
             Ok(found) => found.into_iter().next().unwrap_or(ObservedStatus::Absent),
             Err(error) => ObservedStatus::Unread(error.to_string()),
         }
-    }
-
-    fn is_member(&self, object: &Value) -> bool {
-        object["metadata"]["labels"][PART_OF_LABEL] == self.id.as_str()
     }
 }
