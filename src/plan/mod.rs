@@ -76,7 +76,7 @@ pub use parent_disposition::{ParentDisposition, decide_parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge_parent, judge_parent_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
-pub use preconditions::{Precondition, Preconditions, Seen};
+pub use preconditions::{Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::StateAfterWait;

@@ -19,7 +19,7 @@ use crate::execute::members::send_apply::is_version_conflict;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Unowned};
+use crate::plan::{Apply, LiveMembership, Refusal, Unowned};
 
 pub use crate::execute::members::reply::{MemberReply, failed_reply, parse_answer_to_write};
 
@@ -160,9 +160,6 @@ impl Execution<'_> {
             LiveMembership::Member { .. } => planned_membership,
             judged => judged,
         };
-        let precondition = self.plan.preconditions.for_object(&object.key);
-        let was_created_by_others =
-            precondition == Precondition::Absent && !self.reply_shows_creation(answer, live_membership);
         let mut reply = self.reply_to_successful_apply(object, answer, subject, live_membership);
         if let Some(changed_crd) = kinds.changed_crd(&object.key.group_kind)
             && changed_crd.reply_shows_former_schema(object, answer, &self.writing.field_manager)
@@ -179,11 +176,6 @@ impl Execution<'_> {
         {
             self.correct_outcome_by_former_membership(object, applied, &mut reply)
                 .await;
-        }
-        if was_created_by_others {
-            reply
-                .warnings
-                .push("already exists: created during the run".to_owned());
         }
         reply
     }
