@@ -11,7 +11,9 @@ use crate::compare::diff;
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::compare::prediction::PredictedApply;
 use crate::execute::Execution;
-use crate::execute::unusable_versions::is_refusal_of_unusable_version;
+use crate::execute::unusable_versions::{
+    is_refusal_of_unusable_version, managed_fields_without_unusable_versions,
+};
 use crate::manifest::desired::DesiredObject;
 use crate::plan::LiveMembership;
 use crate::read::{self, WHOLE_OBJECTS};
@@ -120,10 +122,9 @@ impl Execution<'_> {
         }
         let mut migrated = live.clone()?;
         if is_of_version {
-            migrated["metadata"]["managedFields"] = self
-                .managed_fields_in_usable_versions(object, &migrated["metadata"])
-                .await
-                .ok()??;
+            let (metadata, resource) = (&migrated["metadata"], &object.resource);
+            let entries = managed_fields_without_unusable_versions(self.server, metadata, resource);
+            migrated["metadata"]["managedFields"] = entries.await.ok()??;
         } else {
             ownership::migrated_managed_fields(
                 &migrated["metadata"],

@@ -74,7 +74,9 @@ impl Execution<'_> {
             }
             let mut metadata = metadata.clone();
             // If a version cannot hold the object, the server would drop all managed fields at this write.
-            if let Some(entries) = self.managed_fields_in_usable_versions(object, &metadata).await? {
+            if let Some(entries) =
+                managed_fields_without_unusable_versions(self.server, &metadata, &object.resource).await?
+            {
                 metadata["managedFields"] = entries;
             }
             let patch =
@@ -144,7 +146,8 @@ impl Execution<'_> {
         let is_expected =
             |live: &Value| self.may_still_write_live_object(live, live_membership, lock.as_ref());
         let to_patch = async |metadata: &Value| {
-            let entries = self.managed_fields_in_usable_versions(object, metadata).await?;
+            let entries =
+                managed_fields_without_unusable_versions(self.server, metadata, &object.resource).await?;
             Ok(entries.map(|entries| ownership::patch_to_replace_managed_fields(&entries, metadata)))
         };
         let written = self.patch_live_metadata(object, is_expected, to_patch).await?;
@@ -170,16 +173,6 @@ impl Execution<'_> {
                 LiveMembership::OfAnotherSet { .. } => true,
                 LiveMembership::Terminating => false,
             }
-    }
-
-    /// Returns the managed fields in `metadata`. Where an entry names a version that may not hold the object, it gets
-    /// the version of the resource. `None` if no entry has to change.
-    pub async fn managed_fields_in_usable_versions(
-        &self,
-        object: &DesiredObject,
-        metadata: &Value,
-    ) -> Result<Option<Value>, ApiError> {
-        managed_fields_without_unusable_versions(self.server, metadata, &object.resource).await
     }
 
     /// Sends the patch that `to_patch` makes of the metadata of a live object, if the object `is_expected`. Returns the
