@@ -21,7 +21,7 @@ use crate::model::message::Message;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Refusal, Unowned};
 
-pub use crate::execute::members::reply::{MemberReply, failed_reply, parse_answer_to_write};
+pub use crate::execute::members::reply::{MemberReply, failed_reply};
 
 /// Error for an object that has changed since a saved plan was made.
 pub const OVERTAKEN: &str = "not applied: it changed since the plan";

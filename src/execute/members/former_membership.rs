@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, encode_query};
 use crate::event::Action;
 use crate::execute::Execution;
-use crate::execute::members::apply::{MemberReply, parse_answer_to_write};
+use crate::execute::members::apply::MemberReply;
 use crate::execute::members::apply_as_read::{AppliedAs, Expected};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, Risk};
+use crate::plan::{LiveMembership, Risk, Seen};
 use crate::read::METADATA_LIST;
 
 const HINT: &str = "run the same command again";
@@ -51,11 +51,8 @@ impl Execution<'_> {
             LiveMembership::Member { .. } if is_judged => return,
             LiveMembership::NotAMember if is_judged => Ok(FormerMembership::NoSet),
             LiveMembership::Member { .. } | LiveMembership::NotAMember => {
-                let Ok(written) = parse_answer_to_write(&applied.reply) else {
-                    return;
-                };
-                let (uid, version) = (written.metadata.uid, written.metadata.resource_version);
-                self.read_former_membership(object, &uid, &version).await
+                let written = Seen::from_uid_and_version(&applied.reply.json_or_null());
+                self.read_former_membership(object, &written).await
             }
         };
         let error = match before {
@@ -73,8 +70,7 @@ impl Execution<'_> {
         reply.outcome.error = Some(error.into());
     }
 
-    /// Reads to which set the object with this UID belonged right before it was written. `written_version` is its
-    /// resourceVersion after the write.
+    /// Reads to which set an object belonged right before it was `written`.
     ///
     /// # Errors
     ///
@@ -82,12 +78,11 @@ impl Execution<'_> {
     async fn read_former_membership(
         &self,
         object: &DesiredObject,
-        uid: &str,
-        written_version: &str,
+        written: &Seen,
     ) -> Result<FormerMembership, ApiError> {
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
-        let Some(version_before) = version_before(written_version) else {
-            let reason = format!("resourceVersion {written_version:?} is not a number");
+        let Some(version_before) = version_before(&written.resource_version) else {
+            let reason = format!("resourceVersion {:?} is not a number", written.resource_version);
             return Err(ApiError::for_invalid_answer(collection, reason));
         };
         let path = format!(
@@ -107,7 +102,7 @@ impl Execution<'_> {
             _ => return Err(ApiError::for_invalid_answer(path, "it is not a list")),
         };
         let mut found = items.iter().map(|item| &item["metadata"]);
-        let Some(metadata) = found.find(|metadata| metadata["uid"] == *uid) else {
+        let Some(metadata) = found.find(|metadata| metadata["uid"] == *written.uid) else {
             return Ok(FormerMembership::Absent);
         };
         Ok(match metadata["labels"][PART_OF_LABEL].as_str() {

@@ -1,6 +1,4 @@
-//! The reply to the write of one member, and the metadata in the server's answer.
-
-use serde::Deserialize;
+//! The reply to the write of one member.
 
 use crate::cluster::apiserver::{Reply, UnreachableWebhook};
 use crate::event::{Action, ObjectOutcome, Subject};
@@ -9,8 +7,7 @@ use crate::execute::label_in_answer::label_error;
 use crate::execute::members::apply::TERMINATING;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::PART_OF_LABEL;
-use crate::model::applyset::parent::Pairs;
+use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::plan::LiveMembership;
 
@@ -26,27 +23,6 @@ pub struct MemberReply {
     pub begun_recreation: Option<BegunRecreation>,
 }
 
-/// The metadata in the answer to a write.
-#[derive(Debug, Deserialize)]
-pub struct AnswerToWrite {
-    pub metadata: WrittenMetadata,
-}
-
-/// The fields of `metadata` that `AnswerToWrite` holds.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WrittenMetadata {
-    pub name: String,
-    #[serde(default)]
-    pub namespace: Option<String>,
-    pub uid: String,
-    pub resource_version: String,
-    #[serde(default)]
-    pub deletion_timestamp: Option<String>,
-    #[serde(default)]
-    pub labels: Pairs,
-}
-
 impl Execution<'_> {
     /// Judges what a successful apply did, by its answer: whether it created or changed the object, and whether the
     /// object is a member now.
@@ -57,13 +33,10 @@ impl Execution<'_> {
         mut subject: Subject,
         live_membership: &LiveMembership,
     ) -> MemberReply {
-        let written = match parse_answer_to_write(answer) {
-            Ok(written) => written.metadata,
-            Err(error) => return failed_reply(subject, error.to_string()),
-        };
-        if written.name != subject.name || written.namespace != subject.namespace {
+        let written = Live::from_object(&answer.json_or_null(), &object.resource);
+        let Some(written) = written.filter(|written| written.key == object.key) else {
             return failed_reply(subject, ANSWER_OF_ANOTHER_OBJECT.to_owned());
-        }
+        };
         let known_version = match live_membership {
             LiveMembership::Member { resource_version, .. } => Some(resource_version),
             LiveMembership::NotAMember
@@ -84,11 +57,9 @@ impl Execution<'_> {
             webhook: None,
             begun_recreation: None,
         };
-        let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
-        let error = if written.deletion_timestamp.is_some() {
-            Some(TERMINATING.into())
-        } else {
-            label_error(object.part_of().as_deref(), label)
+        let error = match written.presence {
+            Presence::Terminating => Some(TERMINATING.into()),
+            Presence::Present => label_error(object.part_of().as_deref(), written.part_of.as_deref()),
         };
         if let Some(error) = error {
             reply.outcome.action = Action::Failed;
@@ -96,11 +67,6 @@ impl Execution<'_> {
         }
         reply
     }
-}
-
-/// Parses the metadata in the answer to a write.
-pub fn parse_answer_to_write(reply: &Reply) -> Result<AnswerToWrite, serde_json::Error> {
-    reply.json()
 }
 
 /// Returns a reply with this outcome alone.

@@ -12,7 +12,6 @@ use crate::event::{Event, Interrupt, Sink, Subject};
 use crate::execute::WaitNotes;
 use crate::execute::kinds::await_served::{NotServed, await_served};
 use crate::execute::label_in_answer::changed_key;
-use crate::execute::members::apply::parse_answer_to_write;
 use crate::execute::members::apply_as_read::with_version_of_no_object;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::DesiredObject;
@@ -258,7 +257,7 @@ impl ParentWriting<'_> {
             }
             _ => return Ok(Written::Overtaken),
         };
-        let created = parse_answer_to_write(&reply)?.metadata;
+        let (created, _) = parse_parent_answer(&reply, &self.set.parent, self.server.now())?;
         self.write_annotations((&created.uid, &created.resource_version), new_annotations, sink)
             .await
     }
