@@ -13,10 +13,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep};
 
 use super::tracker::has_arrived;
-use super::{Goal, Lookup, ObservedStatus, Target};
-use crate::cluster::apiserver::ApiServer;
-use crate::compare::status::{self, OthersOfKind, StatusRules, Surroundings};
-use crate::model::applyset::ApplySetId;
+use super::{Goal, Lookup, ObservedStatus, Target, Waiting};
+use crate::compare::status::{self, OthersOfKind, Surroundings};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Resource;
 use crate::read::{self, ListError, ListTargets, Selector, WHOLE_OBJECTS};
@@ -78,10 +76,7 @@ pub(super) fn group_targets(targets: &[Target]) -> Vec<Group> {
 
 /// Everything that followers share.
 pub(super) struct Follow<'a> {
-    pub(super) server: &'a ApiServer,
-    pub(super) id: &'a ApplySetId,
-    pub(super) rules: &'a StatusRules,
-    pub(super) concurrency: usize,
+    pub(super) waiting: &'a Waiting<'a>,
     /// Gets the observed statuses, each with the index of its target.
     pub(super) observations: UnboundedSender<(usize, ObservedStatus)>,
 }
@@ -151,20 +146,24 @@ impl Follow<'_> {
                 .filter_map(|followed| followed.target.key.namespace.clone())
                 .collect(),
         };
-        let selector = Selector::for_members(self.id, WHOLE_OBJECTS);
-        let listed =
-            read::list_collections(self.server, &places, &selector, self.concurrency, |object, _| {
-                let has_status = status::has_status(object);
-                group.has_status.set(group.has_status.get() || has_status);
-                let position = group.find_position(object)?;
-                let target = &group.followed[position].target;
-                // The status of an object that has none depends on whether others of its kind have one (`OthersOfKind`).
-                // That is known only after the list, so the object is judged for both cases.
-                let if_silent = self.judge_object(object, target, OthersOfKind::Silent);
-                let if_reporting =
-                    (!has_status).then(|| self.judge_object(object, target, OthersOfKind::Report));
-                Some((position, if_silent, if_reporting))
-            });
+        let Waiting {
+            server,
+            id,
+            concurrency,
+            ..
+        } = *self.waiting;
+        let selector = Selector::for_members(id, WHOLE_OBJECTS);
+        let listed = read::list_collections(server, &places, &selector, concurrency, |object, _| {
+            let has_status = status::has_status(object);
+            group.has_status.set(group.has_status.get() || has_status);
+            let position = group.find_position(object)?;
+            let target = &group.followed[position].target;
+            // The status of an object that has none depends on whether others of its kind have one (`OthersOfKind`).
+            // That is known only after the list, so the object is judged for both cases.
+            let if_silent = self.judge_object(object, target, OthersOfKind::Silent);
+            let if_reporting = (!has_status).then(|| self.judge_object(object, target, OthersOfKind::Report));
+            Some((position, if_silent, if_reporting))
+        });
         let listed = listed.await.map_err(|(_, error)| error)?.into_iter();
         let statuses = listed.map(|(position, if_silent, if_reporting)| {
             let if_reporting = if_reporting.filter(|_| group.has_status.get());
@@ -182,9 +181,12 @@ impl Follow<'_> {
         let around = Surroundings {
             others,
             subresource: target.resource.status,
-            now: self.server.now(),
+            now: self.waiting.server.now(),
         };
-        ObservedStatus::from_object(object, self.rules.judge(object, &target.key.group_kind, around))
+        ObservedStatus::from_object(
+            object,
+            self.waiting.rules.judge(object, &target.key.group_kind, around),
+        )
     }
 
     fn report(&self, followed: &mut Followed, status: ObservedStatus) {

@@ -289,10 +289,7 @@ impl Waiting<'_> {
         let (observations, mut observed) = mpsc::unbounded_channel();
         let groups = follow::group_targets(tracker.targets());
         let follow = follow::Follow {
-            server: self.server,
-            id: self.id,
-            rules: self.rules,
-            concurrency: self.concurrency,
+            waiting: self,
             observations,
         };
         let followed = groups.into_iter().map(|group| follow.follow_group(group));

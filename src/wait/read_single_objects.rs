@@ -12,7 +12,7 @@ use crate::read::{self, ListTarget, Selector, WHOLE_OBJECTS};
 impl Follow<'_> {
     /// Reads one object by its name. `others` says whether other objects of its kind have a status.
     pub(super) async fn read_object(&self, target: &Target, others: OthersOfKind) -> ObservedStatus {
-        match read::read_object(self.server, &target.resource, &target.key).await {
+        match read::read_object(self.waiting.server, &target.resource, &target.key).await {
             Ok(Some(object)) => self.judge_object(&object, target, others),
             Ok(None) => ObservedStatus::Absent,
             Err(error)
@@ -31,7 +31,7 @@ impl Follow<'_> {
             namespace: target.key.namespace.clone(),
         };
         let selector = Selector::new("", WHOLE_OBJECTS);
-        let listed = read::list_in_served_version(self.server, &place, &selector, |object, _| {
+        let listed = read::list_in_served_version(self.waiting.server, &place, &selector, |object, _| {
             let is_target = object["metadata"]["name"] == *target.key.name;
             is_target.then(|| self.judge_object(object, target, others))
         });
