@@ -20,7 +20,6 @@ use crate::cluster::apiserver::{
 };
 use crate::event::Interrupt;
 use crate::execute::wait_notes::WaitNotes;
-use crate::model::write_settings::{DryRun, WriteSettings};
 
 /// The pause before the second attempt; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -43,17 +42,8 @@ pub struct StartingWebhooks<'a> {
 }
 
 impl<'a> StartingWebhooks<'a> {
-    /// Creates the waits of writes with these settings. A dry run starts no webhook, so it does not wait.
-    pub fn new(writing: &WriteSettings, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
-        let patience = match writing.dry_run {
-            DryRun::None => writing.webhook_patience.at_end,
-            DryRun::Client | DryRun::Server => Some(Duration::ZERO),
-        };
-        Self::with_patience(patience, interrupt, notes)
-    }
-
     /// Creates the waits of writes that wait this long for each webhook; `None` without a limit.
-    pub fn with_patience(patience: Option<Duration>, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
+    pub fn new(patience: Option<Duration>, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
         Self {
             interrupt,
             notes,
@@ -177,7 +167,7 @@ mod tests {
     async fn the_time_of_a_webhook_begins_with_its_first_refusal_unless_the_clock_stands() {
         let (interrupt, notes) = (Interrupt::default(), WaitNotes::default());
         let patience = Some(Duration::from_secs(30));
-        let webhooks = StartingWebhooks::with_patience(patience, &interrupt, &notes);
+        let webhooks = StartingWebhooks::new(patience, &interrupt, &notes);
         let [one, two] = ["one", "two"].map(|name| UnreachableWebhook::new(name.to_owned(), "EOF"));
         assert!(webhooks.start_or_continue_wait(&one));
         advance(Duration::from_secs(20)).await;

@@ -133,7 +133,8 @@ impl ParentRelease<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
-        let webhooks = StartingWebhooks::new(self.writing.writing, self.writing.interrupt, &notes);
+        let patience = self.writing.writing.webhook_patience.at_end;
+        let webhooks = StartingWebhooks::new(patience, self.writing.interrupt, &notes);
         let (mut conflicts, mut webhook_failures) = (0, 0);
         while conflicts < ATTEMPTS {
             match self.try_to_carry_out_aim(&uid, sink).await {

@@ -269,7 +269,8 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Reply, ApiError> {
         let notes = WaitNotes::default();
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
+        let patience = self.writing.webhook_patience.at_end;
+        let webhooks = StartingWebhooks::new(patience, self.interrupt, &notes);
         let server = self.server.for_lease_writes();
         let sent = Box::pin(webhooks.send(&server, request));
         notes.work_while_reporting(sent, sink).await

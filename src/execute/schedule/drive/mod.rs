@@ -157,7 +157,7 @@ impl<'a> Driver<'a> {
     pub async fn run<W: Work>(&mut self, graph: &Graph<W::Action>, work: &W, sink: &mut Sink<'_>) {
         let sink = RefCell::new(sink);
         let (answer_sender, mut answers_of_waits) = mpsc::unbounded_channel();
-        let webhooks = StartingWebhooks::with_patience(self.webhook_patience, self.interrupt, self.notes);
+        let webhooks = StartingWebhooks::new(self.webhook_patience, self.interrupt, self.notes);
         let mut progress = RunningGraph {
             work,
             graph,
