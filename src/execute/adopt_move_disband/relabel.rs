@@ -18,7 +18,7 @@ use crate::event::{Action, Event, Interrupt, ObjectOutcome, Sink, Subject};
 use crate::execute::WaitNotes;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
-use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type};
+use crate::execute::reread::{GONE_ALREADY, is_answer_about};
 use crate::execute::schedule::drive::Driver;
 use crate::execute::unusable_versions::managed_fields_without_unusable_versions;
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
@@ -28,7 +28,7 @@ use crate::model::message::Message;
 use crate::model::object::to_yaml_safe_json;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{FieldOwnership, MembershipChange, MembershipKeepReason};
-use crate::read::METADATA;
+use crate::read::{self, METADATA};
 
 /// Limit of how often an object is judged that keeps changing. It is high, because controllers write the status of busy
 /// objects several times a second.
@@ -101,8 +101,7 @@ impl LabelWriter<'_> {
                     };
                 }
             }
-            let reread = reread_in_media_type(self.server, &live.key, &live.resource, METADATA);
-            let object = match reread.await {
+            let object = match read::read_metadata(self.server, &live.resource, &live.key).await {
                 Ok(Some(object)) => object,
                 Ok(None) => return skipped_reply(subject, GONE_ALREADY),
                 Err(error) => return failed_reply(subject, error.kind.to_object_message()),
@@ -186,7 +185,7 @@ impl LabelWriter<'_> {
         let metadata = match &fields {
             FieldOwnership::Moved(entries) => json!({"managedFields": entries}),
             FieldOwnership::Kept => {
-                match reread_in_media_type(self.server, &live.key, &live.resource, METADATA).await? {
+                match read::read_metadata(self.server, &live.resource, &live.key).await? {
                     Some(mut object) if is_unchanged(&object, live) => object["metadata"].take(),
                     // The object has changed, so the precondition of the write fails, and the object is judged again.
                     Some(_) | None => return Ok(fields),

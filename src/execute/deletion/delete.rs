@@ -12,14 +12,14 @@ use crate::cluster::apiserver::{
 };
 use crate::event::{Action, ObjectOutcome, StateAfterDelete, Subject};
 use crate::execute::members::reply::{MemberReply, failed_reply, reply_from_outcome};
-use crate::execute::reread::{GONE_ALREADY, is_answer_about, reread_in_media_type};
+use crate::execute::reread::{GONE_ALREADY, is_answer_about};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{
     Judge, Judgement, KeptObjects, Preconditions, ReasonToKeep, Refusal, list_with_keep_annotations,
 };
-use crate::read::{METADATA, WHOLE_OBJECTS};
+use crate::read::{self, METADATA};
 
 /// Limit of how often an object is judged that keeps changing. After that many the delete of the object fails.
 pub const JUDGEMENTS: usize = 5;
@@ -223,7 +223,7 @@ impl DeleteContext<'_> {
     /// Reads a changed object again; `None` if it is gone. The whole object is read: metadata alone does not show which
     /// kind a CRD defines, or whether a `StatefulSet` deletes its `PersistentVolumeClaims`.
     async fn reread(&self, live: &Live) -> Result<Option<Reread>, ApiError> {
-        let object = reread_in_media_type(self.server, &live.key, &live.resource, WHOLE_OBJECTS).await?;
+        let object = read::read_object(self.server, &live.resource, &live.key).await?;
         Ok(object.and_then(|object| {
             Some(Reread {
                 live: Live::from_object(&object, &live.resource)?,

@@ -20,6 +20,7 @@ use crate::execute::kinds::ChangedKinds;
 use crate::execute::members::apply::ATTEMPTS;
 use crate::execute::members::exported_fields;
 use crate::execute::members::send_apply::is_version_conflict;
+use crate::execute::reread::reread;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
@@ -178,11 +179,8 @@ impl Execution<'_> {
                     None => return Err(Unapplied::Failed(error)),
                 };
             } else {
-                let found = read::read_metadata(self.server, &object.resource, &object.key)
-                    .await
-                    .map_err(Unapplied::Failed)?;
-                let live = found.and_then(|found| Live::from_object(&found, &object.resource));
-                let Some(live) = live else {
+                let found = reread(self.server, &object.key, &object.resource).await;
+                let Some(live) = found.map_err(Unapplied::Failed)? else {
                     (membership, expected) = (LiveMembership::NotAMember, Expected::Absent);
                     continue;
                 };

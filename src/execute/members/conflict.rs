@@ -15,7 +15,7 @@ use crate::manifest::{Position, line_of_field};
 use crate::model::message::{FieldConflict, Message};
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;
-use crate::read::WHOLE_OBJECTS;
+use crate::read;
 
 /// The longest value that is shown whole, in characters.
 const LONGEST_VALUE: usize = 60;
@@ -27,12 +27,9 @@ pub async fn failed_apply_message(server: &ApiServer, object: &DesiredObject, er
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
         return message_of_rejected_manifest::rejection_message(error, object);
     };
-    let path = object.resource.path_of(&object.key);
     // If the object cannot be read, the message names the fields without their live values.
-    let live = match server.get(&path, WHOLE_OBJECTS).await {
-        Ok(reply) => reply.json_or_null(),
-        Err(_) => Value::Null,
-    };
+    let live = read::read_object(server, &object.resource, &object.key).await;
+    let live = live.ok().flatten().unwrap_or_default();
     conflict_message(status, object, &object.object.value(), &live)
 }
 

@@ -15,7 +15,7 @@ use crate::execute::unusable_versions::{
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
-use crate::read::METADATA;
+use crate::read;
 
 /// The number of attempts to write the managed fields of an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
@@ -187,11 +187,10 @@ impl Execution<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let reply = self.server.get(&path, METADATA).await?;
-            let live = reply.json_or_null();
-            if !is_expected(&live) {
+            let live = read::read_metadata(self.server, &object.resource, &object.key).await?;
+            let Some(live) = live.filter(&is_expected) else {
                 return Ok(None);
-            }
+            };
             let Some(patch) = to_patch(&live["metadata"]).await? else {
                 return Ok(None);
             };
