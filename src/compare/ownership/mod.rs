@@ -18,8 +18,7 @@ pub use managed_fields::{
 pub(in crate::compare) use managed_fields::{apply_entry, entries, is_apply_of};
 pub use migration::{
     LastAppliedTreatment, OwnershipMigration, has_applied_string_data, has_fields_of_client_side_apply,
-    migrated_managed_fields, migrated_managed_fields_of_kind, migration_patch,
-    patch_to_replace_managed_fields, secret_migration_patch,
+    migrated_managed_fields, migrated_managed_fields_of_kind, patch_to_replace_managed_fields,
 };
 pub use owned_fields::{
     applied_api_version, manifest_applied_by, manifest_applied_by_any, manifest_of_all_managers,

@@ -16,6 +16,7 @@ use crate::execute::members::apply_as_read::{
 use crate::execute::members::conflict::failed_apply_message;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::members::send_apply::is_version_conflict;
+use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -214,7 +215,7 @@ impl Execution<'_> {
 
     /// Applies an object, and moves the fields of client-side apply to our field manager. If the plan knows of such
     /// fields, or if they prevent the apply, they move before the apply; otherwise, they move after it, and the object
-    /// is applied again. Returns the answer to the first apply that succeeded, which shows whether the object existed.
+    /// is applied again. Versions in managed fields that prevent the apply are replaced before it, too. Returns the answer to the first apply that succeeded, which shows whether the object existed.
     pub async fn apply_and_migrate_managed_fields(
         &self,
         object: &DesiredObject,
@@ -240,28 +241,28 @@ impl Execution<'_> {
             Expected::Any | Expected::Absent => None,
         };
         if has_to_migrate_first {
-            self.migrate_and_renew_lock(object, live_membership, &mut lock)
+            self.rewrite_and_renew_lock(object, live_membership, &mut lock)
                 .await?;
         }
         let reply = match self
-            .send_replacing_unusable_api_versions(object, live_membership, &mut lock)
+            .send_with_live_fields(object, live_membership, lock.as_ref())
             .await
         {
             // The object may also be invalid only because it keeps fields of its former owner. If a dry run shows that
             // it is valid without them, they are migrated.
             Err(error)
-                if self.is_resolved_by_migration(&error, live_membership)
+                if is_refusal_of_unusable_version(&error)
+                    || self.is_resolved_by_migration(&error, live_membership)
                     || (!has_to_migrate_first
                         && self
                             .predict_migration_after_refusal(object, live_membership, &mut None, &error)
                             .await
                             .is_some()) =>
             {
-                self.migrate_and_renew_lock(object, live_membership, &mut lock)
+                self.rewrite_and_renew_lock(object, live_membership, &mut lock)
                     .await?;
-                return self
-                    .send_with_live_fields(object, live_membership, lock.as_ref())
-                    .await;
+                self.send_with_live_fields(object, live_membership, lock.as_ref())
+                    .await?
             }
             reply => reply?,
         };

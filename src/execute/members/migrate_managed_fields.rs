@@ -6,12 +6,10 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
 use crate::compare::ownership::{self, LastAppliedTreatment, OwnershipMigration};
 use crate::execute::Execution;
-use crate::execute::unusable_versions::{
-    is_refusal_of_unusable_version, managed_fields_without_unusable_versions,
-};
+use crate::execute::unusable_versions::managed_fields_without_unusable_versions;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
@@ -36,32 +34,34 @@ impl Execution<'_> {
         }
     }
 
-    /// Migrates the fields of an object that is applied with this `lock`, if this run may still write it
+    /// Rewrites the managed fields of an object that is applied with this `lock`, if this run may still write it
     /// (`may_still_write_live_object`), and renews the lock.
-    pub async fn migrate_and_renew_lock(
+    pub async fn rewrite_and_renew_lock(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
+        // If the object has been replaced or has left its set, nothing is rewritten. The apply carries the version that
         // was read, so the server then refuses it, and the caller judges the object again.
-        let migrating = self.migrate_field_ownership_if_expected(object, |live| {
+        let rewriting = self.rewrite_managed_fields_if_expected(object, |live| {
             self.may_still_write_live_object(live, live_membership, lock.as_ref())
         });
-        let migrated = migrating.await?;
-        self.renew_lock(lock, migrated.as_ref());
+        let rewritten = rewriting.await?;
+        self.renew_lock(lock, rewritten.as_ref());
         Ok(())
     }
 
     /// Moves the fields of a live object that client-side apply owns to our field manager, if the live object
-    /// `is_expected`. In a Secret, fields that were applied as `stringData` move to `data`. Returns the object after
-    /// that; `None` if nothing moved.
-    pub async fn migrate_field_ownership_if_expected(
+    /// `is_expected`, and replaces the versions that cannot hold the object: because of one, the server refuses each apply, and drops
+    /// all managed fields at any other write. In a Secret, fields that were applied as `stringData` move to `data`.
+    /// Returns the object after that; `None` if nothing changed.
+    async fn rewrite_managed_fields_if_expected(
         &self,
         object: &DesiredObject,
         is_expected: impl Fn(&Value) -> bool,
     ) -> Result<Option<Value>, ApiError> {
+        let kind = &object.key.group_kind;
         let former = OwnershipMigration {
             manager: &self.writing.field_manager,
             tool: self.writing.former_manager.as_deref(),
@@ -69,19 +69,16 @@ impl Execution<'_> {
             last_applied: LastAppliedTreatment::for_tooling(&self.set.tooling),
         };
         let to_patch = async |metadata: &Value| {
-            if object.is_secret() {
-                return Ok(ownership::secret_migration_patch(metadata, &former));
+            let usable =
+                managed_fields_without_unusable_versions(self.server, metadata, &object.resource).await?;
+            let mut rewritten = metadata.clone();
+            if let Some(entries) = &usable {
+                rewritten["managedFields"] = entries.clone();
             }
-            let mut metadata = metadata.clone();
-            // If a version cannot hold the object, the server would drop all managed fields at this write.
-            if let Some(entries) =
-                managed_fields_without_unusable_versions(self.server, &metadata, &object.resource).await?
-            {
-                metadata["managedFields"] = entries;
-            }
-            let patch =
-                ownership::migration_patch(&metadata, former.manager, former.tool, former.last_applied);
-            Ok(patch)
+            let migrated = ownership::migrated_managed_fields_of_kind(kind, &rewritten, &former);
+            Ok(migrated
+                .or(usable)
+                .map(|entries| ownership::patch_to_replace_managed_fields(&entries, metadata)))
         };
         self.patch_live_metadata(object, is_expected, to_patch).await
     }
@@ -103,56 +100,13 @@ impl Execution<'_> {
         let is_as_applied =
             |live: &Value| live["metadata"]["uid"] == *uid && self.set.is_named_by_label_of(live);
         let migrated = self
-            .migrate_field_ownership_if_expected(object, is_as_applied)
+            .rewrite_managed_fields_if_expected(object, is_as_applied)
             .await?;
         let mut lock = self.seen_after_write(written);
         self.renew_lock(&mut lock, migrated.as_ref());
         self.send_with_live_fields(object, live_membership, lock.as_ref())
             .await
             .map(drop)
-    }
-
-    /// Applies the object. If the server refuses that because managed fields name a version that cannot hold it, the
-    /// entries are replaced, and the object is applied once more.
-    pub(super) async fn send_replacing_unusable_api_versions(
-        &self,
-        object: &DesiredObject,
-        live_membership: &LiveMembership,
-        lock: &mut Option<Seen>,
-    ) -> Result<Reply, ApiError> {
-        let answer = self
-            .send_with_live_fields(object, live_membership, lock.as_ref())
-            .await;
-        if !answer.as_ref().is_err_and(is_refusal_of_unusable_version) {
-            return answer;
-        }
-        self.replace_unusable_versions_and_renew_lock(object, live_membership, lock)
-            .await?;
-        // Another run may have replaced the entries first, and changed the object's version by that. Then the server
-        // refuses the apply with a conflict, and the caller judges the object again.
-        self.send_with_live_fields(object, live_membership, lock.as_ref())
-            .await
-    }
-
-    /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied, and
-    /// renews the lock. Only the object that the plan knows is written, and only if this run may still write it
-    /// (`may_still_write_live_object`).
-    async fn replace_unusable_versions_and_renew_lock(
-        &self,
-        object: &DesiredObject,
-        live_membership: &LiveMembership,
-        lock: &mut Option<Seen>,
-    ) -> Result<(), ApiError> {
-        let is_expected =
-            |live: &Value| self.may_still_write_live_object(live, live_membership, lock.as_ref());
-        let to_patch = async |metadata: &Value| {
-            let entries =
-                managed_fields_without_unusable_versions(self.server, metadata, &object.resource).await?;
-            Ok(entries.map(|entries| ownership::patch_to_replace_managed_fields(&entries, metadata)))
-        };
-        let written = self.patch_live_metadata(object, is_expected, to_patch).await?;
-        self.renew_lock(lock, written.as_ref());
-        Ok(())
     }
 
     /// Returns whether this run may write the live object: it has the UID of the lock or of the member, if one is

@@ -64,27 +64,6 @@ pub fn has_applied_string_data(metadata: &Value, manager: &str) -> bool {
         .any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
 }
 
-/// Returns a JSON patch that moves to `manager` the fields that client-side apply owns, and the fields that `former`
-/// has applied server-side; `None` if there are none. ApplySet metadata of a parent stays with its owner: if `manager`
-/// owned it, the next apply would remove it. The server accepts the patch only for the resourceVersion of `metadata`.
-pub fn migration_patch(
-    metadata: &Value,
-    manager: &str,
-    former: Option<&str>,
-    last_applied: LastAppliedTreatment,
-) -> Option<Value> {
-    let former = OwnershipMigration {
-        manager,
-        tool: former,
-        writers: &[],
-        last_applied,
-    };
-    Some(patch_to_replace_managed_fields(
-        &migrated_managed_fields(metadata, &former)?,
-        metadata,
-    ))
-}
-
 /// Returns `metadata.managedFields` of an object of this kind after the fields of the former owners have moved; `None`
 /// if nothing moves. In the entries of a Secret, the fields of `stringData` become fields of `data`.
 pub fn migrated_managed_fields_of_kind(
@@ -100,7 +79,8 @@ pub fn migrated_managed_fields_of_kind(
 }
 
 /// Returns `metadata.managedFields` after the fields of the former owners have moved; `None` if nothing
-/// moves.
+/// moves. ApplySet metadata of a parent stays with its owner: if the new manager owned it, its next apply would remove
+/// it.
 pub fn migrated_managed_fields(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
     let (moved_entries, mut other_entries): (Vec<Value>, Vec<Value>) = entries(metadata)
         .iter()
@@ -131,14 +111,6 @@ pub fn migrated_managed_fields(metadata: &Value, former: &OwnershipMigration) ->
     }
     other_entries.push(ours);
     Some(Value::Array(other_entries))
-}
-
-/// Returns the JSON patch that writes the entries of [`migrated_secret_managed_fields`]; `None` if nothing moves.
-pub fn secret_migration_patch(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
-    Some(patch_to_replace_managed_fields(
-        &migrated_secret_managed_fields(metadata, former)?,
-        metadata,
-    ))
 }
 
 /// Returns `metadata.managedFields` of a Secret as [`migrated_managed_fields`] does, and turns fields of `stringData`

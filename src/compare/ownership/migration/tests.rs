@@ -4,6 +4,33 @@ use crate::compare::ownership::CLIENT_SIDE_APPLY;
 /// The annotation as a key of a field set.
 const OWNED_LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
+/// Returns the patch that moves the fields of client-side apply, and those of `former`, to `manager`.
+fn migration_patch(
+    metadata: &Value,
+    manager: &str,
+    former: Option<&str>,
+    last_applied: LastAppliedTreatment,
+) -> Option<Value> {
+    let former = OwnershipMigration {
+        manager,
+        tool: former,
+        writers: &[],
+        last_applied,
+    };
+    Some(patch_to_replace_managed_fields(
+        &migrated_managed_fields(metadata, &former)?,
+        metadata,
+    ))
+}
+
+/// Returns the patch that moves fields of a Secret.
+fn secret_migration_patch(metadata: &Value, former: &OwnershipMigration) -> Option<Value> {
+    Some(patch_to_replace_managed_fields(
+        &migrated_secret_managed_fields(metadata, former)?,
+        metadata,
+    ))
+}
+
 #[test]
 fn client_side_ownership_moves_to_server_side_apply() {
     let metadata = json!({"resourceVersion": "5", "managedFields": [
