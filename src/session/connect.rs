@@ -24,8 +24,8 @@ use crate::settings::{self, SetReference};
 const CONNECTIONS_BEFORE_LISTS: usize = 4;
 /// The most connections that are opened for the lists of members before discovery allows to send these lists.
 const MAX_CONNECTIONS_FOR_LISTS: usize = 16;
-/// The connection in which a first apply asks about permissions while it lists.
-const CONNECTIONS_FOR_PERMISSIONS: usize = 1;
+/// The connections in which a first apply asks, while it lists, what the user may do and who the user is.
+const CONNECTIONS_ABOUT_USER: usize = 2;
 /// The time after which a note says that the program still waits for the server's first answer.
 const LONG_SILENCE: Duration = Duration::from_secs(5);
 /// The time after which a note says that the program waits for an answer of a server that has answered before. It is
@@ -188,7 +188,7 @@ pub async fn discover_and_read_manifests(
         match (set, manifests) {
             (Some(set), Ok(manifests)) => {
                 let for_lists = estimate_list_count(&manifests.applied).min(MAX_CONNECTIONS_FOR_LISTS);
-                server.open_connections_for(for_lists + CONNECTIONS_FOR_PERMISSIONS);
+                server.open_connections_for(for_lists + CONNECTIONS_ABOUT_USER);
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
                 EarlyReads::read(&server, wanted, &namespace).await
             }
@@ -220,15 +220,18 @@ pub fn open_connections_for_new_set(cluster: &Cluster, manifests: &Manifests) {
     }
 }
 
-/// Returns the number of lists that show the members with these manifests. It is an estimate: before discovery, the
-/// program does not know which kinds are namespaced, nor what the record adds.
+/// Returns the number of lists of a first apply with these manifests: those that show the members where the manifests
+/// are, and one of each kind in all namespaces. Whether the set has a parent is known too late to open connections, so
+/// a later run leaves the latter unused. It is an estimate: before discovery, the program does not know which kinds are
+/// namespaced, nor what the record adds.
 fn estimate_list_count(manifests: &[Manifest]) -> usize {
     let kinds: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.gvk).collect();
     let namespaces: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.namespace).collect();
-    match Reach::cheapest(namespaces.len()) {
+    let where_manifests_are = match Reach::cheapest(namespaces.len()) {
         Reach::Cluster => kinds.len(),
         Reach::Namespace => kinds.len() * namespaces.len(),
-    }
+    };
+    where_manifests_are + kinds.len()
 }
 
 /// Returns the result of a blocking task, or passes its panic on.
@@ -367,7 +370,8 @@ mod tests {
 
     #[tokio::test]
     async fn connections_are_open_before_requests_need_them() {
-        let before_and_for_lists = [4, 2];
+        // Two lists of ConfigMaps, and two questions about the user.
+        let before_and_for_lists = [4, 4];
         assert_eq!(connections_wanted(StatusCode::OK).await, before_and_for_lists);
         let [before, lists] = before_and_for_lists;
         assert_eq!(
