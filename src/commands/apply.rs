@@ -322,8 +322,9 @@ async fn execute_plan(
     interrupt.run_command_until_stop_at_once(work).await
 }
 
-/// Refuses a run that the user has no permission to finish.
+/// Refuses a run that the user has no permission to finish. Opens the connections for its writes in the meantime.
 async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
+    prepared.open_connections_for_writes();
     let Prepared {
         cluster,
         named,

@@ -133,6 +133,7 @@ impl Script for DeleteScript<'_> {
         run.report_new_warnings(&prepared.state.warnings);
         run.report_new_warnings(&prepared.plan.describe_ignored_dependencies_and_losses());
         prepared.plan.lift_all_refusals();
+        prepared.open_connections_for_writes();
         let Prepared {
             cluster,
             named,

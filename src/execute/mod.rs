@@ -193,9 +193,6 @@ impl Execution<'_> {
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let writes = self.plan.count_applies() + self.plan.count_prunes();
-        self.server
-            .open_connections_for(run_state.driver.estimate_concurrent_writes(writes));
         if self.parent().is_none() {
             // The parent is created after the members that it needs, such as its namespace.
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;

@@ -97,12 +97,6 @@ impl ConcurrencyLimit {
         under_way < self.max && on_server + kept_free < self.limit
     }
 
-    /// Returns how many of this number of writes will soon run at once, if the server keeps up.
-    pub(super) fn estimate_concurrent_writes(&self, writes: usize) -> usize {
-        let highest = if self.was_refused { self.limit } else { self.max };
-        estimate_concurrent_writes_at_start(writes).min(highest)
-    }
-
     /// Records an answer and its duration.
     pub(super) fn record_answer(&mut self, latency: Duration) {
         self.under_way_at_refusal = self.under_way_at_refusal.saturating_sub(1);
@@ -189,17 +183,8 @@ mod tests {
             let fastest = Some(Duration::from_millis(milliseconds));
             assert_eq!(ConcurrencyLimit::new(most, fastest).limit, start);
         }
+        assert_eq!(estimate_concurrent_writes_at_start(3), 3);
         assert_eq!(estimate_concurrent_writes_at_start(300), 32);
-    }
-
-    #[test]
-    fn connections_are_opened_for_the_writes_that_are_soon_under_way() {
-        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
-        assert_eq!(concurrency_limit.estimate_concurrent_writes(3), 3);
-        assert_eq!(concurrency_limit.estimate_concurrent_writes(300), 32);
-        assert_eq!(ConcurrencyLimit::new(4, None).estimate_concurrent_writes(300), 4);
-        concurrency_limit.record_refusal(concurrency_limit.limit);
-        assert_eq!(concurrency_limit.estimate_concurrent_writes(300), 4);
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use super::super::prompt;
 use super::Base;
 use crate::event::Interrupt;
-use crate::execute::{Execution, WaitNotes};
+use crate::execute::{Execution, WaitNotes, estimate_concurrent_writes_at_start};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::model::write_settings::WriteSettings;
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::SavedManifest;
 use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApplies, ProposedApply, Refusal};
 use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
@@ -83,6 +83,16 @@ impl Prepared {
     /// Returns the part of the plan that a prompt shows.
     pub fn outline(&self) -> PlanOutline {
         prompt::outline(&self.plan, &self.desired, &self.state.observed, &self.policy)
+    }
+
+    /// Opens connections for the writes of the plan, if it may be carried out. They are open by the time that the server
+    /// has answered which permissions are missing, and has taken the write that begins the run.
+    pub fn open_connections_for_writes(&self) {
+        if self.writing.dry_run == DryRun::None {
+            let writes = self.plan.count_applies() + self.plan.count_prunes();
+            let concurrent_writes = estimate_concurrent_writes_at_start(writes);
+            self.cluster.server.open_connections_for(concurrent_writes);
+        }
     }
 
     /// Returns the execution of the plan, which does not wait for objects.

@@ -131,11 +131,6 @@ impl<'a> Driver<'a> {
         self.webhook_patience = patience;
     }
 
-    /// Returns how many of this number of writes will soon run at once, if the server keeps up.
-    pub fn estimate_concurrent_writes(&self, writes: usize) -> usize {
-        self.limit.estimate_concurrent_writes(writes)
-    }
-
     /// Carries out `write` for each item, in any order, and passes each answer to `on_answer` as it arrives.
     pub async fn run_independent<'k, T, A: WriteAnswer>(
         &mut self,
