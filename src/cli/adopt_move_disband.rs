@@ -84,10 +84,10 @@ pub struct Adopt {
 #[derive(Debug, Args)]
 pub struct Move {
     /// Secret NAME, or RESOURCE[.VERSION][.GROUP]/NAME
-    #[arg(value_name = "SET", help_heading = ARGUMENTS)]
+    #[arg(value_name = "SET", help_heading = ARGUMENTS, display_order = 0)]
     pub set: String,
     /// The new set, created if it does not exist
-    #[arg(value_name = "NEW", help_heading = ARGUMENTS)]
+    #[arg(value_name = "NEW", help_heading = ARGUMENTS, display_order = 1)]
     pub new: String,
     /// Namespace of the new parent (default -n)
     #[arg(long, value_name = "NAMESPACE", help_heading = OBJECTS)]

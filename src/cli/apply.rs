@@ -137,10 +137,10 @@ pub struct PlanningFlags {
     /// Prune volumes, and namespaces and CRDs in use
     #[arg(long, help_heading = PRUNING)]
     pub allow_data_loss: bool,
-    /// Take fields from all managers, or only NAME,...
+    /// Take fields of all managers, or only NAME,...
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "NAME", help_heading = OWNERSHIP, default_missing_value = "true")]
     pub force_conflicts: Vec<Conflicts>,
-    /// Leave fields to others (Flux spec.ignore rules)
+    /// Leave fields to others, as Flux's spec.ignore
     #[arg(long, value_name = "FILE", help_heading = OWNERSHIP, value_hint = ValueHint::FilePath)]
     pub ignore: Vec<String>,
     /// Take objects that belong to another set
@@ -149,7 +149,7 @@ pub struct PlanningFlags {
     /// Take over a foreign set or an existing object
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
-    /// Recreate what cannot change: never, marked, KIND
+    /// Recreate if immutable: never, marked, KIND
     #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
     pub recreate: Vec<String>,
     /// Field manager of members (default applyset)

@@ -9,10 +9,10 @@ use crate::model::write_settings::DryRun;
 #[derive(Debug, Args)]
 pub struct SetArgument {
     /// Secret NAME, or RESOURCE[.VERSION][.GROUP]/NAME
-    #[arg(value_name = "SET", help_heading = ARGUMENTS, required_unless_present = "applyset")]
+    #[arg(value_name = "SET", help_heading = ARGUMENTS, display_order = 0, required_unless_present = "applyset")]
     pub set: Option<String>,
     /// The same as SET, as kubectl spells it
-    #[arg(long, value_name = "SET", help_heading = ARGUMENTS, conflicts_with = "set")]
+    #[arg(long, value_name = "SET", help_heading = ARGUMENTS, display_order = 1, conflicts_with = "set")]
     pub applyset: Option<String>,
 }
 

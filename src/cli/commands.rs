@@ -18,55 +18,90 @@ use crate::model::write_settings::Hooks;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Apply manifests, and prune objects removed from them
-    #[command(after_help = examples::APPLY)]
+    #[command(
+        after_help = examples::APPLY,
+        override_usage = "kubectl applyset apply SET -n NAMESPACE (-f FILE | -k DIR) [flags]\n       \
+                          kubectl applyset apply --plan FILE [flags]"
+    )]
     Apply(Apply),
     /// Show what apply would change and prune; exit code 1 if anything
-    #[command(after_help = examples::DIFF)]
+    #[command(
+        after_help = examples::DIFF,
+        override_usage = "kubectl applyset diff SET -n NAMESPACE (-f FILE | -k DIR) [flags]\n       \
+                          kubectl applyset diff --plan FILE [flags]"
+    )]
     Diff(Diff),
-    /// List the sets of a namespace or of the cluster
-    #[command(alias = "ls", after_help = examples::LIST)]
+    /// List the sets of a namespace or of the cluster (alias: ls)
+    #[command(
+        alias = "ls",
+        after_help = examples::LIST,
+        override_usage = "kubectl applyset list [-n NAMESPACE | -A] [flags]"
+    )]
     List(List),
-    /// Show a set: parent, record, and status of members
-    #[command(alias = "status", after_help = examples::VIEW)]
+    /// Show a set: parent, record, and status of members (alias: status)
+    #[command(
+        alias = "status",
+        after_help = examples::VIEW,
+        override_usage = "kubectl applyset view SET -n NAMESPACE [flags]"
+    )]
     View(View),
     /// Show the last runs of a set, and those under way
-    #[command(after_help = examples::HISTORY)]
+    #[command(after_help = examples::HISTORY, override_usage = "kubectl applyset history SET -n NAMESPACE [flags]")]
     History(SetArgument),
     /// Print the manifests of a set, as they were last applied
-    #[command(after_help = examples::EXPORT)]
+    #[command(after_help = examples::EXPORT, override_usage = "kubectl applyset export SET -n NAMESPACE [flags]")]
     Export(Export),
     /// Delete the members of a set in reverse order, then its parent
-    #[command(after_help = examples::DELETE)]
+    #[command(after_help = examples::DELETE, override_usage = "kubectl applyset delete SET -n NAMESPACE [flags]")]
     Delete(Delete),
     /// Forget a set, and keep its objects as they are
-    #[command(after_help = examples::DISBAND)]
+    #[command(after_help = examples::DISBAND, override_usage = "kubectl applyset disband SET -n NAMESPACE [flags]")]
     Disband(Disband),
     /// Take live objects into a set as they are
-    #[command(after_help = examples::ADOPT)]
+    #[command(
+        after_help = examples::ADOPT,
+        override_usage = "kubectl applyset adopt SET -n NAMESPACE (-f FILE | -k DIR) [flags]\n       \
+                          kubectl applyset adopt SET -n NAMESPACE -l SELECTOR [-A] [flags]\n       \
+                          kubectl applyset adopt SET -n NAMESPACE --from TOOL/NAME [flags]"
+    )]
     Adopt(Adopt),
     /// Rename or split a set; its members stay as they are
-    #[command(after_help = examples::MOVE)]
+    #[command(
+        after_help = examples::MOVE,
+        override_usage = "kubectl applyset move SET NEW -n NAMESPACE [-l LABELS | -f FILE] [flags]"
+    )]
     Move(Move),
     /// Print the permissions that applying a set needs, as RBAC manifests
-    #[command(after_help = examples::RBAC)]
+    #[command(
+        after_help = examples::RBAC,
+        override_usage = "kubectl applyset rbac SET -n NAMESPACE (-f FILE | -k DIR) [flags]"
+    )]
     Rbac(Rbac),
     /// Find inconsistent sets, and repair their records
-    #[command(after_help = examples::VERIFY)]
+    #[command(
+        after_help = examples::VERIFY,
+        override_usage = "kubectl applyset verify [SET] [-n NAMESPACE | -A] [flags]"
+    )]
     Verify(Verify),
     /// Print a shell completion script
-    #[command(after_help = examples::COMPLETION)]
+    #[command(after_help = examples::COMPLETION, override_usage = "kubectl applyset completion SHELL")]
     Completion {
         /// bash, zsh, fish, elvish or powershell
         #[arg(value_name = "SHELL", help_heading = ARGUMENTS)]
         shell: Shell,
     },
     /// Print the version
+    #[command(override_usage = "kubectl applyset version")]
     Version,
     /// Flags for the cluster, the user and TLS, which every command accepts
-    #[command(hide = true)]
+    #[command(hide = true, override_usage = "kubectl applyset COMMAND [flags]")]
     Connection,
     /// Write the manual pages into a directory
-    #[command(name = "__manual", hide = true)]
+    #[command(
+        name = "__manual",
+        hide = true,
+        override_usage = "kubectl applyset __manual DIRECTORY"
+    )]
     Manual {
         /// An existing directory
         #[arg(value_hint = ValueHint::DirPath, help_heading = ARGUMENTS)]
@@ -174,7 +209,7 @@ pub struct Rbac {
     /// ServiceAccount; by default NAMESPACE:SET
     #[arg(id = "serviceaccount", long, value_name = "NS:NAME", help_heading = SUBJECTS)]
     pub service_accounts: Vec<String>,
-    /// Recreate what cannot change: never, marked, KIND
+    /// Recreate if immutable: never, marked, KIND
     #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
     pub recreate: Vec<String>,
     /// Grant only what `diff --dry-run=client` reads
@@ -196,10 +231,10 @@ pub struct Rbac {
 )]
 pub struct Verify {
     /// One set (default: all sets of the namespace)
-    #[arg(value_name = "SET", help_heading = ARGUMENTS, conflicts_with = "all_namespaces")]
+    #[arg(value_name = "SET", help_heading = ARGUMENTS, display_order = 0, conflicts_with = "all_namespaces")]
     pub set: Option<String>,
     /// The same as SET, as kubectl spells it
-    #[arg(long, value_name = "SET", help_heading = ARGUMENTS, conflicts_with_all = ["set", "all_namespaces"])]
+    #[arg(long, value_name = "SET", help_heading = ARGUMENTS, display_order = 1, conflicts_with_all = ["set", "all_namespaces"])]
     pub applyset: Option<String>,
     /// Field manager of members (default applyset)
     #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]

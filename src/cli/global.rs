@@ -12,10 +12,7 @@ use crate::report::Format;
 /// Flags that all commands share.
 #[derive(Debug, Args)]
 pub struct GlobalFlags {
-    /// Namespace of the set and of manifests
-    #[arg(short, long, global = true, help_heading = CONNECTION, value_name = "NAMESPACE")]
-    pub namespace: Option<String>,
-    /// json, yaml, kyaml or name
+    /// json, yaml, kyaml, name; some: wide, markdown
     #[arg(short, long, global = true, help_heading = OUTPUT, value_name = "FORMAT")]
     pub output: Option<Format>,
     /// Print phases and reasons
@@ -44,6 +41,10 @@ pub struct GlobalFlags {
     /// Maximum concurrent requests (default 64)
     #[arg(long, global = true, help_heading = RUNNING, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
+    /// Namespace of the set and of manifests
+    #[arg(short, long, global = true, help_heading = CONNECTION, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+
     /// The connection to the cluster.
     #[command(flatten, next_help_heading = CONNECTION)]
     pub connection: ConnectionFlags,
@@ -64,7 +65,7 @@ pub struct ConnectionFlags {
     /// The flags that need no reading.
     #[command(flatten)]
     pub options: ConnectionOptions,
-    /// Skip TLS certificate verification (insecure)
+    /// Do not verify TLS certificates (insecure)
     #[arg(long, global = true)]
     pub insecure_skip_tls_verify: bool,
     /// Time limit for one request (default 75s)

@@ -1,7 +1,7 @@
 //! The command line: flags, their names and their help.
 //!
-//! clap takes the doc comments of flags as their help texts, and `help` lays the pages out. `settings` turns the flags
-//! into values for the later stages.
+//! clap takes the doc comments of flags as their help texts, and lays the pages out with the templates in `help`.
+//! `settings` turns the flags into values for the later stages.
 
 mod adopt_move_disband;
 mod apply;

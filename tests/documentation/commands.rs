@@ -59,13 +59,6 @@ fn reference(program: &Command) -> String {
 
 fn section(command: &Command) -> String {
     let mut section = format!("\n## {}\n\n{}.\n", command.get_name(), about(command));
-    let aliases: Vec<String> = command
-        .get_all_aliases()
-        .map(|alias| format!("`{alias}`"))
-        .collect();
-    if !aliases.is_empty() {
-        let _ = write!(section, "\nAlias: {}\n", aliases.join(", "));
-    }
     let _ = write!(section, "\n```text\n{}\n```\n", usage(command.get_name()));
     let own = command
         .get_arguments()

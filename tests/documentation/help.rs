@@ -100,12 +100,11 @@ fn run(shell: &mut Shell, command: &str) {
     assert!(is_right, "$ {command}\n{printed}exit code {code}");
 }
 
-/// The commands on the front page, which are in groups.
+/// The commands on the front page.
 fn commands(help: &str) -> BTreeSet<&str> {
-    let groups = help.lines().skip_while(|line| *line != "Start:");
-    let names = groups.filter_map(|line| line.strip_prefix("  "));
-    names
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "version")
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    lines
+        .map_while(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .filter(|name| !["version", "help"].contains(name))
         .collect()
 }

@@ -11,7 +11,7 @@ pub struct ConnectionOptions {
     /// Kubeconfig (default ~/.kube/config)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kubeconfig: Option<PathBuf>,
-    /// File whose credential plugin policy is used
+    /// Kuberc file with credential plugin policy
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kuberc: Option<PathBuf>,
     /// Context of the kubeconfig
