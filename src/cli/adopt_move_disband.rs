@@ -1,8 +1,8 @@
 //! The flags of the commands that only change membership: `disband`, `adopt` and `move`.
 
-use clap::{ArgGroup, Args, ValueHint};
+use clap::{ArgGroup, Args};
 
-use super::arguments::{SetArgument, WriteFlags};
+use super::arguments::{ManifestFlags, SetArgument, WriteFlags};
 use super::help::{ARGUMENTS, OBJECTS, OWNERSHIP, RUNNING};
 
 /// `disband`
@@ -24,6 +24,7 @@ pub struct Disband {
 
 /// `adopt`
 #[derive(Debug, Args)]
+#[command(mut_arg("filename", |filename| filename.help("Objects in manifests: file, directory, URL or -")))]
 #[command(group(ArgGroup::new("choice").required(true).args(["filename", "kustomize", "selector", "from"])))]
 #[expect(
     clippy::struct_excessive_bools,
@@ -33,15 +34,9 @@ pub struct Adopt {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// Objects in manifests: file, directory, URL or -
-    #[arg(short, long, value_name = "FILE", help_heading = OBJECTS, value_hint = ValueHint::AnyPath)]
-    pub filename: Vec<String>,
-    /// Process directories recursively
-    #[arg(short = 'R', long, help_heading = OBJECTS)]
-    pub recursive: bool,
-    /// Kustomization directory, instead of -f
-    #[arg(short, long, value_name = "DIR", help_heading = OBJECTS, value_hint = ValueHint::DirPath, conflicts_with = "recursive")]
-    pub kustomize: Option<String>,
+    /// The manifests that name the objects.
+    #[command(flatten, next_help_heading = OBJECTS)]
+    pub manifests: ManifestFlags,
     /// Applied objects with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR", help_heading = OBJECTS)]
     pub selector: Option<String>,
@@ -82,6 +77,7 @@ pub struct Adopt {
 
 /// `move`
 #[derive(Debug, Args)]
+#[command(mut_arg("filename", |filename| filename.help("Only members in these manifests; repeatable")))]
 pub struct Move {
     /// Secret NAME, or RESOURCE[.VERSION][.GROUP]/NAME
     #[arg(value_name = "SET", help_heading = ARGUMENTS, display_order = 0)]
@@ -93,17 +89,11 @@ pub struct Move {
     #[arg(long, value_name = "NAMESPACE", help_heading = OBJECTS)]
     pub to_namespace: Option<String>,
     /// Only members with these labels
-    #[arg(short = 'l', long, value_name = "SELECTOR", help_heading = OBJECTS, conflicts_with = "filename")]
+    #[arg(short = 'l', long, value_name = "SELECTOR", help_heading = OBJECTS, conflicts_with_all = ["filename", "kustomize"])]
     pub selector: Option<String>,
-    /// Only members in these manifests; repeatable
-    #[arg(short, long, value_name = "FILE", help_heading = OBJECTS, value_hint = ValueHint::AnyPath)]
-    pub filename: Vec<String>,
-    /// Process directories recursively
-    #[arg(short = 'R', long, help_heading = OBJECTS)]
-    pub recursive: bool,
-    /// Kustomization directory, instead of -f
-    #[arg(short, long, value_name = "DIR", help_heading = OBJECTS, value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive", "selector"])]
-    pub kustomize: Option<String>,
+    /// The manifests that name the members.
+    #[command(flatten, next_help_heading = OBJECTS)]
+    pub manifests: ManifestFlags,
     /// Use an existing object as the new parent
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,

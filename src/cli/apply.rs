@@ -25,14 +25,14 @@ const SAVED_WITH_PLAN: [&str; 21] = [
 )]
 #[command(
     mut_arg("set", |set| set.required_unless_present("plan")),
-    mut_arg("filename", |filename| filename.required(false).required_unless_present("plan"))
+    mut_arg("filename", |filename| filename.required_unless_present_any(["kustomize", "plan"]))
 )]
 pub struct Apply {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
     /// The manifests.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MANIFESTS)]
     pub manifests: ManifestFlags,
     /// Apply what `diff --out` saved
     #[arg(
@@ -185,14 +185,14 @@ pub enum DiffDryRun {
 #[derive(Debug, Args)]
 #[command(
     mut_arg("set", |set| set.required_unless_present("plan")),
-    mut_arg("filename", |filename| filename.required(false).required_unless_present("plan"))
+    mut_arg("filename", |filename| filename.required_unless_present_any(["kustomize", "plan"]))
 )]
 pub struct Diff {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
     /// The manifests.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MANIFESTS)]
     pub manifests: ManifestFlags,
     /// Show only what differs from these; repeatable
     #[arg(long, value_name = "FILE", help_heading = MANIFESTS, value_hint = ValueHint::AnyPath, conflicts_with_all = ["plan", "out"])]

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::help::{ARGUMENTS, MANIFESTS, RUNNING, WAITING};
+use super::help::{ARGUMENTS, RUNNING, WAITING};
 use crate::model::write_settings::DryRun;
 
 /// The set.
@@ -16,17 +16,17 @@ pub struct SetArgument {
     pub applyset: Option<String>,
 }
 
-/// The sources of manifests.
+/// The sources of manifests. Commands choose the heading, and whether manifests are required.
 #[derive(Debug, Args)]
 pub struct ManifestFlags {
     /// File, directory, URL or - for stdin; repeatable
-    #[arg(short, long, required_unless_present = "kustomize", value_name = "FILE", help_heading = MANIFESTS, value_hint = ValueHint::AnyPath)]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub filename: Vec<String>,
     /// Process directories recursively
-    #[arg(short = 'R', long, help_heading = MANIFESTS)]
+    #[arg(short = 'R', long)]
     pub recursive: bool,
     /// Kustomization directory, instead of -f
-    #[arg(short, long, value_name = "DIR", help_heading = MANIFESTS, value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive"])]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["filename", "recursive"])]
     pub kustomize: Option<String>,
 }
 

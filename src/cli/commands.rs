@@ -11,7 +11,7 @@ use super::arguments::{
     ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFailuresFlag, WaitFlags, WriteFlags,
 };
 use super::examples;
-use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS, WAITING};
+use super::help::{ARGUMENTS, CONNECTION, MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS, WAITING};
 use crate::model::write_settings::Hooks;
 
 /// The commands.
@@ -158,8 +158,6 @@ pub struct Export {
     reason = "each is a flag; `settings` makes enums of them"
 )]
 #[command(mut_arg("wait", |wait| wait.help("Wait until all are gone (default 5m; 0: no limit)")))]
-// An argument that is changed becomes the last one.
-#[command(mut_arg("timeout", |timeout| timeout))]
 pub struct Delete {
     /// The set.
     #[command(flatten)]
@@ -192,12 +190,13 @@ pub struct Delete {
 
 /// `rbac`
 #[derive(Debug, Args)]
+#[command(mut_arg("filename", |filename| filename.required_unless_present("kustomize")))]
 pub struct Rbac {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
     /// The manifests.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = MANIFESTS)]
     pub manifests: ManifestFlags,
     /// User who gets the permissions; repeatable
     // Has the name of a shared flag, which it replaces here: as in `kubectl create rolebinding`.

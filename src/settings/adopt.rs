@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::adopt_move_disband::{MembershipOptions, check_selector_not_empty};
-use super::sources::{read_recursion, read_sources};
+use super::sources::read_manifest_flags;
 use super::{SetReference, read_consent};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
@@ -84,10 +84,10 @@ impl AdoptOptions {
                 let unmarked = read_from_unmarked_flag(&reference, adopt.from_unmarked)?;
                 ObjectsToAdopt::Inventory(reference, unmarked)
             }
-            (None, None) => ObjectsToAdopt::Manifests(
-                read_sources(&adopt.filename, adopt.kustomize.as_deref()),
-                read_recursion(adopt.recursive),
-            ),
+            (None, None) => {
+                let (sources, recursion) = read_manifest_flags(&adopt.manifests);
+                ObjectsToAdopt::Manifests(sources, recursion)
+            }
         };
         let membership = MembershipOptions::new(
             set,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::sources::{read_recursion, read_sources};
+use super::sources::read_manifest_flags;
 use super::waiting::read_exclusive;
 use super::{SetReference, is_interactive, list_appliers_including, read_consent, read_consent_or_dry_run};
 use crate::cli::{Disband, GlobalFlags, Move, WriteFlags};
@@ -118,13 +118,11 @@ impl MoveOptions {
     /// Reads the flags of `move`.
     pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::parse(&arguments.set)?;
+        let (sources, recursion) = read_manifest_flags(&arguments.manifests);
         let selection = match &arguments.selector {
             Some(selector) => MembersToMove::Labels(check_selector_not_empty(selector)?),
-            None if arguments.filename.is_empty() && arguments.kustomize.is_none() => MembersToMove::All,
-            None => MembersToMove::Manifests(
-                read_sources(&arguments.filename, arguments.kustomize.as_deref()),
-                read_recursion(arguments.recursive),
-            ),
+            None if sources.is_empty() => MembersToMove::All,
+            None => MembersToMove::Manifests(sources, recursion),
         };
         let membership = MembershipOptions::new(
             set,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::recreate::read_recreate;
 use super::rule_files::read_status_rules;
-use super::sources::{read_recursion, read_sources};
+use super::sources::read_manifest_flags;
 use super::waiting::{parse_duration, read_exclusive, read_failures};
 use super::{
     Ignore, SetReference, WaitOptions, is_interactive, list_appliers_including, read_consent,
@@ -219,11 +219,12 @@ impl ApplyOptions {
             ..build_policy_except_recreate(flags, &field_manager)
         };
         refuse_ready_without_pruning(&policy)?;
+        let (sources, recursion) = read_manifest_flags(manifests);
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
-            sources: read_sources(&manifests.filename, manifests.kustomize.as_deref()),
-            recursion: read_recursion(manifests.recursive),
+            sources,
+            recursion,
             policy,
             recreate_kinds,
             take_over: Risk::from_flag(flags.take_over_set),

@@ -2,7 +2,7 @@
 
 use super::SetReference;
 use super::recreate::read_recreate;
-use super::sources::{read_recursion, read_sources};
+use super::sources::read_manifest_flags;
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
@@ -48,11 +48,11 @@ impl RbacOptions {
                 },
             });
         }
-        let sources = read_sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref());
+        let (sources, recursion) = read_manifest_flags(&rbac.manifests);
         let (recreate, recreate_kinds) = read_recreate(&rbac.recreate)?;
         Ok(Self {
             sources,
-            recursion: read_recursion(rbac.manifests.recursive),
+            recursion,
             hooks: rbac.hooks,
             recreate,
             recreate_kinds,

@@ -1,5 +1,6 @@
 //! Reads the sources of manifests: `-f`, `-R` and `-k`.
 
+use crate::cli::ManifestFlags;
 use crate::manifest::{Recursion, Source};
 
 /// Reads `-f` and `-k`, of which clap accepts only one. `-f` may be repeated, and as in kubectl, each value is a
@@ -15,13 +16,17 @@ pub(super) fn read_sources(filename: &[String], kustomize: Option<&str>) -> Vec<
     }
 }
 
-/// Reads `-R`.
-pub(super) fn read_recursion(is_recursive: bool) -> Recursion {
-    if is_recursive {
+/// Reads `-f`, `-R` and `-k`.
+pub(super) fn read_manifest_flags(flags: &ManifestFlags) -> (Vec<Source>, Recursion) {
+    let recursion = if flags.recursive {
         Recursion::Recursive
     } else {
         Recursion::Flat
-    }
+    };
+    (
+        read_sources(&flags.filename, flags.kustomize.as_deref()),
+        recursion,
+    )
 }
 
 #[cfg(test)]
