@@ -135,8 +135,8 @@ fn a_set_is_viewed_with_its_members() {
         .run()
         .expect(0);
     for text in [
-        "ConfigMap\n   └─ one   Current",
-        "Service\n   └─ two   Current",
+        "   configmap/one   Current   ",
+        "   service/two     Current   ",
         &a,
         &b,
         &set.id,

@@ -314,7 +314,7 @@ fn a_wait_without_an_apply_shows_each_member_and_then_the_set() {
     assert!(shown[0].starts_with("waiting  "), "{shown:#?}");
     cluster().delete(&web);
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
-    let shown = rows(&terminal, "└─ one   Current");
+    let shown = rows(&terminal, "   configmap/one   Current");
     assert!(!shown.iter().any(|row| row.starts_with("waiting ")), "{shown:#?}");
 }
 

@@ -1,7 +1,6 @@
-//! The output of `view`: a document, a page with the members as a tree, or a table of the members.
+//! The output of `view`: a document, or the fields of the set and a table of its members.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
@@ -14,19 +13,14 @@ use crate::error::Error;
 use crate::event::Awaited;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
-use crate::model::text::escape_as_one_line;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
-use crate::report::layout::paint::{NameColumn, wrap};
-use crate::report::layout::plan_rows::widest;
 use crate::report::layout::tables::align_columns;
 use crate::report::reporter::Reporter;
 use crate::report::style::{Format, Style, Verbosity};
 
 /// The width of the column of field names.
 const FIELD_WIDTH: usize = 12;
-/// The width of the two branches before a member of the tree.
-const TREE_WIDTH: usize = 6;
 
 /// The document of `view`.
 #[derive(Debug, Default, Serialize)]
@@ -124,12 +118,16 @@ impl ViewDocument {
 }
 
 impl Listing for ViewDocument {
-    /// Returns the page of the set, or the table of its members with `-o wide`.
+    /// Returns the fields of the set and the table of its members; only the table with `-o wide`.
     fn lines(&self, style: Style) -> Vec<String> {
-        match style.format {
-            Format::Wide => members_table(self.members.iter().flatten()),
-            _ => page_lines(self, style),
+        let table = members_table(self.members.as_deref().unwrap_or_default(), style);
+        if style.format == Format::Wide {
+            return table;
         }
+        let mut lines = field_lines(self);
+        lines.extend((!table.is_empty()).then(String::new));
+        lines.extend(table);
+        lines
     }
 
     /// The names of the visible members: `deployment.apps/web`.
@@ -174,92 +172,14 @@ impl MemberDocument {
     }
 }
 
-/// Returns the lines of the set's fields, then the tree of its members by namespace and kind.
-fn page_lines(document: &ViewDocument, style: Style) -> Vec<String> {
-    let columns = style.output.max_line_width();
-    let mut lines = field_lines(document, columns);
-    let members = document.members.as_deref().unwrap_or_default();
-    let mut leaves = member_leaves(members, style.verbosity, columns.saturating_sub(TREE_WIDTH)).into_iter();
-    for in_namespace in members.chunk_by(|one, other| one.namespace == other.namespace) {
-        lines.push(String::new());
-        lines.push(match &in_namespace[0].namespace {
-            Some(namespace) => format!("namespace {namespace}"),
-            None => "cluster-scoped".to_owned(),
-        });
-        let mut kinds = Vec::new();
-        for of_kind in
-            in_namespace.chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind))
-        {
-            let members = to_branches(leaves.by_ref().take(of_kind.len()).collect());
-            let name = GroupKind::new(&of_kind[0].group, &of_kind[0].kind).to_string();
-            kinds.push(iter::once(name).chain(members).collect());
-        }
-        lines.extend(to_branches(kinds));
-    }
-    lines
-}
-
-/// Draws blocks of lines as branches of a tree.
-fn to_branches(blocks: Vec<Vec<String>>) -> Vec<String> {
-    let count = blocks.len();
-    let mut lines = Vec::new();
-    for (number, block) in blocks.into_iter().enumerate() {
-        let [first, below] = if number + 1 == count {
-            ["└─ ", "   "]
-        } else {
-            ["├─ ", "│  "]
-        };
-        for (index, line) in block.into_iter().enumerate() {
-            lines.push(format!("{}{line}", if index == 0 { first } else { below }));
-        }
-    }
-    lines
-}
-
-/// Returns the lines of each member: name, status, age, and the reason. They are aligned across all branches of the
-/// tree. A reason that does not fit into the line of its member is on the lines below.
-fn member_leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<Vec<String>> {
-    let now = Timestamp::now();
-    let mut states = Vec::new();
-    for member in members {
-        let status = member.status.to_string();
-        states.push(vec![status, format_age(member.created.as_deref(), now)]);
-    }
-    let states = align_columns(&states);
-    let beside = widest(states.iter().map(String::as_str)) + 3;
-    let names = members.iter().map(|member| member.name.as_str());
-    let column = NameColumn::new(names, room.saturating_sub(beside));
-    let mut heads = Vec::new();
-    for (member, state) in members.iter().zip(states) {
-        heads.push(vec![column.fit(&member.name), state]);
-    }
-    let heads = align_columns(&heads);
-    let width = widest(heads.iter().map(String::as_str));
-    let mut leaves = Vec::new();
-    for (head, member) in heads.into_iter().zip(members) {
-        let reason = escape_as_one_line(&reason_to_show(member, verbosity));
-        leaves.push(if reason.is_empty() {
-            vec![head]
-        } else if width + 3 + reason.chars().count() <= room {
-            vec![format!("{head:width$}   {reason}")]
-        } else {
-            let mut lines = vec![head];
-            let parts = wrap(&reason, room.saturating_sub(2)).into_iter();
-            lines.extend(parts.map(|part| format!("  {part}")));
-            lines
-        });
-    }
-    leaves
-}
-
-/// Returns the reason of the member's status: empty for a member that is Current, unless `-v` is set. With `-v`, adds
-/// the rule.
-fn reason_to_show(member: &MemberDocument, verbosity: Verbosity) -> String {
+/// Returns the reason of the member's status: empty for a member that is Current, unless `-v` or `-o wide` is set. With
+/// `-v`, adds the rule.
+fn reason_to_show(member: &MemberDocument, style: Style) -> String {
     let reason = without_line_breaks(&member.reason);
-    match verbosity {
+    match style.verbosity {
         Verbosity::Verbose if member.rule.is_empty() || member.rule == reason => reason,
         Verbosity::Verbose => format!("{reason} [{}]", without_line_breaks(&member.rule)),
-        _ if member.status != State::Current => reason,
+        _ if member.status != State::Current || style.format == Format::Wide => reason,
         _ => String::new(),
     }
 }
@@ -269,20 +189,26 @@ fn without_line_breaks(reason: &str) -> String {
     reason.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the table of members.
-fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<String> {
-    let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
+/// Returns the table of members; empty without members.
+fn members_table(members: &[MemberDocument], style: Style) -> Vec<String> {
+    if members.is_empty() {
+        return Vec::new();
+    }
+    let mut header = vec!["NAMESPACE", "NAME", "STATUS", "AGE"];
+    header.extend((style.format == Format::Wide).then_some("UID"));
+    header.push("REASON");
     let now = Timestamp::now();
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
     for member in members {
-        rows.push(vec![
+        let mut row = vec![
             member.namespace.clone().unwrap_or_default(),
             member.object_name(),
             member.status.to_string(),
             format_age(member.created.as_deref(), now),
-            member.uid.clone(),
-            without_line_breaks(&member.reason),
-        ]);
+        ];
+        row.extend((style.format == Format::Wide).then(|| member.uid.clone()));
+        row.push(reason_to_show(member, style));
+        rows.push(row);
     }
     align_columns(&rows)
 }
@@ -296,7 +222,7 @@ fn names_or_none(names: Option<&[String]>) -> String {
     }
 }
 
-fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
+fn field_lines(document: &ViewDocument) -> Vec<String> {
     let summary = &document.summary;
     let mut set = summary.set.reference();
     if let Some(namespace) = &summary.set.namespace {
@@ -320,11 +246,8 @@ fn field_lines(document: &ViewDocument, columns: usize) -> Vec<String> {
     fields.extend(summary.expires.clone().map(|expires| ("Expires", expires)));
     let mut lines = Vec::new();
     for (name, value) in fields {
-        let mut name = format!("{name}:");
-        for part in wrap(&escape_as_one_line(&value), columns.saturating_sub(FIELD_WIDTH)) {
-            lines.push(format!("{name:FIELD_WIDTH$}{part}"));
-            name.clear();
-        }
+        let name = format!("{name}:");
+        lines.push(format!("{name:FIELD_WIDTH$}{value}"));
     }
     lines
 }
@@ -394,32 +317,5 @@ mod tests {
                 "{before} {waited}"
             );
         }
-    }
-
-    #[test]
-    fn long_names_and_reasons_do_not_break_the_tree() {
-        let member = |end: &str| MemberDocument {
-            group: "apps".to_owned(),
-            version: "v1".to_owned(),
-            kind: "Deployment".to_owned(),
-            namespace: Some("shop".to_owned()),
-            name: format!("{}-{end}", "long".repeat(20)),
-            uid: String::new(),
-            status: State::InProgress,
-            reason: "some of its Pods are not scheduled, because no node has enough memory".to_owned(),
-            rule: String::new(),
-            created: None,
-        };
-        let members = ["blue", "green"].map(member);
-        let shown = member_leaves(&members, Verbosity::Normal, 74);
-        for (leaf, end) in shown.iter().zip(["-blue ", "-green "]) {
-            assert!(leaf[0].contains(end), "{leaf:?}");
-            assert!(leaf[1].starts_with("  some of its Pods"), "{leaf:?}");
-            assert!(leaf.iter().all(|line| line.chars().count() <= 74), "{leaf:?}");
-        }
-        let whole = member_leaves(&members, Verbosity::Normal, usize::MAX);
-        assert_eq!(whole[0].len(), 1);
-        assert!(whole[0][0].starts_with(&members[0].name), "{whole:?}");
-        assert_eq!(member_leaves(&members, Verbosity::Verbose, usize::MAX), whole);
     }
 }
