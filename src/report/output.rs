@@ -8,7 +8,7 @@ use std::{fs, mem};
 use serde::Serialize;
 use serde_json::json;
 
-use super::layout::paint::{Line, wrap};
+use super::layout::paint::Line;
 use super::progress::without_progress;
 use super::style::Colors;
 use super::text_lines::Label;
@@ -65,37 +65,26 @@ pub(super) fn save_document(file: &Path, text: &str) {
     report_first_failed_write(&file.display().to_string(), fs::write(file, text));
 }
 
-/// Prints a message: its text after the label, its details indented, and each hint with a label of its own. At a
-/// terminal, texts with a label are wrapped between words. Details are not, because users copy them.
+/// Prints a message: its text after the label, its details indented, and each hint with a label of its own.
 pub(super) fn print_message(label: Label, message: &Message, colors: Colors) {
-    let size = terminal_size::terminal_size_of(io::stderr());
-    let columns = size.map_or(usize::MAX, |(columns, _)| columns.0.into());
-    write_stderr(&message_text(label, message, colors, columns));
+    write_stderr(&message_text(label, message, colors));
 }
 
-fn message_text(label: Label, message: &Message, colors: Colors, columns: usize) -> String {
-    let mut text = add_label(label, &message.text, colors, columns);
+fn message_text(label: Label, message: &Message, colors: Colors) -> String {
+    let mut text = add_label(label, &message.text, colors);
     for detail in &message.details {
         text.push_str(&escape_as_one_line(&format!("  {}", detail.trim_end())));
         text.push('\n');
     }
     for hint in &message.hints {
-        text.push_str(&add_label(Label::Hint, hint, colors, columns));
+        text.push_str(&add_label(Label::Hint, hint, colors));
     }
     text
 }
 
-/// Returns the line with its label before it, wrapped to this number of columns.
-fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String {
-    let label_width = label.text(Colors::Off).len();
-    let line = escape_as_one_line(line.trim_end());
-    let parts = if label_width == 0 {
-        vec![line]
-    } else {
-        wrap(&line, columns.saturating_sub(label_width))
-    };
-    let indented_line_break = format!("\n{:label_width$}", "");
-    format!("{}{}\n", label.text(colors), parts.join(&indented_line_break))
+/// Returns the line with its label before it.
+fn add_label(label: Label, line: &str, colors: Colors) -> String {
+    format!("{}{}\n", label.text(colors), escape_as_one_line(line.trim_end()))
 }
 
 /// Prints a document as JSON, part by part: the document of a large set would take too much memory.
@@ -229,31 +218,12 @@ mod tests {
             .with_details([quoted.to_owned(), "::warning::x".to_owned()])
             .with_hint(format!("look at {quoted}"));
         assert_eq!(
-            message_text(Label::Error, &message, Colors::Off, usize::MAX),
+            message_text(Label::Error, &message, Colors::Off),
             "error: secret/a: kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              \\u{3a}:warning::x\n\
              hint: look at kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n"
         );
-    }
-
-    #[test]
-    fn a_terminal_gets_lines_that_end_between_words_and_whole_commands() {
-        let message = Message::new("configmap/a in namespace shop belongs to secret/other")
-            .with_details(["a detail that is copied, however wide it is".to_owned()])
-            .with_hint("move it with `kubectl applyset move a b`, or use --take-ownership");
-        let text = |columns| message_text(Label::Error, &message, Colors::Off, columns);
-        assert_eq!(
-            text(40),
-            "error: configmap/a in namespace shop\n       belongs to secret/other\n  \
-             a detail that is copied, however wide it is\n\
-             hint: move it with\n      `kubectl applyset move a b`, or\n      use --take-ownership\n"
-        );
-        assert_eq!(text(usize::MAX).lines().count(), 3);
-        // A rule for the `--ignore` file, which users copy.
-        let rule = Message::new("  - target: {kind: Deployment, name: web}");
-        let text = message_text(Label::Plain, &rule, Colors::Off, 20);
-        assert_eq!(text, format!("{}\n", rule.text));
     }
 
     #[test]

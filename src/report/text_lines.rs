@@ -148,7 +148,7 @@ pub(super) fn set_title(set: &SetDocument) -> String {
 
 /// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
 ///
-/// On a narrow terminal, the URL is left out, or cut if there is no context.
+/// On a narrow terminal, the URL is cut.
 pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> Line {
     let context = match &place.context {
         Some(context) => format!("   context {context}"),
@@ -159,14 +159,9 @@ pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> L
         server => format!("   {server}"),
     };
     let room = columns.saturating_sub(title.chars().count() + context.chars().count());
-    let server = if server.chars().count() <= room || context.is_empty() {
-        fit(&server, room)
-    } else {
-        String::new()
-    };
     Line::new(Color::Bold, title)
         .with(Color::Plain, context)
-        .with(Color::Dim, server)
+        .with(Color::Dim, fit(&server, room))
 }
 
 #[cfg(test)]
@@ -216,6 +211,6 @@ mod tests {
             text(80),
             "secret/shop in platform   context prod-eu   https://10.0.0.1:6443"
         );
-        assert_eq!(text(50), "secret/shop in platform   context prod-eu");
+        assert_eq!(text(50), "secret/shop in platform   context prod-eu   https…");
     }
 }

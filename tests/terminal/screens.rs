@@ -97,7 +97,7 @@ fn diff_shows_a_summary_groups_and_what_is_pruned_last() {
             "          + C",
             "            d",
             "  ~ deployment.apps/web  a.yaml:1",
-            "        replicas               2 -> 3",
+            "        replicas  2 -> 3",
             "        containers[web].image",
             "          - registry.example.com/long/long/long/long/long/long/long/long/web:2",
             "          + registry.example.com/long/long/long/long/long/long/long/long/web:3",
@@ -111,7 +111,8 @@ fn diff_shows_a_summary_groups_and_what_is_pruned_last() {
             "",
             "PRUNE: removed from the manifests, will be deleted",
             "  - configmap/old   FRONT",
-            "record: no change          full text: --full",
+            "record: no change",
+            "full text: --full",
         ]
     );
     let plain = Terminal::with_rows(80, 60);

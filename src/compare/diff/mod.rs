@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 pub use hide_secret_values::{AFTER, BEFORE};
 pub use ownership_change::OwnershipChange;
 pub use parent::compare_parent;
-pub use unified::{Block, compare_lines};
+pub use unified::compare_lines;
 
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;

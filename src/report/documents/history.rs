@@ -9,10 +9,7 @@ use super::set_summary::{UNKNOWN, format_age};
 use super::{ErrorDocument, Listing, SetDocument};
 use crate::error::Error;
 use crate::model::history_annotation::{Run, RunOperation, RunResult};
-use crate::model::text::escape_as_one_line;
-use crate::report::layout::paint::fit;
-use crate::report::layout::plan_rows::widest;
-use crate::report::layout::tables::{align_columns, format_table};
+use crate::report::layout::tables::format_table;
 use crate::report::style::Style;
 
 /// The document of `history`.
@@ -94,6 +91,7 @@ impl RunDocument {
             self.manifests.clone(),
             self.user.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
             self.version.clone(),
+            self.message.clone().unwrap_or_default(),
         ]
     }
 }
@@ -122,35 +120,16 @@ impl HistoryDocument {
     }
 }
 
-/// The titles of the table, without that of the messages.
-const TITLES: [&str; 6] = ["TIME", "RESULT", "CHANGES", "MANIFESTS", "USER", "VERSION"];
-/// The titles of the columns that make room for others, the first one first.
-const DISPENSABLE: [&str; 2] = ["VERSION", "MANIFESTS"];
-/// The least width of the column of messages.
-const MIN_MESSAGE_WIDTH: usize = 12;
-
-/// Formats the rows as a table with a last column for the messages. If a message does not fit, drops the dispensable
-/// columns, then cuts off its end.
-fn format_with_messages(mut rows: Vec<Vec<String>>, messages: &[&str], table_width: usize) -> Vec<String> {
-    let messages: Vec<String> = messages.iter().map(|text| escape_as_one_line(text)).collect();
-    let mut room = table_width.saturating_sub(3 + widest(messages.iter().map(String::as_str)));
-    let mut short_rows = rows.clone();
-    for row in &mut short_rows {
-        let mut titles = TITLES.iter();
-        row.retain(|_| titles.next().is_some_and(|title| !DISPENSABLE.contains(title)));
-    }
-    if widest(align_columns(&short_rows).iter().map(String::as_str)) > room {
-        rows = short_rows;
-        room = table_width.saturating_sub(3 + MIN_MESSAGE_WIDTH);
-    }
-    let table = format_table(rows, room, &DISPENSABLE);
-    let width = widest(table.iter().map(String::as_str));
-    table
-        .iter()
-        .zip(messages)
-        .map(|(row, message)| fit(format!("{row:width$}   {message}").trim_end(), table_width))
-        .collect()
-}
+/// The titles of the table. The last one is left out if no run has a message.
+const TITLES: [&str; 7] = [
+    "TIME",
+    "RESULT",
+    "CHANGES",
+    "MANIFESTS",
+    "USER",
+    "VERSION",
+    "MESSAGE",
+];
 
 impl Listing for HistoryDocument {
     /// The table; without runs it is empty.
@@ -158,53 +137,15 @@ impl Listing for HistoryDocument {
         if self.runs.is_empty() {
             return Vec::new();
         }
+        let has_messages = self.runs.iter().any(|run| run.message.is_some());
+        let columns = TITLES.len() - usize::from(!has_messages);
         let header = TITLES.map(str::to_owned).to_vec();
         let rows = iter::once(header).chain(self.runs.iter().map(RunDocument::row));
-        if self.runs.iter().all(|run| run.message.is_none()) {
-            return format_table(rows.collect(), style.table_width(), &DISPENSABLE[..1]);
-        }
-        let messages = self
-            .runs
-            .iter()
-            .map(|run| run.message.as_deref().unwrap_or_default());
-        let messages: Vec<&str> = iter::once("MESSAGE").chain(messages).collect();
-        format_with_messages(rows.collect(), &messages, style.table_width())
+        let rows = rows.map(|row| row.into_iter().take(columns).collect());
+        format_table(rows.collect(), style.table_width(), &["VERSION", "MANIFESTS"])
     }
 
     fn names(&self) -> Vec<String> {
         vec![self.set.reference()]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_message_that_does_not_fit_is_cut_off() {
-        let rows = [
-            TITLES,
-            ["T1", "done", "1 created", "0123456789ab", "ci", "v0.1.0"],
-            ["T22", "done", "1 created", "", "jane", "v1"],
-        ]
-        .map(|row| row.map(str::to_owned).to_vec());
-        let messages = ["MESSAGE", "fix the login page", ""];
-        let lines = |width| format_with_messages(rows.to_vec(), &messages, width);
-        assert_eq!(
-            lines(usize::MAX),
-            [
-                "TIME   RESULT   CHANGES     MANIFESTS      USER   VERSION   MESSAGE",
-                "T1     done     1 created   0123456789ab   ci     v0.1.0    fix the login page",
-                "T22    done     1 created                  jane   v1"
-            ]
-        );
-        assert_eq!(
-            lines(50),
-            [
-                "TIME   RESULT   CHANGES     USER   MESSAGE",
-                "T1     done     1 created   ci     fix the login …",
-                "T22    done     1 created   jane"
-            ]
-        );
     }
 }

@@ -1,11 +1,11 @@
 //! Rows about objects: a sign, the name, the namespace and a text in columns, and details below.
 
-use super::paint::{Color, Line, NameColumn, cut_middle_of_name, fit, wrap};
+use super::paint::{Color, Line, cut_middle, fit, wrap};
 use crate::model::identity::ObjectKey;
 
-/// The most characters of the column of names, unless the terminal has room for wider ones.
+/// The most characters to which names are padded.
 pub(in crate::report) const MAX_NAME_WIDTH: usize = 36;
-/// The most characters of the column of namespaces.
+/// The most characters to which namespaces are padded.
 const MAX_NAMESPACE_WIDTH: usize = 16;
 /// The indentation of the lines below a row.
 const INDENT: &str = "        ";
@@ -41,17 +41,21 @@ impl PlanRow {
         Self::new((sign, Color::Plain), None, text)
     }
 
-    fn lines(&self, widths: &Widths) -> Vec<Line> {
+    /// Returns the lines of the row, with columns of these widths for the name and the namespace.
+    fn lines(&self, [name_width, namespace_width]: [usize; 2], columns: usize) -> Vec<Line> {
         let (sign, color) = self.mark;
         let sign = Line::new(color, format!("  {sign} "));
-        let [room, below] = [4, INDENT.len()].map(|margin| widths.terminal.saturating_sub(margin));
+        let [room, below] = [4, INDENT.len()].map(|margin| columns.saturating_sub(margin));
         let mut lines = Vec::new();
         if let Some(key) = &self.object {
-            let head = widths.format_name_and_namespace(key);
+            let mut head = format!("{:name_width$}   ", key.object_name());
+            if let Some(namespace) = &key.namespace {
+                head = format!("{head}{namespace:namespace_width$}   ");
+            }
             if format!("{head}{}", self.text).trim_end().chars().count() <= room {
                 lines.push(sign.with(Color::Plain, head).with(Color::Danger, &self.text));
             } else {
-                lines.push(sign.with(Color::Plain, cut_middle_of_name(head.trim_end(), room)));
+                lines.push(sign.with(Color::Plain, cut_middle(head.trim_end(), room)));
                 let text = fit(&self.text, below);
                 lines.push(Line::new(Color::Danger, format!("{INDENT}{text}")));
             }
@@ -66,50 +70,6 @@ impl PlanRow {
     }
 }
 
-/// The widths of the columns, and of the terminal.
-struct Widths {
-    /// The column to which names are cut.
-    names: NameColumn,
-    /// The width to which names are padded.
-    name: usize,
-    namespace: usize,
-    terminal: usize,
-}
-
-impl Widths {
-    fn new(rows: &[PlanRow], terminal: usize) -> Self {
-        let rows = rows
-            .iter()
-            .filter_map(|row| Some((row.object.as_ref()?, &row.text)));
-        let names: Vec<String> = rows.clone().map(|(key, _)| key.object_name()).collect();
-        let namespaces = rows.clone().filter_map(|(key, _)| key.namespace.as_deref());
-        let namespace = widest(namespaces).min(MAX_NAMESPACE_WIDTH);
-        // The margin of 4, and 3 blanks behind the name and behind the namespace.
-        let others = 10 + namespace + widest(rows.map(|(_, text)| text.as_str()));
-        let least = MAX_NAME_WIDTH.min(terminal.saturating_sub(4));
-        let most = terminal.saturating_sub(others).max(least);
-        let column = NameColumn::new(names.iter().map(String::as_str), most);
-        Self {
-            name: widest(names.iter().map(String::as_str))
-                .min(MAX_NAME_WIDTH)
-                .min(column.width),
-            names: column,
-            namespace,
-            terminal,
-        }
-    }
-
-    /// Returns the columns of the name and the namespace.
-    fn format_name_and_namespace(&self, key: &ObjectKey) -> String {
-        let (width, namespace_width) = (self.name, self.namespace);
-        let name = self.names.fit(&key.object_name());
-        match &key.namespace {
-            None => format!("{name:width$}   "),
-            Some(namespace) => format!("{name:width$}   {namespace:namespace_width$}   "),
-        }
-    }
-}
-
 /// Returns the width of the widest of these texts.
 pub(in crate::report) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
     let widths = texts.map(|text| text.chars().count());
@@ -118,6 +78,12 @@ pub(in crate::report) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usi
 
 /// Returns the lines of all rows.
 pub(in crate::report) fn lines(rows: &[PlanRow], columns: usize) -> Vec<Line> {
-    let widths = Widths::new(rows, columns);
-    rows.iter().flat_map(|row| row.lines(&widths)).collect()
+    let objects = rows.iter().filter_map(|row| row.object.as_ref());
+    let names: Vec<String> = objects.clone().map(ObjectKey::object_name).collect();
+    let name_width = widest(names.iter().map(String::as_str)).min(MAX_NAME_WIDTH);
+    let namespaces = objects.filter_map(|key| key.namespace.as_deref());
+    let namespace_width = widest(namespaces).min(MAX_NAMESPACE_WIDTH);
+    rows.iter()
+        .flat_map(|row| row.lines([name_width, namespace_width], columns))
+        .collect()
 }

@@ -1,10 +1,11 @@
 //! Tables in the style of kubectl, with columns that fit into a terminal.
 
-use super::paint::{cut_middle_of_name, fit};
+use super::paint::{cut_middle, fit};
 use crate::model::text::escape_as_one_line;
 
 /// Formats rows as left-aligned columns, three blanks apart, in lines of at most `width` characters. If the rows are
-/// wider, drops the `dispensable` columns one after the other, then cuts cells in the middle.
+/// wider, drops the `dispensable` columns one after the other, then cuts cells: in the middle, and in the last column,
+/// which may have sentences, at the end.
 pub(in crate::report) fn format_table(
     mut rows: Vec<Vec<String>>,
     width: usize,
@@ -26,8 +27,13 @@ pub(in crate::report) fn format_table(
     }
     let widths = fitting_widths(&rows, width);
     for row in &mut rows {
-        for (cell, width) in row.iter_mut().zip(&widths) {
-            *cell = cut_middle_of_name(cell, *width);
+        let last = row.len().saturating_sub(1);
+        for (place, (cell, width)) in row.iter_mut().zip(&widths).enumerate() {
+            *cell = if place == last {
+                fit(cell, *width)
+            } else {
+                cut_middle(cell, *width)
+            };
         }
     }
     align_columns(&rows).iter().map(|line| fit(line, width)).collect()
@@ -91,6 +97,13 @@ mod tests {
         );
         assert_eq!(fit(20), ["NAME          KINDS", "a-long-name   1"]);
         assert_eq!(fit(8), ["NAME", "a-long-…"]);
+        let sentence = [["NAME", "MESSAGE"], ["web", "fix the login page"]]
+            .map(|row| row.map(str::to_owned).to_vec())
+            .to_vec();
+        assert_eq!(
+            format_table(sentence, 22, &[]),
+            ["NAME   MESSAGE", "web    fix the login …"]
+        );
         let long: Vec<Vec<String>> = [
             ["NAMESPACE", "SET"],
             ["a-long-namespace", "configmap/a-long-name"],
@@ -99,7 +112,7 @@ mod tests {
         .to_vec();
         assert_eq!(
             format_table(long, 30, &[]),
-            ["NAMESPACE        SET", "a-lo…namespace   conf…ong-name"]
+            ["NAMESPACE        SET", "a-lo…namespace   configmap/a-…"]
         );
     }
 }

@@ -9,15 +9,11 @@ use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::text::{HIDDEN, escape_as_one_line};
-use crate::report::layout::paint::{
-    Color, Line, cut_beginning, cut_middle_of_name, fit, fit_showing_difference, wrap,
-};
+use crate::report::layout::paint::{Color, Line, cut_middle, fit, wrap};
 use crate::report::plan_view::{Effect, Entry};
 
 /// The most lines about the fields of one object.
 const MAX_FIELD_LINES: usize = 24;
-/// The most characters of the column of paths.
-const MAX_PATH_WIDTH: usize = 28;
 /// The indentation of fields.
 const INDENT: &str = "        ";
 /// The indentation of values that are below their field.
@@ -31,19 +27,17 @@ pub(super) fn has_changed_fields_to_show(entry: &Entry) -> bool {
 
 /// Returns the lines of an entry. Its name is padded to `name_width`.
 pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> Vec<Line> {
-    let name = cut_middle_of_name(&entry.key.object_name(), columns.saturating_sub(4));
+    let name = cut_middle(&entry.key.object_name(), columns.saturating_sub(4));
     let room = columns.saturating_sub(4 + name_width.max(name.chars().count()) + 2);
-    let [note, shown] = texts_beside_name(entry, room);
+    let note = text_beside_name(entry);
     let (sign, color) = entry.effect.sign_and_color();
     let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:name_width$}"));
-    // A description that does not fit beside the name is below. In very little room, even a cut position would not fit.
-    let is_below = shown.chars().count() > room || (room < 12 && !shown.is_empty());
     let below = columns.saturating_sub(INDENT.len());
     let indented = |color, text: &str| Line::new(color, format!("{INDENT}{}", fit(text, below)));
-    let mut lines = if is_below {
+    let mut lines = if note.chars().count() > room {
         vec![head, indented(Color::Dim, &note)]
     } else {
-        vec![head.with(Color::Dim, format!("  {shown}"))]
+        vec![head.with(Color::Dim, format!("  {note}"))]
     };
     for text in describe_recreation(entry)
         .iter()
@@ -55,38 +49,31 @@ pub(super) fn entry_lines(entry: &Entry, name_width: usize, columns: usize) -> V
         lines.push(indented(Color::Red, &error.text));
     }
     if entry.effect != Effect::Created {
-        lines.extend(limit_changes(field_lines(entry, columns)));
+        lines.extend(limit_lines(field_lines(entry, columns)));
     }
     lines
 }
 
-/// Returns the text beside the name, in full and cut to `room`. Only a position in the manifests is cut, at its
-/// beginning, because its end matters most.
-fn texts_beside_name(entry: &Entry, room: usize) -> [String; 2] {
-    let fact = match (entry.outcome, entry.ownership_change_text()) {
-        (None, _) => "the set's parent".to_owned(),
-        (Some(_), Some(change)) => change,
-        (Some(outcome), None) if entry.effect == Effect::Renamed => format!("-> {}", outcome.subject.name),
-        (Some(outcome), None) => {
-            let position = outcome
-                .source
-                .as_ref()
-                .map_or_else(String::new, ToString::to_string);
-            let shown = cut_beginning(&position, room);
-            return [position, shown];
-        }
+/// Returns the text beside the name: what is special about the entry, or else its position in the manifests.
+fn text_beside_name(entry: &Entry) -> String {
+    let Some(outcome) = entry.outcome else {
+        return "the set's parent".to_owned();
     };
-    [fact.clone(), fact]
+    match entry.ownership_change_text() {
+        Some(change) => change,
+        None if entry.effect == Effect::Renamed => format!("-> {}", outcome.subject.name),
+        None => outcome
+            .source
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string),
+    }
 }
 
 fn changed_fields_to_show(entry: &Entry) -> Vec<FieldChange> {
     let (Some(live), Some(predicted)) = (&entry.difference.live, &entry.difference.predicted) else {
         return Vec::new();
     };
-    let mut changes = match entry.effect {
-        Effect::Recreated => fields::changes(&fields::without_lost_finalizers(live, predicted), predicted),
-        _ => fields::changes(live, predicted),
-    };
+    let mut changes = fields::changes(live, predicted);
     changes.retain(|change| match entry.effect {
         Effect::Renamed => change.path != "metadata.name",
         _ if entry.outcome.is_none() => !is_field_of_record(&change.path),
@@ -95,23 +82,15 @@ fn changed_fields_to_show(entry: &Entry) -> Vec<FieldChange> {
     changes
 }
 
-/// Returns the lines of each change.
-fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
-    let mut lines: Vec<Vec<Line>> = describe_joining(entry)
+/// Returns the lines of all changes.
+fn field_lines(entry: &Entry, columns: usize) -> Vec<Line> {
+    let mut lines: Vec<Line> = describe_joining(entry)
         .into_iter()
-        .map(|text| vec![Line::new(Color::Plain, format!("{INDENT}{text}"))])
+        .map(|text| Line::new(Color::Plain, format!("{INDENT}{text}")))
         .collect();
-    let changes = changed_fields_to_show(entry);
     let room = columns.saturating_sub(INDENT.len());
-    let widths = changes
-        .iter()
-        .filter(|change| change.single_line_values().is_some())
-        .map(|change| change.path.chars().count());
-    let width = widths
-        .filter(|width| *width <= MAX_PATH_WIDTH)
-        .max()
-        .unwrap_or_default();
-    lines.extend(changes.iter().map(|change| change.lines(width, room)));
+    let changes = changed_fields_to_show(entry);
+    lines.extend(changes.iter().flat_map(|change| change.lines(room)));
     lines
 }
 
@@ -147,28 +126,14 @@ fn is_field_of_record(path: &str) -> bool {
     matches!(key, Some(("metadata.labels" | "metadata.annotations", key)) if is_applyset_key(key))
 }
 
-/// Returns the lines of the first changes, and a line with the number of the other lines. A change is shown with all of
-/// its lines or not at all.
-fn limit_changes(changes: Vec<Vec<Line>>) -> Vec<Line> {
-    let count: usize = changes.iter().map(Vec::len).sum();
-    let most = if count > MAX_FIELD_LINES {
-        MAX_FIELD_LINES - 1
-    } else {
-        count
-    };
-    let mut shown = Vec::new();
-    for lines in changes {
-        if shown.len() + lines.len() > most {
-            break;
-        }
-        shown.extend(lines);
-    }
-    let more = count - shown.len();
-    if more > 0 {
+/// Returns the first lines, and one with the number of the others.
+fn limit_lines(mut lines: Vec<Line>) -> Vec<Line> {
+    if lines.len() > MAX_FIELD_LINES {
+        let more = lines.split_off(MAX_FIELD_LINES - 1).len();
         let more = format!("{INDENT}… {more} more lines: --full");
-        shown.push(Line::new(Color::Dim, more));
+        lines.push(Line::new(Color::Dim, more));
     }
-    shown
+    lines
 }
 
 impl FieldChange {
@@ -186,13 +151,13 @@ impl FieldChange {
         Some(values)
     }
 
-    fn lines(&self, width: usize, room: usize) -> Vec<Line> {
-        let Some(mut values) = self.single_line_values() else {
+    fn lines(&self, room: usize) -> Vec<Line> {
+        let Some(values) = self.single_line_values() else {
             return self.multiline_diff_lines(room);
         };
         let lengths = values.iter().map(|(_, value)| value.chars().count() + 2);
-        if width.max(self.path.chars().count()) + 2 + lengths.sum::<usize>() <= room {
-            let head = Line::new(Color::Plain, format!("{INDENT}{:width$}  ", self.path));
+        if self.path.chars().count() + 2 + lengths.sum::<usize>() <= room {
+            let head = Line::new(Color::Plain, format!("{INDENT}{}  ", self.path));
             return vec![match &values[..] {
                 [(_, before), (_, after)] => head
                     .with(Color::Red, before)
@@ -204,20 +169,14 @@ impl FieldChange {
             }];
         }
         let room = room.saturating_sub(4);
-        if let [(_, before), (_, after)] = &mut values[..] {
-            [*before, *after] = fit_showing_difference(before, after, room);
-        }
         let values = values
             .iter()
-            .map(|(sign, value)| value_line(*sign, &fit(value, room)));
+            .map(|(sign, value)| value_line(*sign, &cut_middle(value, room)));
         std::iter::once(self.path_line(room)).chain(values).collect()
     }
 
     fn path_line(&self, room: usize) -> Line {
-        Line::new(
-            Color::Plain,
-            format!("{INDENT}{}", cut_beginning(&self.path, room)),
-        )
+        Line::new(Color::Plain, format!("{INDENT}{}", cut_middle(&self.path, room)))
     }
 
     /// Formats the lines that differ between two texts of several lines.

@@ -57,22 +57,6 @@ pub(super) fn changes(live: &Value, predicted: &Value) -> Vec<FieldChange> {
     found
 }
 
-/// Returns the live object without the finalizers that the predicted one lacks. When an object is recreated, these are
-/// gone with the old object, so they are not a change of the new one.
-pub(super) fn without_lost_finalizers(live: &Value, predicted: &Value) -> Value {
-    let mut live = live.clone();
-    let new = predicted["metadata"]["finalizers"].as_array();
-    if let Some(metadata) = live.get_mut("metadata").and_then(Value::as_object_mut)
-        && let Some(old) = metadata.get_mut("finalizers").and_then(Value::as_array_mut)
-    {
-        old.retain(|finalizer| new.is_some_and(|new| new.contains(finalizer)));
-        if old.is_empty() {
-            metadata.remove("finalizers");
-        }
-    }
-    live
-}
-
 fn without_hidden_metadata(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -15,9 +15,6 @@ use super::layout::plan_rows::{self, MAX_NAME_WIDTH, PlanRow, widest};
 use super::plan_view::{Effect, Entry, PlanView, WARNED};
 use crate::model::text::counted;
 
-/// The hint at the end of the last line.
-const FULL_TEXT_HINT: &str = "full text: --full";
-
 /// Returns the lines of the screen, with `header` as the first one.
 pub(super) fn screen_lines(header: Line, found: &Differences, columns: usize) -> Vec<Line> {
     let view = PlanView::from_differences(found);
@@ -52,7 +49,9 @@ pub(super) fn screen_lines(header: Line, found: &Differences, columns: usize) ->
     ];
     let blocks: Vec<Vec<Line>> = blocks.into_iter().filter(|block| !block.is_empty()).collect();
     lines.extend(blocks.join(&Line::default()));
-    lines.push(last_line(&found.record, columns));
+    let record = format!("record: {}", describe_record(&found.record));
+    lines.push(Line::new(Color::Plain, fit(&record, columns)));
+    lines.push(Line::new(Color::Dim, "full text: --full"));
     lines
 }
 
@@ -130,14 +129,6 @@ fn drift_lines(found: &Differences, columns: usize) -> Vec<Line> {
     std::iter::once(title)
         .chain(plan_rows::lines(&rows, columns))
         .collect()
-}
-
-/// `record: no change          full text: --full`
-fn last_line(record: &RecordChange, columns: usize) -> Line {
-    let room = columns.saturating_sub(FULL_TEXT_HINT.len() + 2);
-    let record = fit(&format!("record: {}", describe_record(record)), room);
-    let gap = 10.min(columns.saturating_sub(FULL_TEXT_HINT.len() + record.chars().count()));
-    Line::new(Color::Plain, record).with(Color::Dim, format!("{}{FULL_TEXT_HINT}", " ".repeat(gap)))
 }
 
 fn describe_record(record: &RecordChange) -> String {

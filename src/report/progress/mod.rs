@@ -83,7 +83,7 @@ impl PhaseBar {
     /// Draws the objects that are waited for, below the summary of the writes.
     pub(super) fn begin_wait(&mut self, screen: WaitScreen, summary: &str) {
         self.clear();
-        if self.progress == Progress::Hidden || screen.rows.is_empty() {
+        if self.progress == Progress::Hidden || screen.objects.is_empty() {
             return;
         }
         self.bar = new_wait_bar(&screen, summary);
@@ -225,7 +225,7 @@ const ROOM_FOR_INTERRUPT: &str = "    \x1b[4D";
 const WIDTH_OF_INTERRUPT: usize = 4;
 
 fn new_wait_bar(screen: &WaitScreen, summary: &str) -> ProgressBar {
-    let bar = new_bar(screen.rows.len());
+    let bar = new_bar(screen.objects.len());
     let above = if summary.is_empty() { "" } else { "{prefix}\n" };
     let template = format!(
         "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}{ROOM_FOR_INTERRUPT}",

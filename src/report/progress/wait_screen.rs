@@ -1,36 +1,29 @@
 //! The lines about the objects that a run waits for at a terminal: as many objects as fit, failed ones first, each with
 //! its reason.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
-use crate::model::text::escape_as_one_line;
-use crate::report::layout::paint::{NameColumn, fit};
+use crate::report::layout::paint::fit;
+use crate::report::layout::tables::format_table;
 use crate::report::progress::WIDTH_OF_INTERRUPT;
-
-/// The most characters of the column of names.
-const MAX_NAME_WIDTH: usize = 32;
-/// The most characters of the column of namespaces.
-const MAX_NAMESPACE_WIDTH: usize = 16;
 
 /// The hint below the objects.
 const HOW_TO_STOP: &str = "Ctrl-C stops waiting; a rerun continues";
 
 /// The objects of one wait.
 pub(in crate::report) struct WaitScreen {
-    pub(super) rows: Vec<Row>,
-    indexes: HashMap<ObjectKey, usize>,
+    pub(super) objects: BTreeMap<ObjectKey, Progress>,
     pub(super) limit: Option<Duration>,
     /// The word for objects that have reached their goal: `ready` or `gone`.
     pub(super) goal: &'static str,
 }
 
-pub(super) struct Row {
-    name: String,
-    namespace: String,
+/// How far an object has come.
+pub(super) struct Progress {
     status: State,
     reason: String,
     has_arrived: bool,
@@ -38,21 +31,17 @@ pub(super) struct Row {
 
 impl WaitScreen {
     pub(in crate::report) fn new(operation: Operation, objects: &[Subject], limit: Option<Duration>) -> Self {
-        let mut rows = Vec::new();
-        let mut indexes = HashMap::new();
-        for (index, key) in objects.iter().map(Subject::key).enumerate() {
-            rows.push(Row {
-                name: escape_as_one_line(&key.object_name()),
-                namespace: escape_as_one_line(key.namespace.as_deref().unwrap_or_default()),
+        let mut progress = BTreeMap::new();
+        for subject in objects {
+            let unknown = Progress {
                 status: State::Unknown,
                 reason: String::new(),
                 has_arrived: false,
-            });
-            indexes.insert(key, index);
+            };
+            progress.insert(subject.key(), unknown);
         }
         Self {
-            rows,
-            indexes,
+            objects: progress,
             limit,
             goal: match operation {
                 Operation::Delete => "gone",
@@ -63,53 +52,41 @@ impl WaitScreen {
 
     /// Counts the objects that have reached their goal.
     pub(in crate::report) fn count_arrived(&self) -> usize {
-        self.rows.iter().filter(|row| row.has_arrived).count()
+        self.objects.values().filter(|object| object.has_arrived).count()
     }
 
     /// Records the status of an object.
     pub(in crate::report) fn update(&mut self, awaited: &Awaited) {
-        let index = self.indexes.get(&awaited.subject.key());
-        if let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) {
-            row.status = awaited.status;
-            row.reason = escape_as_one_line(&awaited.reason);
-            row.has_arrived = awaited.wait_status == WaitStatus::Arrived;
+        if let Some(object) = self.objects.get_mut(&awaited.subject.key()) {
+            object.status = awaited.status;
+            object.reason.clone_from(&awaited.reason);
+            object.has_arrived = awaited.wait_status == WaitStatus::Arrived;
         }
     }
 
     /// Returns at most `max_lines` lines of `columns` characters. The last line is shorter, so that the cursor does not
     /// stay at the end of a full line (`ROOM_FOR_INTERRUPT`).
     pub(in crate::report) fn lines(&self, columns: usize, max_lines: usize) -> Vec<String> {
-        let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
-        pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
+        let mut pending: Vec<_> = self.objects.iter().collect();
+        pending.retain(|(_, object)| !object.has_arrived);
+        pending.sort_by_key(|(_, object)| (object.status != State::Failed, object.reason.is_empty()));
         // The last line explains how to stop.
         let shown = max_lines.saturating_sub(1).max(1).min(pending.len());
         let more = pending.len() - shown;
-        let pending = &pending[..shown];
-        let namespaces = NameColumn::new(
-            pending.iter().map(|row| row.namespace.as_str()),
-            MAX_NAMESPACE_WIDTH,
-        );
-        let namespace_width = namespaces.width;
-        let most = MAX_NAME_WIDTH.min(columns.saturating_sub(namespace_width + 6));
-        let names = NameColumn::new(pending.iter().map(|row| row.name.as_str()), most);
-        let name_width = names.width;
-        let mut lines = Vec::new();
-        for row in pending {
-            let mark = if row.status == State::Failed { 'x' } else { '.' };
-            let name = names.fit(&row.name);
-            let namespace = namespaces.fit(&row.namespace);
-            let line = format!(
-                "  {mark} {name:name_width$}  {namespace:namespace_width$}  {}",
-                row.reason
-            );
-            lines.push(fit(line.trim_end(), columns));
+        let mut rows = Vec::new();
+        for (key, object) in &pending[..shown] {
+            let mark = if object.status == State::Failed { 'x' } else { '.' };
+            let name = format!("{mark} {}", key.object_name());
+            let namespace = key.namespace.clone().unwrap_or_default();
+            rows.push(vec![name, namespace, object.reason.clone()]);
         }
+        let mut lines: Vec<String> = format_table(rows, columns.saturating_sub(2), &[])
+            .iter()
+            .map(|line| format!("  {line}"))
+            .collect();
         let last = match more {
             0 => format!("    {HOW_TO_STOP}"),
-            more => {
-                let more = format!("and {more} more");
-                format!("  . {more:name_width$}  {HOW_TO_STOP}")
-            }
+            more => format!("  . and {more} more   {HOW_TO_STOP}"),
         };
         lines.push(fit(&last, columns.saturating_sub(WIDTH_OF_INTERRUPT)));
         lines
@@ -164,14 +141,14 @@ mod tests {
             WaitStatus::Changed,
         ));
         screen.update(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
-        assert_eq!((screen.count_arrived(), screen.rows.len()), (1, 6));
+        assert_eq!((screen.count_arrived(), screen.objects.len()), (1, 6));
         assert_eq!(
             screen.lines(80, 4),
             [
-                "  x deployment.apps/billing  shop-front  ImagePullBackOff: not\\nfound",
-                "  . deployment.apps/web      shop-front  1 of 3 replicas are ready",
-                "  . deployment.apps/a        shop-front",
-                "  . and 2 more               Ctrl-C stops waiting; a rerun continues",
+                "  x deployment.apps/billing   shop-front   ImagePullBackOff: not\\nfound",
+                "  . deployment.apps/web       shop-front   1 of 3 replicas are ready",
+                "  . deployment.apps/a         shop-front",
+                "  . and 2 more   Ctrl-C stops waiting; a rerun continues",
             ]
         );
         let narrow = screen.lines(40, 10);
