@@ -21,7 +21,7 @@ pub fn read_style(shared: &GlobalFlags) -> Style {
     // If standard output is a pipe, the program that reads it may write to the terminal of the messages: a progress bar
     // would be drawn over its lines.
     let may_draw = messages.is_terminal()
-        && !is_pipe(&io::stdout())
+        && output.is_terminal()
         && !shared.no_progress
         && !shared.quiet
         && !is_terminal_dumb()
@@ -76,21 +76,6 @@ fn describe_device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
             rows: 24,
         },
     }
-}
-
-/// Returns whether the stream is a pipe or a socket, which another program reads.
-#[cfg(unix)]
-fn is_pipe(stream: &impl std::os::fd::AsFd) -> bool {
-    use std::os::unix::fs::FileTypeExt as _;
-    let copy = stream.as_fd().try_clone_to_owned().map(std::fs::File::from);
-    let metadata = copy.and_then(|file| file.metadata());
-    metadata.is_ok_and(|metadata| metadata.file_type().is_fifo() || metadata.file_type().is_socket())
-}
-
-/// Returns whether the stream may be a pipe. Only Unix systems distinguish it from a file, so this errs towards a pipe.
-#[cfg(not(unix))]
-fn is_pipe(stream: &impl IsTerminal) -> bool {
-    !stream.is_terminal()
 }
 
 /// Reads `--color`, `NO_COLOR` and `TERM`, for output to this stream.

@@ -5,11 +5,10 @@
 
 pub(super) mod wait_screen;
 
-use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::style::{Device, Progress};
 use crate::event::{Action, Awaited, ObjectOutcome, Phase};
@@ -102,16 +101,11 @@ impl PhaseBar {
     /// `planned` is the object's planned outcome. A phase also reports unchanged and kept objects, which the total of
     /// the bar does not include.
     pub(super) fn advance_if_counted(&self, outcome: &ObjectOutcome, planned: Option<&ObjectOutcome>) {
-        let is_counted = match (self.phase, planned) {
+        let is_counted = match planned {
             // The bar of a wait counts the objects that have reached their goal.
             _ if self.shows_wait() => false,
-            (_, Some(planned)) if planned.action == Action::Unchanged || !planned.reason.is_empty() => false,
-            (Some(Phase::Pruning | Phase::Deleting), _) => matches!(
-                outcome.action,
-                Action::Pruned | Action::Deleted | Action::Skipped | Action::Failed
-            ),
-            (_, Some(_)) => true,
-            (_, None) => outcome.action != Action::Skipped,
+            Some(planned) => planned.action != Action::Unchanged && planned.reason.is_empty(),
+            None => outcome.action != Action::Skipped,
         };
         if is_counted {
             self.advance_by_one();
@@ -227,48 +221,18 @@ const WIDTH_OF_INTERRUPT: usize = 4;
 fn new_wait_bar(screen: &WaitScreen, summary: &str) -> ProgressBar {
     let bar = new_bar(screen.objects.len());
     let above = if summary.is_empty() { "" } else { "{prefix}\n" };
+    let limit = match screen.limit {
+        Some(limit) => format!(" of {:#}", HumanDuration(limit)),
+        None => String::new(),
+    };
     let template = format!(
-        "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}{ROOM_FOR_INTERRUPT}",
+        "{above}waiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{elapsed}}{limit}\n{{msg}}{ROOM_FOR_INTERRUPT}",
         screen.goal
     );
     if let Ok(style) = ProgressStyle::with_template(&template) {
-        let limit = screen.limit;
-        let clock = move |state: &ProgressState, out: &mut dyn fmt::Write| {
-            let elapsed = format_clock(state.elapsed());
-            // A bar that cannot be drawn is no reason to stop.
-            let _ = match limit {
-                Some(limit) => write!(out, "{elapsed} of {}", format_clock(limit)),
-                None => write!(out, "{elapsed}"),
-            };
-        };
-        bar.set_style(style.with_key("clock", clock).progress_chars("=> "));
+        bar.set_style(style.progress_chars("=> "));
     }
     bar.set_prefix(summary.to_owned());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
-}
-
-/// `0:42`, `1:02:03`
-fn format_clock(time: Duration) -> String {
-    // Right after the start, a few milliseconds are missing from the limit, which is still shown in full.
-    let seconds = (time + Duration::from_millis(100)).as_secs();
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match hours {
-        0 => format!("{minutes}:{seconds:02}"),
-        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clocks_have_minutes_and_hours_if_there_are_any() {
-        let table = [(0, "0:00"), (42, "0:42"), (300, "5:00"), (3_723, "1:02:03")];
-        for (seconds, text) in table {
-            assert_eq!(format_clock(Duration::from_secs(seconds)), text);
-        }
-        assert_eq!(format_clock(Duration::from_millis(299_990)), "5:00");
-    }
 }
