@@ -47,17 +47,10 @@ pub(super) fn outcome_line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
         rest.push_str(namespace);
     }
     rest.push_str(dry_run_suffix(dry_run));
+    let color = Effect::from_action(outcome.action).map_or(Color::Dim, |effect| effect.sign_and_color().1);
     Line::new(Color::Plain, format!("{} ", object_name(outcome)))
-        .with(sign_and_color(outcome.action).1, outcome.action.to_string())
+        .with(color, outcome.action.to_string())
         .with(Color::Plain, rest)
-}
-
-pub(super) fn sign_and_color(action: Action) -> (char, Color) {
-    match Effect::from_action(action) {
-        Some(effect) => effect.sign_and_color(),
-        None if action == Action::Unchanged => ('=', Color::Dim),
-        None => ('.', Color::Dim),
-    }
 }
 
 /// Returns the message with the reason or the error of an outcome, which [`outcome_line`] leaves out; `None` if the

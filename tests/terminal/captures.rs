@@ -77,7 +77,7 @@ fn demo() -> String {
     );
     let program = set.command(Program::new(), &files).args(["--concurrency=1"]);
     program.start_at(&terminal).wait().expect("it ends");
-    film.shoot("= 1 unchanged", 5000);
+    film.shoot(" pruned (", 5000);
     picture::moving(&film.shots)
 }
 

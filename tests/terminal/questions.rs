@@ -83,7 +83,7 @@ fn a_recreation_is_confirmed_as_one() {
     let (code, terminal) = answered(&set, std::slice::from_ref(&new), flags, "yes\n");
     assert_eq!(code, Some(0), "{}", terminal.screen());
     eventually("the summary", || {
-        terminal.screen().contains("± 1 recreated").then_some(())
+        terminal.screen().contains("1 recreated (").then_some(())
     });
     let live = cluster().live(&new).expect("it");
     assert_ne!(live["metadata"]["uid"], before["metadata"]["uid"]);

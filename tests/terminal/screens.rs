@@ -155,7 +155,7 @@ fn apply_folds_what_does_not_change_at_a_terminal_alone() {
     let next = files(&changed);
     let terminal = Terminal::new(80);
     assert_eq!(run_at(&terminal, set.command(Program::new(), &next)), Some(0));
-    let mut shown = rows(&terminal, "= 1 unchanged");
+    let mut shown = rows(&terminal, "1 pruned (");
     let summary = shown.pop().unwrap_or_default();
     shown.sort();
     assert_eq!(
@@ -166,8 +166,11 @@ fn apply_folds_what_does_not_change_at_a_terminal_alone() {
             format!("configmap/one-2 pruned in namespace {home}"),
         ]
     );
-    let start = "+ 1 created  ~ 1 configured  - 1 pruned  = 1 unchanged       ";
-    assert!(summary.starts_with(start) && summary.ends_with(" s"), "{summary}");
+    let start = "1 created, 1 configured, 1 unchanged, 1 pruned (";
+    assert!(
+        summary.starts_with(start) && summary.ends_with(" s)"),
+        "{summary}"
+    );
     assert!(
         terminal.written().contains("\u{1b}[32mcreated\u{1b}[0m"),
         "{}",
@@ -176,7 +179,7 @@ fn apply_folds_what_does_not_change_at_a_terminal_alone() {
     let all = Terminal::new(80);
     let program = set.command(Program::new(), &next).args(["--show-unchanged"]);
     assert_eq!(run_at(&all, program), Some(0));
-    let shown = rows(&all, "= 3 unchanged");
+    let shown = rows(&all, "3 unchanged (");
     assert_eq!(shown.len(), 4, "{shown:#?}");
 }
 
@@ -195,7 +198,7 @@ fn an_interrupt_folds_what_was_not_sent_at_a_terminal_alone() {
     release.send(()).expect("the gate waits");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
 
-    let shown = rows(&terminal, ". 5 skipped");
+    let shown = rows(&terminal, "5 skipped (");
     assert!(terminal.written().contains("5 requests not sent"), "{shown:#?}");
     let of_objects = |action: &str| {
         let text = format!(" {action} in namespace {home}");
@@ -224,7 +227,7 @@ fn no_escape_sequence_gets_into_a_pipe_and_no_bar_beside_one() {
         .run_into_pipe_at(&terminal)
         .expect(0);
     assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
-    rows(&terminal, "+ 40 created");
+    rows(&terminal, "40 created (");
     assert!(!terminal.written().contains("applying"), "{}", terminal.written());
     let files = Files::new().with("a.yaml", &objects_file(&objects("2")));
     let terminal = Terminal::new(80);
@@ -257,7 +260,7 @@ fn the_bar_counts_only_what_is_applied() {
     rows(&terminal, "] 0/2");
     release.send(()).expect("the gate waits");
     assert!(child.wait().expect("it ends").success());
-    rows(&terminal, "+ 2 created  = 10 unchanged");
+    rows(&terminal, "2 created, 10 unchanged (");
     let written = terminal.written();
     assert!(!written.contains("10/2") && !written.contains("3/2"), "{written}");
 }
@@ -297,7 +300,7 @@ fn a_wait_shows_each_object_and_leaves_nothing_behind() {
     eventually("only the end is left", || {
         let shown = rows(&terminal, "stopped waiting for 1 of 2 objects");
         let is_left = |row: &String| row.starts_with("waiting ") || row.contains("Ctrl-C stops waiting");
-        let summaries = shown.iter().filter(|row| row.starts_with("+ 2 created"));
+        let summaries = shown.iter().filter(|row| row.starts_with("2 created ("));
         (summaries.count() == 1 && !shown.iter().any(is_left)).then_some(())
     });
 }

@@ -270,7 +270,7 @@ impl Reporter {
             if let Some(text) = found.line_if_only_parent_changes() {
                 self.print_parent_note(&text);
             }
-            self.print_summary_with_cost(end, cost);
+            self.print_summary(end, cost);
         }
         self.collected.failures.extend(found.failures.iter().cloned());
         if self.style.format == Format::Markdown {

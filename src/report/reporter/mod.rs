@@ -153,7 +153,7 @@ impl Reporter {
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
-                self.bars.begin_wait(screen, &self.summary_above_wait());
+                self.bars.begin_wait(screen, &self.counts_above_wait());
             }
             Event::Awaited(awaited) => self.report_awaited(awaited),
         }

@@ -4,56 +4,25 @@ use super::Reporter;
 use crate::event::{Action, Operation};
 use crate::report::documents::RunEnd;
 use crate::report::documents::report::RequestsAndSeconds;
-use crate::report::layout::paint::{Color, Line};
-use crate::report::output::{print_message, write_stderr};
+use crate::report::output::print_message;
 use crate::report::style::Verbosity;
-use crate::report::text_lines::{self, Label, sign_and_color};
+use crate::report::text_lines::{self, Label};
 
 impl Reporter {
-    /// Prints the summary: with signs and colors at a terminal, and with the number of requests elsewhere or with `-v`.
-    pub(super) fn print_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
-        if self.style.messages.is_terminal() && self.style.verbosity == Verbosity::Normal {
-            let line = self.terminal_summary(end, cost);
-            write_stderr(&format!("{}\n", line.text(self.style.colors)));
-        } else {
-            self.print_summary_with_cost(end, cost);
-        }
-    }
-
     /// Prints the counts with the cost of the run, unless `--quiet` is set.
-    pub(in crate::report) fn print_summary_with_cost(&self, end: RunEnd, cost: RequestsAndSeconds) {
+    pub(in crate::report) fn print_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
         if self.style.verbosity > Verbosity::Quiet {
             let line = text_lines::summary_line(&self.describe_counts(end), self.collected.dry_run, cost);
             print_message(Label::Plain, &line.into(), self.style.colors);
         }
     }
 
-    /// Returns the summary that stands above the objects that are waited for; empty if the command writes nothing.
-    pub(super) fn summary_above_wait(&self) -> String {
-        if self.collected.operation == Operation::View {
-            return String::new();
+    /// Returns the counts that stand above the objects that are waited for; empty if the command writes nothing.
+    pub(super) fn counts_above_wait(&self) -> String {
+        match self.collected.operation {
+            Operation::View => String::new(),
+            _ => self.describe_counts(RunEnd::Complete),
         }
-        let line = self.terminal_summary(RunEnd::Complete, self.cost_so_far(0));
-        line.text(self.style.colors)
-    }
-
-    /// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
-    pub(super) fn terminal_summary(&self, end: RunEnd, cost: RequestsAndSeconds) -> Line {
-        let mut actions = self.actions_that_occurred();
-        // Objects that the run has not changed come last.
-        actions.sort_by_key(|action| matches!(action, Action::Unchanged | Action::Skipped | Action::Failed));
-        let mut line = Line::default();
-        for (index, action) in actions.iter().enumerate() {
-            let (sign, color) = sign_and_color(*action);
-            let count = format!("{sign} {} {action}", self.summary.count(*action));
-            let gap = if index == 0 { "" } else { "  " };
-            line = line.with(Color::Plain, gap).with(color, count);
-        }
-        if actions.is_empty() {
-            line.push(Color::Plain, self.describe_counts(end));
-        }
-        let dry_run = text_lines::dry_run_suffix(self.collected.dry_run);
-        line.with(Color::Plain, format!("{dry_run}       {:.1} s", cost.seconds))
     }
 
     /// `3 created, 1 pruned`
